@@ -1,0 +1,49 @@
+# `make run` and `make test` set up all they need; running either twice is quick.
+
+PYTHON ?= python3
+PORT ?= 8501
+BIN := .venv/bin
+
+.PHONY: run test check browser bench clean
+
+run: .venv/app
+	$(BIN)/streamlit run app.py --server.port $(PORT)
+
+test: .venv/dev browser check
+	$(BIN)/python -m pytest
+
+check: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/dev browser
+	$(BIN)/python -m bench
+
+# A stamp in .venv says which requirements are installed; a change of the file installs again.
+.venv/app: requirements.txt | .venv/bin/pip
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+.venv/dev: requirements-dev.txt .venv/app
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+# Debian and Ubuntu keep Python's venv in a package of its own.
+.venv/bin/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Attenscope needs Python 3.11 or newer: make PYTHON=python3.12 run"; exit 1; }
+	@$(PYTHON) -m ensurepip --version >/dev/null 2>&1 || $(SUDO) apt-get install -y python3-venv
+	$(PYTHON) -m venv .venv
+
+# The browser tests drive Chromium. Where it may not be installed they are skipped, and say so.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+		|| { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq chromium; } \
+		|| echo "Chromium is missing and could not be installed: the browser tests will be skipped."
+
+# Root needs no sudo; nobody is asked for a password.
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo "sudo -n")
+
+clean:
+	rm -rf .venv
