@@ -1,0 +1,159 @@
+"""Multi-head attention, section 3.2, with every intermediate tensor passed through a named hook point.
+
+The explicit path exists to be looked at; the fused kernel is taken where it is faster and nobody looks. On a CPU the
+explicit path is the faster one (bench/README.md), so looking changes nothing there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .config import TransformerConfig
+from .dropout import Dropout
+from .hooks import HookPoint
+from .masks import check_boolean
+from .observation import is_observed
+
+AttentionPath = Literal["explicit", "fused"]
+_forced_path: ContextVar[AttentionPath | None] = ContextVar("forced_path", default=None)
+
+
+@contextmanager
+def attention_path(path: AttentionPath) -> Iterator[None]:
+    """Force one of the two paths in this thread, for parity tests, benchmarks and the observer check."""
+    token = _forced_path.set(path)
+    try:
+        yield
+    finally:
+        _forced_path.reset(token)
+
+
+def chosen_path(device: torch.device) -> AttentionPath:
+    """The path an attention takes now, in this thread, on this device."""
+    if forced := _forced_path.get():
+        return forced
+    return "explicit" if device.type == "cpu" or is_observed() else "fused"
+
+
+def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Softmax over the keys. A row with no key allowed becomes all zero, with zero gradient, instead of NaN.
+
+    scores (B, H, Q, K), already filled where blocked; mask broadcastable to it -> weights (B, H, Q, K).
+    """
+    if mask is None:
+        return scores.softmax(-1)
+    # -inf everywhere in a row is 0/0; the lowest finite number gives a uniform row that the mask then clears.
+    return scores.clamp_min(torch.finfo(scores.dtype).min).softmax(-1) * mask
+
+
+def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float, dropout: float = 0.0) -> Tensor:
+    """The same through F.scaled_dot_product_attention: q (B,H,Q,d), k, v (B,H,K,d) -> context (B,H,Q,d)."""
+    if mask is None:
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=scale)
+    # Some kernels return NaN, or the mean of v, for a row with no key allowed: give it a key and clear it afterwards.
+    empty = ~mask.any(-1, keepdim=True)
+    context = F.scaled_dot_product_attention(q, k, v, attn_mask=mask | empty, dropout_p=dropout, scale=scale)
+    return context.masked_fill(empty, 0.0)
+
+
+@dataclass
+class KeyValueCache:
+    """Keys and values of one attention, (B, H, K, d) each, in a buffer that doubles when it is full."""
+
+    keys: Tensor | None = None
+    values: Tensor | None = None
+    length: int = 0
+
+    def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Add k, v (B, H, new, d) and return all that is held."""
+        end = self.length + k.shape[2]
+        self.keys, self.values = self._grown(self.keys, k, end), self._grown(self.values, v, end)
+        self.keys[:, :, self.length : end], self.values[:, :, self.length : end] = k, v
+        self.length = end
+        return self.keys[:, :, :end], self.values[:, :, :end]
+
+    def _grown(self, buffer: Tensor | None, like: Tensor, needed: int) -> Tensor:
+        if buffer is not None and buffer.shape[2] >= needed:
+            return buffer
+        grown = like.new_empty(like.shape[0], like.shape[1], max(32, 2 * needed), like.shape[3])
+        if buffer is not None:
+            grown[:, :, : self.length] = buffer[:, :, : self.length]
+        return grown
+
+    def reorder(self, rows: Tensor) -> None:
+        """Keep the given rows of the batch (B',), in their order: a beam search drops and doubles hypotheses."""
+        if self.keys is not None and self.values is not None:
+            self.keys, self.values = self.keys[rows], self.values[rows]
+
+
+class MultiHeadAttention(nn.Module):
+    """MultiHead(Q, K, V) of section 3.2.2.
+
+    Hook points, each a HookPoint whose forward hook may read or replace the tensor: ``q`` (B,H,Q,d), ``k`` and
+    ``v`` (B,H,K,d), ``mask`` (bool, broadcastable to the scores), ``scores`` (B,H,Q,K) scaled and before the mask,
+    ``masked_scores``, ``weights`` after the softmax and before dropout, ``context`` (B,H,Q,d) before the heads join.
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        width = config.d_model
+        self.heads = config.heads
+        self.scale = 1 / math.sqrt(config.d_head) if config.scale_scores else 1.0
+        self.q_proj = nn.Linear(width, width, bias=config.qkv_bias)
+        self.k_proj = nn.Linear(width, width, bias=config.qkv_bias)
+        self.v_proj = nn.Linear(width, width, bias=config.qkv_bias)
+        self.out_proj = nn.Linear(width, width, bias=config.output_bias)
+        self.dropout = Dropout(config.dropout_at("attention"))
+        self.q, self.k, self.v = HookPoint(), HookPoint(), HookPoint()
+        self.mask, self.scores, self.masked_scores = HookPoint(), HookPoint(), HookPoint()
+        self.weights, self.context = HookPoint(), HookPoint()
+
+    def forward(
+        self, query: Tensor, memory: Tensor | None, mask: Tensor | None = None, cache: KeyValueCache | None = None
+    ) -> Tensor:
+        """query (B, Q, D), memory (B, K, D), mask broadcastable to (B, H, Q, K) -> (B, Q, D).
+
+        With a cache, the keys and values of `memory` are appended to it and all of them attended to; with `memory`
+        None, those already in the cache are used as they are (cross-attention after its first step).
+        """
+        q = self.q(self._split(self.q_proj(query)))
+        k, v = self._keys_values(memory, cache)
+        if mask is not None:
+            check_boolean(mask)
+            mask = self.mask(mask)
+        elif is_observed():  # a mask that forbids nothing is still there to be edited; unedited, it need not be applied
+            everything = torch.ones(1, 1, q.shape[2], k.shape[2], dtype=torch.bool, device=q.device)
+            edited = self.mask(everything)
+            mask = None if edited is everything else edited
+        context = self._attend(q, k, v, mask)
+        return self.out_proj(self.context(context).transpose(1, 2).flatten(2))
+
+    def _keys_values(self, memory: Tensor | None, cache: KeyValueCache | None) -> tuple[Tensor, Tensor]:
+        if memory is None:
+            if cache is None or cache.keys is None or cache.values is None:
+                raise ValueError("Attention needs a memory to attend to, or a cache that already holds its keys.")
+            return cache.keys[:, :, : cache.length], cache.values[:, :, : cache.length]
+        k, v = self.k(self._split(self.k_proj(memory))), self.v(self._split(self.v_proj(memory)))
+        return cache.append(k, v) if cache else (k, v)
+
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        """Eq. (1) for every head: -> context (B, H, Q, d)."""
+        if chosen_path(q.device) == "fused":
+            return fused_attention(q, k, v, mask, self.scale, self.dropout.probability if self.training else 0.0)
+        scores = self.scores((q * self.scale) @ k.transpose(-2, -1))
+        masked = self.masked_scores(scores if mask is None else scores.masked_fill(~mask, -math.inf))
+        weights = self.weights(masked_softmax(masked, mask))
+        return self.dropout(weights) @ v
+
+    def _split(self, x: Tensor) -> Tensor:
+        """(B, T, D) -> (B, H, T, d)"""
+        return x.view(*x.shape[:-1], self.heads, -1).transpose(1, 2)

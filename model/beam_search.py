@@ -1,0 +1,144 @@
+"""Beam search over many sentences at once, a generator of steps from which the whole tree can be drawn.
+
+Scores follow Hugging Face's `generate`: a finished hypothesis is worth (sum of log-probabilities) / length ** alpha,
+its </s> counted in the length, and a sentence is done when no running hypothesis can still beat its worst finished one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .config import BOS_ID, EOS_ID, PAD_ID
+from .constraints import FREE, Constraints
+from .decoding import length_limit
+from .masks import padding_mask
+from .transformer import DecoderCache, Transformer
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One finished translation."""
+
+    token_ids: tuple[int, ...]
+    """With its </s>, unless it was cut off at the length limit."""
+    score: float
+    """Sum of log-probabilities / length ** alpha."""
+
+
+@dataclass(frozen=True, eq=False)
+class BeamStep:
+    """One step of a search of width W over B sentences: 2 W candidates each, best first."""
+
+    position: int
+    parents: Tensor
+    """(B, 2W) the running hypothesis, 0 .. W - 1, that a candidate continues."""
+    token_ids: Tensor
+    """(B, 2W)"""
+    scores: Tensor
+    """(B, 2W) sums of log-probabilities."""
+    finishes: Tensor
+    """(B, 2W) bool: the candidate is a finished hypothesis now."""
+    alive: Tensor
+    """(B, W) the candidates that run on, as numbers into the 2 W; the others are finished or pruned."""
+    finished: _Finished
+
+    def best(self, sentence: int) -> list[Hypothesis]:
+        """The finished hypotheses of a sentence so far, best first, at most W."""
+        scores, lengths = self.finished.scores[sentence].tolist(), self.finished.lengths[sentence].tolist()
+        ids = self.finished.token_ids[sentence].tolist()
+        rows = zip(ids, scores, lengths, strict=True)
+        return [Hypothesis(tuple(row[:length]), score) for row, score, length in rows if length]
+
+
+@dataclass(frozen=True, eq=False)
+class _Finished:
+    """The best W finished hypotheses of each sentence; length 0 stands for none."""
+
+    token_ids: Tensor  # (B, W, limit)
+    scores: Tensor  # (B, W)
+    lengths: Tensor  # (B, W)
+
+    def with_new(self, ids: Tensor, scores: Tensor, length: int) -> _Finished:
+        """Merge candidates ids (B, N, limit) with their final scores (B, N), -inf for those that do not count."""
+        lengths = torch.where(scores.isfinite(), length, 0)
+        all_scores = torch.cat([self.scores, scores], 1)
+        best, rows = all_scores.topk(self.scores.shape[1])
+        all_ids, all_lengths = torch.cat([self.token_ids, ids], 1), torch.cat([self.lengths, lengths], 1)
+        return _Finished(_take(all_ids, rows), best, all_lengths.gather(1, rows))
+
+
+@torch.inference_mode()
+def beam_search(
+    model: Transformer,
+    source: Tensor,
+    width: int,
+    alpha: float = 1.0,
+    max_tokens: int | None = None,
+    constraints: Constraints = FREE,
+) -> Iterator[BeamStep]:
+    """source (B, S) ids, PAD after the end -> steps; the last one's `best` holds the results.
+
+    `alpha` is the length penalty: 0 prefers short translations, above 1 long ones.
+    """
+    if width < 1:
+        raise ValueError(f"A beam search needs a width of at least 1, not {width}.")
+    limit, batch, device = max_tokens or length_limit(model, source.shape[1]), len(source), source.device
+    rows = torch.arange(batch, device=device).repeat_interleave(width)
+    first = torch.arange(0, batch * width, width, device=device)  # row of each sentence's first hypothesis
+    memory, memory_mask = model.encode(source)[rows], padding_mask(source, PAD_ID)[rows]
+    cache = DecoderCache(model.config.decoder_layers)
+    running = torch.full((batch, width), -torch.inf, device=device)
+    running[:, 0] = 0.0  # at first all W hypotheses are the same one
+    ids = torch.full((batch, width, limit), PAD_ID, device=device)
+    finished = _Finished(ids, torch.full_like(running, -torch.inf), torch.zeros_like(rows).view(batch, width))
+    done = torch.zeros(batch, dtype=torch.bool, device=device)
+    last = torch.full((batch * width, 1), BOS_ID, device=device)
+    for position in range(limit):
+        states = model.decode(last, memory, memory_mask, cache=cache)
+        log_probs = model.generator(states[:, -1]).log_softmax(-1).view(batch, width, -1)
+        if constraints:
+            log_probs = _constrained(log_probs, ids[:, :, :position], constraints)
+        scores, parents, tokens = _candidates(running, log_probs, 2 * width)
+        ids = _take(ids, parents)
+        ids[:, :, position] = tokens
+        ends = (tokens == EOS_ID) | (position + 1 == limit)
+        finishes = ends & (torch.arange(2 * width, device=device) < width) & scores.isfinite()
+        counted = torch.where(finishes & ~done[:, None], scores / (position + 1) ** alpha, -torch.inf)
+        finished = finished.with_new(ids, counted, position + 1)
+        running, alive = scores.masked_fill(ends, -torch.inf).topk(width)
+        yield BeamStep(position, parents, tokens, scores, finishes, alive, finished)
+        done |= finished.scores[:, -1] >= running[:, 0] / (position + 1) ** alpha
+        if done.all():
+            return
+        ids, last = _take(ids, alive), tokens.gather(1, alive).view(-1, 1)
+        kept = parents.gather(1, alive) + first[:, None]
+        cache.reorder(kept.view(-1), cross=False)
+
+
+def _constrained(log_probs: Tensor, ids: Tensor, constraints: Constraints) -> Tensor:
+    """log_probs (B, W, V) after ids (B, W, T) -> the same, -inf where a token may not be written."""
+    rows = zip(log_probs.flatten(0, 1), ids.flatten(0, 1).tolist(), strict=True)
+    return torch.stack([constraints.apply(row, written) for row, written in rows]).view_as(log_probs)
+
+
+def _candidates(running: Tensor, log_probs: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """running (B, W), log_probs (B, W, V) -> scores, parents and tokens (B, count) of the best continuations."""
+    vocabulary = log_probs.shape[2]
+    scores, flat = (running[:, :, None] + log_probs).flatten(1).topk(count)
+    return scores, flat // vocabulary, flat % vocabulary
+
+
+def _take(ids: Tensor, rows: Tensor) -> Tensor:
+    """ids (B, N, T), rows (B, M) -> (B, M, T)"""
+    return ids.gather(1, rows[:, :, None].expand(-1, -1, ids.shape[2]))
+
+
+def beam_batch(model: Transformer, source: Tensor, width: int, alpha: float = 1.0) -> list[list[int]]:
+    """The best translation of each of B sentences, ids without </s>."""
+    *_, last = beam_search(model, source, width, alpha)
+    found = [last.best(sentence)[0].token_ids for sentence in range(len(source))]
+    return [[token for token in ids if token != EOS_ID] for ids in found]

@@ -1,0 +1,222 @@
+"""Every architectural choice of the Transformer as one frozen dataclass, and five published choices as presets.
+
+Sources: Vaswani et al. (2017), "Attention Is All You Need", https://arxiv.org/abs/1706.03762 (section and equation
+numbers below are its own); Rush et al., "The Annotated Transformer" (pre-norm, layer norm with std + eps);
+Xiong et al. (2020), "On Layer Normalization in the Transformer Architecture" (pre- against post-norm).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+# The special tokens stand first in every vocabulary; nothing else in the project spells these numbers.
+PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
+SPECIAL_PIECES = ("<pad>", "<unk>", "<s>", "</s>")
+
+DropoutPlace = Literal["embedding", "attention", "feed_forward", "sublayer"]
+DROPOUT_PLACES: tuple[DropoutPlace, ...] = ("embedding", "attention", "feed_forward", "sublayer")
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """The whole description of one architecture. Refuses combinations that cannot be built (ValueError)."""
+
+    # Sizes
+    vocab_size: int = 8000
+    """V, of the source side; of both sides when ``shared_embedding``."""
+    target_vocab_size: int = 8000
+    """V of the target side."""
+    d_model: int = 256
+    """D, the width of the residual stream."""
+    heads: int = 8
+    """H in every attention; d = D / H."""
+    encoder_layers: int = 4
+    decoder_layers: int = 4
+    feed_forward: int = 1024
+    """Inner width of the position-wise feed-forward network, eq. (2)."""
+    max_length: int = 512
+    """Longest source or target in tokens, the special tokens included; rows of the positional table."""
+
+    # Normalisation
+    norm_order: Literal["pre", "post"] = "pre"
+    """``post``: norm(x + sublayer(x)), section 3.1. ``pre``: x + sublayer(norm(x))."""
+    final_norm: bool = True
+    """One more norm after each stack."""
+    norm_form: Literal["var_eps", "std_eps"] = "var_eps"
+    """``var_eps``: (x - mean) / sqrt(var + eps), as nn.LayerNorm. ``std_eps``: (x - mean) / (sample std + eps)."""
+    norm_eps: float = 1e-5
+
+    # Attention
+    scale_scores: bool = True
+    """Divide the scores by sqrt(d), eq. (1)."""
+    qkv_bias: bool = True
+    output_bias: bool = True
+    feed_forward_bias: bool = True
+
+    # Embeddings and positions
+    positions: Literal["sinusoidal", "sinusoidal_pad_row", "learned"] = "sinusoidal"
+    """``sinusoidal_pad_row``: row 0 is all zero and stands for PAD, real positions count from 1."""
+    scale_embedding: bool = True
+    """Multiply token embeddings by sqrt(D), section 3.4."""
+    shared_embedding: bool = True
+    """One embedding matrix for source and target (needs one joint vocabulary)."""
+    tied_generator: bool = True
+    """The output projection is the target embedding transposed, section 3.4."""
+    generator_bias: bool = False
+
+    # Regularisation and initialisation
+    dropout: float = 0.1
+    dropout_places: tuple[DropoutPlace, ...] = DROPOUT_PLACES
+    """``embedding``: after embedding + position. ``attention``: on the weights. ``feed_forward``: after its
+    activation. ``sublayer``: on a sublayer's output before it is added."""
+    init: Literal["xavier_uniform", "torch"] = "xavier_uniform"
+    """``xavier_uniform`` on every matrix, or whatever torch's own modules start with."""
+
+    preset: str = ""
+    """Name of the preset this came from, for people to read; no effect on the model."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.dropout_places, (list, tuple)):
+            raise ValueError(f"dropout_places is {self.dropout_places!r}; it must be a list of places.")
+        object.__setattr__(self, "dropout_places", tuple(self.dropout_places))  # JSON has lists only
+        self._check_types()
+        if self.d_model % self.heads:
+            raise ValueError(f"d_model ({self.d_model}) must be divisible by heads ({self.heads}).")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout is {self.dropout}; it must be at least 0 and below 1.")
+        if self.norm_eps <= 0:
+            raise ValueError(f"norm_eps is {self.norm_eps}; it must be above 0.")
+        if self.shared_embedding and self.vocab_size != self.target_vocab_size:
+            raise ValueError(
+                f"A shared embedding needs one joint vocabulary, but the source side has {self.vocab_size} pieces "
+                f"and the target side {self.target_vocab_size}."
+            )
+        if min(self.vocab_size, self.target_vocab_size) <= len(SPECIAL_PIECES):
+            raise ValueError(f"A vocabulary needs more than its {len(SPECIAL_PIECES)} special pieces.")
+        if self.norm_form == "std_eps" and self.d_model == 1:
+            raise ValueError("A sample standard deviation (norm_form 'std_eps') needs a d_model of at least 2.")
+        for field in dataclasses.fields(self):
+            self._check_choice(field.name)
+
+    def _check_types(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(field.default, bool):
+                if not isinstance(value, bool):
+                    raise ValueError(f"{field.name} is {value!r}; it must be true or false.")
+            elif isinstance(field.default, int) and (type(value) is not int or value < 1):
+                raise ValueError(f"{field.name} is {value!r}; it must be a whole number of at least 1.")
+
+    def _check_choice(self, name: str) -> None:
+        allowed = CHOICES.get(name)
+        if allowed is None:
+            return
+        value = getattr(self, name)
+        for one in value if isinstance(value, tuple) else (value,):
+            if one not in allowed:
+                raise ValueError(f"{name} is {one!r}; it must be one of {', '.join(map(repr, allowed))}.")
+
+    @property
+    def d_head(self) -> int:
+        """d, the width of one head."""
+        return self.d_model // self.heads
+
+    def dropout_at(self, place: DropoutPlace) -> float:
+        """The dropout probability at one of the four places."""
+        return self.dropout if place in self.dropout_places else 0.0
+
+    def differences(self, other: TransformerConfig) -> dict[str, tuple[Any, Any]]:
+        """Fields in which the two differ, name -> (mine, theirs); the preset's name is not counted."""
+        names = (field.name for field in dataclasses.fields(self) if field.name != "preset")
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in names}
+        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self), indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what :meth:`to_json` wrote. Raises ValueError with a sentence for anything else."""
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"This is not a JSON configuration: {error}.") from error
+        if not isinstance(values, dict):
+            raise ValueError("A configuration is a JSON object of field names and values.")
+        known = {field.name for field in dataclasses.fields(cls)}
+        if unknown := sorted(set(values) - known):
+            raise ValueError(f"Unknown configuration fields: {', '.join(unknown)}.")
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise ValueError(f"A configuration field has a value of the wrong type: {error}.") from error
+
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "norm_order": ("pre", "post"),
+    "norm_form": ("var_eps", "std_eps"),
+    "positions": ("sinusoidal", "sinusoidal_pad_row", "learned"),
+    "dropout_places": DROPOUT_PLACES,
+    "init": ("xavier_uniform", "torch"),
+}
+
+_BASE = {"d_model": 512, "heads": 8, "encoder_layers": 6, "decoder_layers": 6, "feed_forward": 2048, "dropout": 0.1}
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "pad_row": _BASE
+    | {
+        "positions": "sinusoidal_pad_row",
+        "norm_order": "post",
+        "final_norm": False,
+        "norm_form": "std_eps",
+        "norm_eps": 1e-6,
+        "shared_embedding": False,
+        "tied_generator": False,
+        "scale_embedding": False,
+    },
+    "torch_like": _BASE
+    | {
+        "norm_order": "post",
+        "final_norm": False,
+        "qkv_bias": False,
+        "output_bias": False,
+        "shared_embedding": False,
+        "tied_generator": False,
+        "generator_bias": True,
+        "max_length": 5000,
+        "init": "torch",
+    },
+    "annotated": _BASE
+    | {
+        "norm_form": "std_eps",
+        "norm_eps": 1e-6,
+        "shared_embedding": False,
+        "tied_generator": False,
+        "generator_bias": True,
+        "max_length": 5000,
+    },
+    "original": _BASE | {"shared_embedding": False, "tied_generator": False, "generator_bias": True},
+    "shared_bpe": _BASE
+    | {
+        "vocab_size": 10000,
+        "target_vocab_size": 10000,
+        "norm_order": "post",
+        "final_norm": False,
+        "scale_embedding": False,
+        "tied_generator": False,
+        "generator_bias": True,
+        "max_length": 5000,
+        "init": "torch",
+    },
+}
+"""The five published architectures, as what differs from the field's defaults above."""
+
+
+def preset(name: str, **overrides: Any) -> TransformerConfig:
+    """One of :data:`PRESETS` by name, with any field overridden, so that a small copy keeps its numerics."""
+    if name not in PRESETS:
+        raise ValueError(f"There is no preset {name!r}; the presets are {', '.join(PRESETS)}.")
+    return TransformerConfig(**{**PRESETS[name], "preset": name, **overrides})

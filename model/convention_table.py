@@ -1,0 +1,186 @@
+"""The table of mask conventions: one entry for each interface. What to do with them is in ``conventions``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+Values = Literal["true keeps", "true blocks", "one keeps", "one blocks", "added"]
+Layout = Literal["cells", "heads in batch", "queries and keys", "keys", "lengths"]
+
+
+@dataclass(frozen=True)
+class Convention:
+    """One interface's way to write a mask."""
+
+    name: str
+    values: Values
+    layout: Layout
+    shape: str
+    """As its documentation writes it."""
+    trap: str
+    """What goes wrong most often."""
+    make: str
+    """Code from ``mask`` (torch, boolean, True = may attend, (B, 1 or H, Q, K)) to the argument."""
+    undo: str
+    """Code from ``given`` (torch) back to ``mask``; ``batch``, ``heads`` and ``queries`` are numbers."""
+    fill: float = -np.inf
+    """What stands on blocked cells, where values are added."""
+
+
+_KEEP, _FLIP = "mask = given", "mask = ~given"
+_ADDED = "mask = given > -1e3"
+_PAD_KEEP = "key_keep = mask.any(-2)[:, 0]"
+_COLUMNS = "[:, None, None, :].expand(-1, 1, queries, -1)"
+
+CONVENTIONS: dict[str, Convention] = {
+    "torch_attn_mask": Convention(
+        "nn.MultiheadAttention, nn.Transformer: attn_mask (bool)",
+        "true blocks",
+        "heads in batch",
+        "(L, S) or (N*H, L, S)",
+        "True blocks, the opposite of F.scaled_dot_product_attention; (N*H, ...) is batch-major",
+        "attn_mask = ~mask.expand(-1, heads, -1, -1).flatten(0, 1)",
+        "mask = ~given.unflatten(0, (batch, heads)) if given.dim() == 3 else ~given[None, None]",
+    ),
+    "torch_attn_mask_float": Convention(
+        "nn.MultiheadAttention, nn.Transformer: attn_mask (float); generate_square_subsequent_mask",
+        "added",
+        "heads in batch",
+        "(L, S) or (N*H, L, S)",
+        "added to the scores: a mask of zeros and ones blocks nothing; is_causal is only a hint",
+        'attn_mask = torch.zeros(mask.shape).masked_fill(~mask, float("-inf")).expand(-1, heads, -1, -1).flatten(0, 1)',
+        "mask = (given > -1e3).unflatten(0, (batch, heads)) if given.dim() == 3 else (given > -1e3)[None, None]",
+    ),
+    "torch_key_padding_mask": Convention(
+        "nn.MultiheadAttention, nn.Transformer: key_padding_mask (bool)",
+        "true blocks",
+        "keys",
+        "(N, S)",
+        "True is padding; a float 0/1 mask is accepted and adds 1 to the padding",
+        f"{_PAD_KEEP}\nkey_padding_mask = ~key_keep",
+        f"mask = ~given{_COLUMNS}",
+    ),
+    "sdpa": Convention(
+        "F.scaled_dot_product_attention: attn_mask (bool)",
+        "true keeps",
+        "cells",
+        "broadcasts to (N, H, L, S)",
+        "True keeps, the opposite of nn.MultiheadAttention; is_causal is aligned at the top left",
+        "attn_mask = mask",
+        _KEEP,
+    ),
+    "sdpa_float": Convention(
+        "F.scaled_dot_product_attention: attn_mask (float); xFormers: attn_bias",
+        "added",
+        "cells",
+        "broadcasts to (N, H, L, S)",
+        "added; a row of nothing but -inf has no defined answer",
+        'attn_mask = torch.zeros(mask.shape).masked_fill(~mask, float("-inf"))',
+        _ADDED,
+    ),
+    "flex": Convention(
+        "flex_attention: mask_mod",
+        "true keeps",
+        "cells",
+        "mask_mod(b, h, q, kv) -> bool",
+        "BlockMask.to_dense() is per block; create_mask is per cell",
+        "full = mask.expand(-1, heads, -1, -1)\nmask_mod = lambda b, h, q, kv: full[b, h, q, kv]",
+        _KEEP,
+    ),
+    "hf_2d": Convention(
+        "Hugging Face: attention_mask, two axes",
+        "one keeps",
+        "keys",
+        "(batch, keys)",
+        "padding only: the model adds its own causal part",
+        f"{_PAD_KEEP}\nattention_mask = key_keep.long()",
+        f"mask = given.bool(){_COLUMNS}",
+    ),
+    "hf_4d_sdpa": Convention(
+        'Hugging Face: attention_mask, four axes, attn_implementation="sdpa"',
+        "true keeps",
+        "cells",
+        "(batch, 1 or heads, queries, keys)",
+        "passed through as it is: also the causal part must be in it",
+        "attention_mask = mask",
+        _KEEP,
+    ),
+    "hf_4d_eager": Convention(
+        'Hugging Face: attention_mask, four axes, attn_implementation="eager"',
+        "added",
+        "cells",
+        "(batch, 1 or heads, queries, keys)",
+        "must be additive: a boolean one is added as zeros and ones",
+        "attention_mask = torch.zeros(mask.shape).masked_fill(~mask, torch.finfo(torch.float32).min)",
+        _ADDED,
+        float(np.finfo(np.float32).min),
+    ),
+    "annotated": Convention(
+        "The Annotated Transformer; masked_fill(mask == 0, -1e9)",
+        "one keeps",
+        "cells",
+        "(N, 1, S), (N, T, T); a head axis is added inside",
+        "given an additive mask, mask == 0 selects what may be seen",
+        "mask_argument = mask.long()",
+        "mask = given != 0",
+    ),
+    "keras": Convention(
+        "Keras MultiHeadAttention: attention_mask",
+        "true keeps",
+        "queries and keys",
+        "(B, T, S)",
+        "no head axis",
+        "attention_mask = mask[:, 0]",
+        "mask = given[:, None]",
+    ),
+    "old_tf": Convention(
+        "Old TensorFlow tutorial: scores += mask * -1e9",
+        "one blocks",
+        "cells",
+        "(B, 1, 1, S) or (B, 1, T, S)",
+        "1 blocks, the opposite of Keras",
+        "tf_mask = (~mask).float()",
+        "mask = given == 0",
+    ),
+    "flax": Convention(
+        "Flax, JAX: mask",
+        "true keeps",
+        "cells",
+        "[batch, heads, query, key]",
+        "a bias is a separate argument",
+        "mask_argument = mask",
+        _KEEP,
+    ),
+    "flash": Convention(
+        "FlashAttention: cu_seqlens",
+        "one keeps",
+        "lengths",
+        "(batch + 1,) cumulative lengths; no mask tensor",
+        "padding must be at the right; causal is aligned at the bottom right since 2.1, windows include both ends",
+        f"{_PAD_KEEP}\nlengths = key_keep.sum(-1)\n"
+        "cu_seqlens = torch.nn.functional.pad(lengths.cumsum(0), (1, 0)).int()",
+        f"lengths = given.diff()\nmask = (torch.arange(int(lengths.max())) < lengths[:, None]){_COLUMNS}",
+    ),
+    "fairseq_padding": Convention(
+        "fairseq: encoder_padding_mask",
+        "one blocks",
+        "keys",
+        "(batch, src_len)",
+        "1 is padding",
+        f"{_PAD_KEEP}\nencoder_padding_mask = (~key_keep).long()",
+        f"mask = (given == 0){_COLUMNS}",
+    ),
+    "fairseq_attn": Convention(
+        "fairseq: attn_mask, non-zero blocks with -1e8",
+        "one blocks",
+        "cells",
+        "(tgt_len, src_len)",
+        "any non-zero value blocks, so an additive mask works and a keep-mask is turned around",
+        "attn_mask = (~mask).long()",
+        "mask = given == 0",
+    ),
+}
+"""By short name, in the order of the table that people read."""

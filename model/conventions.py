@@ -1,0 +1,135 @@
+"""Every mask convention in the wild: what it means, how to get from any to any, and the line of code that does it.
+
+All go through one form: boolean, True = may attend, (B, 1 or H, 1 or Q, K). A convention that can only say which
+keys are padding cannot hold a causal mask, and says so. Sources are the documentations of the interfaces named.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .convention_table import CONVENTIONS, Convention
+
+__all__ = ["CONVENTIONS", "Convention", "ConversionError", "code", "convert", "from_boolean", "to_boolean"]
+
+BLOCKS = -1e3
+"""An added value at or below this blocks; above it, it may be a position bias."""
+
+
+class ConversionError(ValueError):
+    """A mask that the other convention cannot hold, or that is not of the convention it is said to be."""
+
+
+def to_boolean(array: np.ndarray, source: str, heads: int = 1) -> np.ndarray:
+    """Any convention's mask as booleans, True = may attend, (B, 1 or H, 1 or Q, K).
+
+    Raises:
+        ConversionError: when the values or axes are not those of the convention.
+    """
+    how = _known(source)
+    array = np.asarray(array)
+    if how.layout == "lengths":
+        return _from_lengths(array)
+    return _axes_in(_values_in(array, how), how, heads)
+
+
+def from_boolean(allowed: np.ndarray, target: str, heads: int = 1) -> np.ndarray:
+    """Booleans (B, 1 or H, 1 or Q, K), True = may attend, in any convention.
+
+    Raises:
+        ConversionError: when the convention cannot hold this mask.
+    """
+    how = _known(target)
+    allowed = np.asarray(allowed, bool)
+    if allowed.ndim != 4:
+        raise ConversionError(f"A mask needs the axes (batch, heads, queries, keys); this one has {allowed.shape}.")
+    if how.layout == "lengths":
+        return _to_lengths(_only_keys(allowed, how))
+    return _values_out(_axes_out(allowed, how, heads), how)
+
+
+def convert(array: np.ndarray, source: str, target: str, heads: int = 1) -> np.ndarray:
+    """From any convention to any other. Raises ConversionError as the two steps do."""
+    return from_boolean(to_boolean(array, source, heads), target, heads)
+
+
+def code(source: str, target: str) -> str:
+    """The lines of torch that do it: from ``given`` in the one convention to the argument of the other."""
+    return f"{_known(source).undo}\n{_known(target).make}"
+
+
+def _known(name: str) -> Convention:
+    if name not in CONVENTIONS:
+        raise ConversionError(f"There is no convention {name!r}; there are {', '.join(CONVENTIONS)}.")
+    return CONVENTIONS[name]
+
+
+def _values_in(array: np.ndarray, how: Convention) -> np.ndarray:
+    if how.values == "added":
+        if array.dtype.kind != "f" or np.isnan(array).any():
+            raise ConversionError(f"{how.name} is added to the scores, so it must hold floating-point numbers.")
+        if np.isin(array, (0, 1)).all() and array.any():
+            raise ConversionError("This mask of zeros and ones would be added to the scores and block nothing.")
+        return array > BLOCKS
+    if array.dtype.kind != "b" and not np.isin(array, (0, 1)).all():
+        raise ConversionError(f"{how.name} holds booleans, or nothing but 0 and 1.")
+    return array.astype(bool) if how.values in ("true keeps", "one keeps") else ~array.astype(bool)
+
+
+def _values_out(allowed: np.ndarray, how: Convention) -> np.ndarray:
+    if how.values == "added":
+        return np.where(allowed, 0.0, how.fill).astype(np.float32)
+    kept = allowed if how.values in ("true keeps", "one keeps") else ~allowed
+    return kept if how.values.startswith("true") else kept.astype(np.int64)
+
+
+def _axes_in(allowed: np.ndarray, how: Convention, heads: int) -> np.ndarray:
+    if how.layout == "keys":
+        if allowed.ndim != 2:
+            raise ConversionError(f"{how.name} has the axes {how.shape}; this mask has {allowed.shape}.")
+        return allowed[:, None, None, :]
+    if how.layout == "heads in batch" and allowed.ndim == 3:
+        if allowed.shape[0] % heads:
+            raise ConversionError(f"The first axis, {allowed.shape[0]}, is not a multiple of {heads} heads.")
+        return allowed.reshape(-1, heads, *allowed.shape[1:])
+    if allowed.ndim == 3:
+        return allowed[:, None]
+    if allowed.ndim not in (2, 4):
+        raise ConversionError(f"{how.name} has the axes {how.shape}; this mask has {allowed.shape}.")
+    return allowed if allowed.ndim == 4 else allowed[None, None]
+
+
+def _axes_out(allowed: np.ndarray, how: Convention, heads: int) -> np.ndarray:
+    if how.layout == "keys":
+        return _only_keys(allowed, how)
+    if how.layout == "heads in batch":
+        if allowed.shape[1] not in (1, heads):
+            raise ConversionError(f"The mask has {allowed.shape[1]} heads, but {heads} were asked for.")
+        whole = np.broadcast_to(allowed, (allowed.shape[0], heads, *allowed.shape[2:]))
+        return whole.reshape(-1, *allowed.shape[2:])
+    if how.layout == "queries and keys":
+        if (allowed != allowed[:, :1]).any():
+            raise ConversionError(f"{how.name} has no head axis, and this mask differs between heads.")
+        return allowed[:, 0]
+    return allowed
+
+
+def _only_keys(allowed: np.ndarray, how: Convention) -> np.ndarray:
+    """(B, K), if that says everything."""
+    keys = allowed[:, 0, 0]
+    if (allowed != keys[:, None, None, :]).any():
+        raise ConversionError(f"{how.name} can only say which keys are padding; this mask differs between queries.")
+    return keys
+
+
+def _to_lengths(keep: np.ndarray) -> np.ndarray:
+    if (keep[:, 1:] & ~keep[:, :-1]).any():
+        raise ConversionError("FlashAttention counts lengths, so padding must be at the right.")
+    return np.concatenate([[0], np.cumsum(keep.sum(-1))]).astype(np.int32)
+
+
+def _from_lengths(ends: np.ndarray) -> np.ndarray:
+    if ends.ndim != 1 or ends.size < 2 or ends.dtype.kind not in "iu" or (np.diff(ends) < 0).any() or ends[-1] > 2**20:
+        raise ConversionError("cu_seqlens is a list of growing whole numbers that starts at 0.")
+    lengths = np.diff(ends)
+    return (np.arange(max(int(lengths.max()), 1)) < lengths[:, None])[:, None, None, :]

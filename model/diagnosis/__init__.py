@@ -1,0 +1,58 @@
+"""Mask faults, judged from tensors alone: weights, and where given scores, mask, padding and what was meant.
+
+Pure numpy. :func:`diagnose` takes arrays, :func:`diagnose_file` a file; both answer with findings whose codes are
+those of :data:`FAULTS`. Correct attention gives nothing above ``info``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .findings import FAULTS, Diagnosis, Fault, Finding, Severity, Unknown
+from .inputs import NAMES, Arrays, DiagnosisError, arrange
+from .judge import judge
+
+__all__ = [
+    "FAULTS",
+    "NAMES",
+    "Arrays",
+    "Diagnosis",
+    "DiagnosisError",
+    "Fault",
+    "Finding",
+    "Severity",
+    "Unknown",
+    "arrange",
+    "diagnose",
+    "judge",
+]
+
+
+def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", **arrays: Any) -> Diagnosis:
+    """Judge one attention map.
+
+    Args:
+        weights: (Q, K), (H, Q, K), (B, H, Q, K) or (B, L, H, Q, K) attention weights. They may be left out where
+            ``mask`` or ``masked_scores`` is given: then the softmax of those is judged.
+        meant: what the mask should be: booleans (True = may attend) that broadcast to the weights, or a name such as
+            ``causal``, ``padding``, ``causal+window:4`` (see :func:`structure.parse`). Proposed when left out.
+        map: ``encoder``, ``decoder`` or ``cross`` where that is known.
+        arrays: any of ``scores`` (scaled, before the mask), ``masked_scores``, ``mask`` (boolean: True = may attend;
+            float: added), ``key_keep`` and ``query_keep`` (True = a real token).
+
+    Raises:
+        DiagnosisError: for arrays that do not fit each other, or unknown names.
+    """
+    if unknown := set(arrays) - set(NAMES):
+        raise DiagnosisError(f"Unknown arrays: {', '.join(sorted(unknown))}. The names are {', '.join(NAMES)}.")
+    named = meant if isinstance(meant, str) else None
+    given = {"weights": weights, "meant": None if named else meant, **arrays}
+    raw = {name: np.asarray(value) for name, value in given.items() if value is not None}
+    try:
+        return judge(arrange(raw, map), named)
+    except DiagnosisError:
+        raise
+    except ValueError as error:
+        raise DiagnosisError(str(error)) from error

@@ -1,0 +1,121 @@
+"""Array formats read byte by byte, so that a header can promise nothing that the file does not hold.
+
+Formats: numpy's .npy and .npz (numpy.lib.format), safetensors (https://github.com/huggingface/safetensors).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import struct
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_HEADER = 10_000
+"""Longest .npy header that is read; numpy's own limit."""
+_MAX_MEMBERS = 64
+_TYPES = {
+    "BOOL": "?",
+    "U8": "u1",
+    "I8": "i1",
+    "I16": "<i2",
+    "U16": "<u2",
+    "I32": "<i4",
+    "U32": "<u4",
+    "I64": "<i8",
+    "U64": "<u8",
+    "F16": "<f2",
+    "F32": "<f4",
+    "F64": "<f8",
+    "BF16": "<u2",
+}
+
+
+def read_npy(data: bytes) -> np.ndarray:
+    """One .npy array of numbers. Raises ValueError for anything else; objects are never unpickled."""
+    file = io.BytesIO(data)
+    version = np.lib.format.read_magic(file)
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in readers:
+        raise ValueError(f"its .npy version {version} is not read")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shape, fortran, dtype = readers[version](file, max_header_size=_HEADER)
+    if dtype.kind not in "biuf":
+        raise ValueError(f"it holds {dtype} values, not numbers; pickled objects are never loaded")
+    array = _sized(data[file.tell() :], dtype, shape[::-1] if fortran else shape)
+    return array.T if fortran else array
+
+
+def _sized(data: bytes, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """The bytes as an array, if they are exactly as many as the shape says."""
+    if len(shape) > 8 or any(not isinstance(size, int) or size < 0 for size in shape):
+        raise ValueError("its shape is not one")
+    want = math.prod(shape) * dtype.itemsize
+    if want != len(data):
+        raise ValueError(f"its header promises {want:,} bytes and {len(data):,} are there")
+    return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="))
+
+
+def read_npz(path: Path, limit: int) -> dict[str, np.ndarray]:
+    """The arrays of a .npz, at most ``limit`` bytes unpacked."""
+    with zipfile.ZipFile(path) as archive:
+        members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
+        if len(members) > _MAX_MEMBERS:
+            raise ValueError(f"it holds {len(members)} arrays; {_MAX_MEMBERS} are read")
+        if sum(member.file_size for member in members) > limit:
+            raise ValueError(f"unpacked it would be larger than {limit / 2**20:.0f} MB")
+        return {member.filename[:-4]: read_npy(_unpack(archive, member)) for member in members}
+
+
+def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """One member, and never more than its own entry says."""
+    with archive.open(member) as file:
+        data = file.read(member.file_size + 1)
+    if len(data) > member.file_size:
+        raise ValueError("it unpacks to more than it says")
+    return data
+
+
+def _safetensors_header(data: bytes) -> tuple[dict[str, Any], int]:
+    if len(data) < 8:
+        raise ValueError("it is too short")
+    (length,) = struct.unpack("<Q", data[:8])
+    if length > min(len(data) - 8, 2**24):
+        raise ValueError("its header is longer than the file")
+    header = json.loads(data[8 : 8 + length].decode("utf-8"))
+    if not isinstance(header, dict):
+        raise ValueError("its header is not an object")
+    return header, 8 + length
+
+
+def safetensors_metadata(data: bytes) -> dict[str, Any]:
+    """The free text in the header of a safetensors file."""
+    metadata = _safetensors_header(data)[0].get("__metadata__", {})
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def read_safetensors(data: bytes) -> dict[str, np.ndarray]:
+    """The arrays of a safetensors file; bfloat16 is widened to float32."""
+    header, start = _safetensors_header(data)
+    tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
+    if len(tensors) > 4096:
+        raise ValueError(f"it holds {len(tensors)} arrays")
+    return {name: _tensor(entry, data, start) for name, entry in tensors.items()}
+
+
+def _tensor(entry: dict[str, Any], data: bytes, start: int) -> np.ndarray:
+    kind, (first, last) = entry["dtype"], entry["data_offsets"]
+    if kind not in _TYPES:
+        raise ValueError(f"it holds {kind!r} values")
+    if not (isinstance(first, int) and isinstance(last, int) and 0 <= first <= last <= len(data) - start):
+        raise ValueError("its offsets lie outside the file")
+    array = _sized(data[start + first : start + last], np.dtype(_TYPES[kind]), tuple(entry["shape"]))
+    if kind == "BF16":
+        return (array.astype(np.uint32) << 16).view(np.float32)
+    return array

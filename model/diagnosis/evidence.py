@@ -1,0 +1,124 @@
+"""What can be read off the weights without knowing what was meant: lit cells, dead rows, number format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_ONE_HOT, _SHORT = 0.9, 20.0
+"""In formats that span fewer nats than this, what a row above the other leaves to its keys may vanish."""
+_TAME, _FEW = 0.1, 3
+"""A head that spreads less than this part of the range in all of so many rows has no row in which weights vanish."""
+_SHARP, _SHARP_SHORT = 0.45, 0.3
+"""A head whose weights spread over this part of the format's range can have reached zero by rounding alone."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How finely the weights were stored, judged by their values, since files often widen them."""
+
+    relative: float
+    """Half a unit in the last place."""
+    smallest: float
+    """Below this a weight becomes zero."""
+    prior: float
+    """Chance that an allowed cell became zero, before any is seen."""
+
+    @property
+    def limit(self) -> float:
+        """Range of log weights that the format can hold below 1."""
+        return float(-np.log(self.smallest))
+
+    def row_tolerance(self, keys: int) -> float:
+        """How far from 1 a correct row may sum."""
+        rounding = self.smallest * keys if self.smallest > 1e-9 else 0.0
+        return 2e-3 + 2 * self.relative + rounding
+
+
+_HALF = Precision(2.0**-11, 6e-8, 0.2)
+_BRAIN = Precision(2.0**-8, 1e-38, 0.005)
+_SINGLE = Precision(2.0**-24, 1e-38, 0.005)
+_DOUBLE = Precision(2.0**-53, 1e-308, 0.001)
+
+
+def precision(weights: np.ndarray) -> Precision:
+    """The most forgiving of all formats that hold every weight exactly."""
+    values = np.unique(weights[np.isfinite(weights) & (weights > 0)])
+    fits = [_DOUBLE, *_formats(values)]
+    if weights.dtype == np.float16:
+        fits.append(_HALF)
+    if values.size > 3:
+        fits += [
+            Precision(unit / 2, unit / 2, 0.3) for unit in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6) if _rounded(values, unit)
+        ]
+    worst = (max(getattr(fit, name) for fit in fits) for name in ("relative", "smallest", "prior"))
+    return Precision(*worst)
+
+
+def _formats(values: np.ndarray) -> list[Precision]:
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+        half = np.array_equal(values.astype(np.float16).astype(values.dtype), values)
+    if not np.array_equal(single.astype(values.dtype), values):
+        return []
+    brain = not (single.view(np.uint32) & 0xFFFF).any()
+    return [_SINGLE] + [_HALF] * half + [_BRAIN] * brain
+
+
+def _rounded(values: np.ndarray, unit: float) -> bool:
+    digits = round(-np.log10(unit))
+    return np.array_equal(np.round(values.astype(np.float64), digits).astype(values.dtype), values)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Facts about one set of weights, each over (B, L, H, ...)."""
+
+    lit: np.ndarray
+    """(B, L, H, Q, K): above zero."""
+    dead: np.ndarray
+    """(B, L, H, Q): all zero."""
+    nan: np.ndarray
+    """(B, L, H, Q): not a number somewhere."""
+    flat: np.ndarray
+    """(B, L, H, Q): the same value in every column, two columns at least."""
+    odd: np.ndarray
+    """(B, L, H, Q): the same value in every lit column, three at least, in a head that has uneven rows too. In a head
+    without uneven rows all scores are equal, and such rows say nothing."""
+    peaked: np.ndarray
+    """(B, L, H, Q): rows so peaked, by themselves or in their head, that a zero may be nothing but rounding."""
+    precision: Precision
+
+
+def gather(weights: np.ndarray) -> Evidence:
+    """Read the facts off (B, L, H, Q, K) weights."""
+    nan = np.isnan(weights).any(-1)
+    clean = np.where(nan[..., None], 0, weights) if nan.any() else weights
+    lit = clean > 0
+    top, low = clean.max(-1), clean.min(-1)
+    fine = precision(weights)
+    flat = ~nan & (top > 0) & (top - low <= 2 * fine.relative * top) & (weights.shape[-1] > 1)
+    low_lit = np.where(lit, clean, np.inf).min(-1)
+    level = top - low_lit <= 2 * fine.relative * top
+    odd = level & ((lit.sum(-1) > 2) | flat) & (~level & ~nan).any((0, 3))[None, :, :, None]
+    return Evidence(lit, ~nan & ~lit.any(-1), nan, flat, odd, _peaked(lit, top, low_lit, fine), fine)
+
+
+def _peaked(lit: np.ndarray, top: np.ndarray, low: np.ndarray, fine: Precision) -> np.ndarray:
+    """Rows of heads with a wide spread, or with nothing but one-hot rows; in short formats any nearly one-hot row."""
+    several = lit.sum(-1) > 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.where(several, np.log(top.astype(np.float64)) - np.log(low.astype(np.float64)), 0).max(-1)
+    zeros = (~lit).any((-1, -2))
+    sharp = _SHARP_SHORT if fine.limit < _SHORT else _SHARP
+    heads = zeros & ((spread > sharp * fine.limit) | ~several.any(-1))
+    wild = (spread > _TAME * fine.limit) | (several.sum(-1) < _FEW)
+    alone = (top > _ONE_HOT) & (fine.limit < _SHORT) & wild[..., None]
+    return heads[..., None] | alone
+
+
+def rows_that_sum(weights: np.ndarray, tolerance: float) -> np.ndarray:
+    """(B, L, H, Q): rows that sum to 1, or to nothing at all, or are not numbers."""
+    total = weights.sum(-1, dtype=np.float64)
+    return (np.abs(total - 1) <= tolerance) | (total == 0) | np.isnan(total)

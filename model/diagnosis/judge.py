@@ -1,0 +1,119 @@
+"""The order of a diagnosis: sums, then what the scores show, then which mask was in force against which was meant."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from . import scores as by_scores
+from .arbitrate import explanations, fits, report
+from .case import Case
+from .evidence import gather
+from .findings import Diagnosis, Finding
+from .inputs import Arrays
+from .leftover import leftover
+from .meaning import Intent, proposed, stated
+from .places import finding
+from .rows import only_fills, report_rows
+from .sums import check_sums
+from .unknown import cannot_tell
+
+
+@np.errstate(all="ignore")
+def judge(arrays: Arrays, named: str | None = None) -> Diagnosis:
+    """The diagnosis of one map. Raises ValueError for a ``named`` meaning that does not exist."""
+    said = stated(arrays, named)
+    arrays, notes, stop = _sums(arrays, said)
+    case = Case(arrays, gather(arrays.weights), notes)
+    intent = said
+    if not stop:
+        _prepare(case)
+        _holes_given(case)
+        _by_scores(case)
+        intent = _explain(case, [said] if said is not None else proposed(arrays, case.evidence))
+        report_rows(case, intent)
+    found = tuple(sorted(case.found, key=lambda one: one.severity == "info"))
+    words, sure = (intent.words, intent.sure) if intent is not None else ("cannot be told", 0.0)
+    return Diagnosis(found, cannot_tell(arrays, said, found), words, sure)
+
+
+def _sums(arrays: Arrays, said: Intent | None) -> tuple[Arrays, list[Finding], bool]:
+    """Faults of the sums. Returns the arrays, turned when they were transposed, and whether to stop at that."""
+    known = said.allowed if said is not None else arrays.mask
+    if known is None and arrays.key_keep is not None:
+        known = arrays.key_keep[:, None, None, None]
+    fault = check_sums(arrays, known)
+    if fault is None:
+        return arrays, [], False
+    where = np.broadcast_to(fault.rows[..., None], arrays.weights.shape)
+    code, *twins = fault.codes
+    notes = [finding(code, where, arrays.map, None, fault.detail)]
+    notes += [finding(twin, where, arrays.map, "warning", "the weights alone cannot rule this out") for twin in twins]
+    if code == "transposed" and not arrays.transposed:
+        arrays = dataclasses.replace(arrays, weights=np.swapaxes(arrays.weights, -1, -2))
+    return arrays, notes, "softmax-axis" in fault.codes or code == "over-blocked"
+
+
+def _prepare(case: Case) -> None:
+    """After dropout a zero says nothing; scores tell which zeros are rounding; a row of fills is no ordinary row."""
+    if case.named("dropout-on"):
+        nothing = np.zeros_like(case.evidence.dead)
+        case.evidence = dataclasses.replace(case.evidence, peaked=np.ones_like(nothing), dead=nothing)
+        return
+    by_score = by_scores.vanishing(case.arrays, case.evidence)
+    if by_score is not None:
+        case.evidence = dataclasses.replace(case.evidence, peaked=by_score)
+    fills = only_fills(case.arrays)
+    case.evidence = dataclasses.replace(case.evidence, odd=case.evidence.odd | fills)
+
+
+def _holes_given(case: Case) -> None:
+    """A padding mask with a hole in it, unless what was meant has the same hole."""
+    keep = case.arrays.key_keep
+    if keep is None:
+        return
+    before = np.maximum.accumulate(keep, -1)
+    after = np.maximum.accumulate(keep[:, ::-1], -1)[:, ::-1]
+    holes = before & after & ~keep
+    if case.arrays.meant is not None:
+        holes &= case.arrays.meant.any((1, 2, 3))
+    case.add("hole-inside", holes[:, None, None, None, :], detail="key_keep itself has the hole")
+
+
+def _by_scores(case: Case) -> None:
+    """What the scores and the fill show without any idea of what was meant."""
+    beyond = by_scores.overflow(case.arrays, case.evidence)
+    if beyond is not None:
+        case.add("fill-overflow", beyond, detail="beyond 65504, the largest number of float16")
+        case.spoil(np.asarray(case.evidence.nan.any(-1)))
+    tinted = by_scores.soft_mask(case.arrays, case.evidence)
+    if tinted is not None:
+        case.add("soft-mask", tinted)
+        case.spoil(np.asarray(tinted.any((-1, -2))))
+
+
+def _explain(case: Case, intents: list[Intent]) -> Intent:
+    """The intent that holds, or after reporting it the one that the best explanation starts from."""
+    _weak(case, intents)
+    for every in (True, False) if not intents[0].binding else (False,):
+        tried = [intent for intent in intents if not (every and intent.binding)]
+        for intent in tried:
+            if fits(case, intent, every) and not explanations(case, intent):
+                return intent
+        found = [guess for intent in tried for guess in explanations(case, intent) if not every or guess.rank[1] == 0]
+        if found:
+            return report(case, found)
+    last = next((intent for intent in intents if intent.binding), intents[0])
+    leftover(case, last)
+    return last
+
+
+def _weak(case: Case, intents: list[Intent]) -> None:
+    """Report a weak fill, and look no more at the cells it left lit."""
+    for intent in intents:
+        weak = by_scores.weak_fill(case.arrays, case.evidence, intent.allowed)
+        if weak is not None and (intent.binding or fits(case.without(weak), intent)):
+            case.add("weak-fill", weak, detail=f"up to {np.nanmax(case.arrays.weights[weak]):.2g}")
+            case.evidence = case.without(weak).evidence
+            return

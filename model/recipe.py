@@ -1,0 +1,94 @@
+"""How a checkpoint is trained, as one JSON file that stands beside it: what to run again to get it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything `python -m model train` needs but the text. The defaults train a 9 M parameter model."""
+
+    name: str
+    source_language: str
+    target_language: str
+    facts: dict[str, str] = field(default_factory=dict)
+    """What a model card must say: data, licence, attribution."""
+    model: dict[str, Any] = field(default_factory=dict)
+    """Fields of TransformerConfig; with "preset", that preset with the other fields overridden."""
+
+    vocab_size: int = 8000
+    character_coverage: float = 1.0
+    dev_split: str = "dev"
+    """Name of the files that training is judged by."""
+    sloppy_share: float = 0.2
+    """Share of the pairs added again with a source as people type it: no capitals, no final punctuation."""
+    longest: int = 100
+    """Pairs with more tokens than this on a side are left out of training."""
+
+    steps: int = 10000
+    decay_steps: int = 2000
+    """Length of the final linear fall of the learning rate to zero; before it the rate is constant."""
+    warmup_steps: int = 500
+    peak_rate: float = 1.5e-3
+    betas: tuple[float, float] = (0.9, 0.98)
+    label_smoothing: float = 0.1
+    clip_norm: float = 1.0
+    tokens_per_batch: int = 4096
+    """Padded tokens of the longer side of one global batch."""
+    precision: str = "bfloat16"
+    """"bfloat16" (autocast) or "float32"."""
+    seed: int = 1
+
+    save_every: int = 500
+    """Steps between two states from which a killed run goes on."""
+    evaluate_every: int = 1000
+    evaluate_sentences: int = 500
+    average: int = 5
+    """Weights of the last this many evaluations are averaged into the released ones."""
+    snapshots: int = 0
+    """How many copies to keep along the way, evenly spaced in log steps from the random start to the end."""
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "save_every", "evaluate_every", "tokens_per_batch", "average", "vocab_size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1.")
+        if self.precision not in ("bfloat16", "float32"):
+            raise ValueError(f'precision is {self.precision!r}; it must be "bfloat16" or "float32".')
+        if not 0 <= self.decay_steps <= self.steps:
+            raise ValueError(f"decay_steps is {self.decay_steps}; it must lie between 0 and steps ({self.steps}).")
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a recipe; ValueError with a sentence for a file that is none."""
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise ValueError(f"The recipe {path} cannot be read: {error}.") from error
+        if not isinstance(values, dict):
+            raise ValueError(f"The recipe {path} must be a JSON object of field names and values.")
+        known = {one.name for one in dataclasses.fields(cls)}
+        if unknown := sorted(set(values) - known):
+            raise ValueError(f"The recipe {path} has unknown fields: {', '.join(unknown)}.")
+        try:
+            return cls(**{**values, "betas": tuple(values.get("betas", cls.betas))})
+        except TypeError as error:
+            raise ValueError(f"The recipe {path} is incomplete: {error}.") from error
+
+    def rate(self, step: int) -> float:
+        """Learning rate of a step, counted from 1: linear warm-up, constant, linear fall to zero at the last step."""
+        warm = min(1.0, step / max(1, self.warmup_steps))
+        fall = min(1.0, (self.steps - step) / max(1, self.decay_steps))
+        return self.peak_rate * min(warm, fall)
+
+    def snapshot_steps(self) -> tuple[int, ...]:
+        """The steps after which a snapshot is kept: 0 and then evenly spaced in log steps to the end."""
+        if self.snapshots < 2:
+            return ()
+        gaps = max(1, self.snapshots - 2)
+        spaced = {round(self.steps ** (1 - gap / gaps)) for gap in range(self.snapshots - 1)}
+        return (0, *sorted(spaced))

@@ -1,0 +1,173 @@
+"""What was captured: numpy only, frozen, saved as safetensors with JSON beside it. Imports no torch."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+Kind = Literal["encoder", "decoder", "cross"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+TENSORS = ("q", "k", "v", "scores", "masked_scores")
+FORMAT = "attenscope-trace-1"
+
+
+class TraceError(ValueError):
+    """A file or a set of arrays that is not a trace; the message says why and what to do."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionMap:
+    """The attention weights of every layer and head of one kind, for one sentence (no batch axis)."""
+
+    kind: Kind
+    weights: np.ndarray
+    """(L, H, Q, K) float32: row q is the distribution of query q over the keys, all zero if none is allowed."""
+    query_tokens: tuple[str, ...]
+    """(Q,) the token fed in at each row."""
+    key_tokens: tuple[str, ...]
+    """(K,) the token attended to in each column."""
+    mask: np.ndarray
+    """(Q, K) bool, True = may attend."""
+    predicted_tokens: tuple[str, ...] = ()
+    """(Q,) the token predicted at each row; of the decoder and cross maps, else empty."""
+    tensors: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """Any of q (L,H,Q,d), k and v (L,H,K,d), scores and masked_scores (L,H,Q,K); a score is NaN where cached decoding
+    never computed it, because the key came later."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise TraceError(f"An attention map's kind is {self.kind!r}; it must be one of {', '.join(KINDS)}.")
+        if self.weights.ndim != 4:
+            raise TraceError(f"Attention weights must have the axes (L, H, Q, K); these have {self.weights.shape}.")
+        if not np.issubdtype(self.weights.dtype, np.floating):
+            raise TraceError(f"Attention weights must be floating-point numbers; these are {self.weights.dtype}.")
+        queries, keys = self.weights.shape[2:]
+        self._check("mask", self.mask.shape, (queries, keys))
+        self._check("query tokens", (len(self.query_tokens),), (queries,))
+        self._check("key tokens", (len(self.key_tokens),), (keys,))
+        if self.predicted_tokens:
+            self._check("predicted tokens", (len(self.predicted_tokens),), (queries,))
+        for name, tensor in self.tensors.items():
+            if name not in TENSORS:
+                raise TraceError(f"A map cannot hold {name!r}; it holds {', '.join(TENSORS)}.")
+            scores = name in ("scores", "masked_scores")
+            rows = queries if name == "q" or scores else keys
+            columns = (keys,) if scores else tensor.shape[-1:]  # any head width
+            self._check(name, tensor.shape, (*self.weights.shape[:2], rows, *columns))
+
+    def _check(self, what: str, have: tuple[int, ...], want: tuple[int, ...]) -> None:
+        if have != want:
+            raise TraceError(
+                f"The {self.kind} map's {what} have the shape {have}, "
+                f"but its weights {self.weights.shape} ask for {want}."
+            )
+
+    @property
+    def layers(self) -> int:
+        return self.weights.shape[0]
+
+    @property
+    def heads(self) -> int:
+        return self.weights.shape[1]
+
+    def rows(self, label: Literal["fed", "predicted"] = "fed") -> tuple[str, ...]:
+        """The row labels: the token fed in, or the token predicted where there is one."""
+        return self.predicted_tokens if label == "predicted" and self.predicted_tokens else self.query_tokens
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionTrace:
+    """All maps of one run of one model on one sentence, and where they came from."""
+
+    encoder: AttentionMap | None = None
+    decoder: AttentionMap | None = None
+    cross: AttentionMap | None = None
+    source: str = ""
+    target: str = ""
+    model: str = ""
+    """Name of the checkpoint, or of the class of a foreign model."""
+    model_hash: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """JSON values: attention path, decoding settings, device, whatever is needed to make it again."""
+
+    def __post_init__(self) -> None:
+        for kind in KINDS:
+            found = getattr(self, kind)
+            if found is not None and found.kind != kind:
+                raise TraceError(f"The map given as {kind} says that it is a {found.kind} map.")
+
+    @property
+    def maps(self) -> dict[Kind, AttentionMap]:
+        """The maps that are there, by kind, in the order encoder, decoder, cross."""
+        found = {kind: getattr(self, kind) for kind in KINDS}
+        return {kind: one for kind, one in found.items() if one is not None}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one safetensors file: the arrays, and all else as JSON in its header. No pickle."""
+        arrays: dict[str, np.ndarray] = {}
+        described: dict[str, Any] = {}
+        for kind, one in self.maps.items():
+            arrays |= {f"{kind}.{name}": np.ascontiguousarray(array) for name, array in _arrays(one)}
+            described[kind] = {name: list(getattr(one, name)) for name in _TOKENS}
+        described |= {name: getattr(self, name) for name in _TEXT} | {"settings": dict(self.settings)}
+        Path(path).write_bytes(save(arrays, metadata={"format": FORMAT, "trace": json.dumps(described)}))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what :meth:`save` wrote. Raises TraceError with a sentence when it is anything else."""
+        try:
+            with safe_open(path, framework="numpy") as file:
+                metadata = file.metadata() or {}
+                if metadata.get("format") != FORMAT:
+                    raise TraceError("This safetensors file is not an Attenscope trace: its header does not say so.")
+                described = json.loads(metadata["trace"])
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
+        except TraceError:
+            raise
+        except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise TraceError(
+                f"This file cannot be read as a trace ({error}). Save it again with trace.save()."
+            ) from error
+        try:
+            maps = {kind: _read_map(kind, described[kind], arrays) for kind in KINDS if kind in described}
+            text = {name: str(described[name]) for name in _TEXT}
+            settings = dict(described["settings"])
+        except TraceError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise TraceError(
+                f"The trace in this file is incomplete ({error!r}). Save it again with trace.save()."
+            ) from error
+        return cls(maps.get("encoder"), maps.get("decoder"), maps.get("cross"), settings=settings, **text)
+
+
+_TOKENS = ("query_tokens", "key_tokens", "predicted_tokens")
+_TEXT = ("source", "target", "model", "model_hash")
+
+
+def _arrays(one: AttentionMap) -> Iterator[tuple[str, np.ndarray]]:
+    yield "weights", one.weights
+    yield "mask", one.mask
+    yield from one.tensors.items()
+
+
+def _read_map(kind: Kind, described: Any, arrays: dict[str, np.ndarray]) -> AttentionMap:
+    own = {name.removeprefix(f"{kind}."): array for name, array in arrays.items() if name.startswith(f"{kind}.")}
+    tokens = {name: tuple(str(token) for token in described[name]) for name in _TOKENS}
+    return AttentionMap(kind, weights=own.pop("weights"), mask=own.pop("mask").astype(bool), tensors=own, **tokens)
+
+
+def with_tokens(
+    one: AttentionMap, queries: tuple[str, ...], keys: tuple[str, ...], predicted: tuple[str, ...] = ()
+) -> AttentionMap:
+    """The same map with its rows and columns named."""
+    return dataclasses.replace(one, query_tokens=queries, key_tokens=keys, predicted_tokens=predicted)

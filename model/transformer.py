@@ -1,0 +1,243 @@
+"""The encoder-decoder Transformer of Vaswani et al. (2017), Figure 1, in every variant TransformerConfig describes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from .attention import KeyValueCache, MultiHeadAttention
+from .config import PAD_ID, TransformerConfig
+from .dropout import Dropout
+from .hooks import HookPoint
+from .masks import causal_mask, combine, padding_mask
+from .positional_encoding import PositionalEncoding
+
+
+class StdLayerNorm(nn.Module):
+    """gain * (x - mean) / (std + eps) + bias, with the sample standard deviation (The Annotated Transformer)."""
+
+    def __init__(self, width: int, eps: float) -> None:
+        super().__init__()
+        self.weight, self.bias, self.eps = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width)), eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (..., D) -> (..., D)"""
+        # The variance is kept above zero before the root, whose slope there is infinite: a constant row (a zero
+        # embedding, say) would turn every gradient into NaN.
+        std = x.var(-1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny).sqrt()
+        return self.weight * (x - x.mean(-1, keepdim=True)) / (std + self.eps) + self.bias
+
+
+def layer_norm(config: TransformerConfig) -> nn.Module:
+    if config.norm_form == "std_eps":
+        return StdLayerNorm(config.d_model, config.norm_eps)
+    return nn.LayerNorm(config.d_model, eps=config.norm_eps)
+
+
+class FeedForward(nn.Module):
+    """FFN(x) = max(0, x W1 + b1) W2 + b2, eq. (2)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.inner = nn.Linear(config.d_model, config.feed_forward, bias=config.feed_forward_bias)
+        self.outer = nn.Linear(config.feed_forward, config.d_model, bias=config.feed_forward_bias)
+        self.dropout = Dropout(config.dropout_at("feed_forward"))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, T, D) -> (B, T, D)"""
+        return self.outer(self.dropout(self.inner(x).relu()))
+
+
+class Residual(nn.Module):
+    """Wraps one sublayer: norm(x + dropout(f(x))) in post-norm, x + dropout(f(norm(x))) in pre-norm.
+
+    Hook point ``stream`` (B, T, D): the residual stream after this sublayer.
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.pre = config.norm_order == "pre"
+        self.norm = layer_norm(config)
+        self.dropout = Dropout(config.dropout_at("sublayer"))
+        self.stream = HookPoint()
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        if self.pre:
+            return self.stream(x + self.dropout(sublayer(self.norm(x))))
+        return self.stream(self.norm(x + self.dropout(sublayer(x))))
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(config)
+        self.feed_forward = FeedForward(config)
+        self.after_self_attention, self.after_feed_forward = Residual(config), Residual(config)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """x (B, S, D), mask broadcastable to (B, H, S, S) -> (B, S, D)"""
+        x = self.after_self_attention(x, lambda y: self.self_attention(y, y, mask))
+        return self.after_feed_forward(x, self.feed_forward)
+
+
+@dataclass
+class LayerCache:
+    """What one decoder layer need not compute again at the next step."""
+
+    self_attention: KeyValueCache = field(default_factory=KeyValueCache)
+    cross_attention: KeyValueCache = field(default_factory=KeyValueCache)
+
+
+class DecoderCache:
+    """Keys and values of a decoder that is fed one token at a time; belongs to one decoding, never to the model."""
+
+    def __init__(self, layers: int) -> None:
+        self.layers = [LayerCache() for _ in range(layers)]
+
+    @property
+    def length(self) -> int:
+        """Target positions already decoded."""
+        return self.layers[0].self_attention.length
+
+    def reorder(self, rows: Tensor, cross: bool = True) -> None:
+        """Keep the given rows (B',) of the batch; `cross` False where each keeps its sentence (beams of one input)."""
+        for layer in self.layers:
+            layer.self_attention.reorder(rows)
+            if cross:
+                layer.cross_attention.reorder(rows)
+
+
+class DecoderLayer(nn.Module):
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.self_attention, self.cross_attention = MultiHeadAttention(config), MultiHeadAttention(config)
+        self.feed_forward = FeedForward(config)
+        self.after_self_attention, self.after_cross_attention = Residual(config), Residual(config)
+        self.after_feed_forward = Residual(config)
+
+    def forward(
+        self, x: Tensor, memory: Tensor, mask: Tensor | None, memory_mask: Tensor | None, cache: LayerCache | None
+    ) -> Tensor:
+        """x (B, T, D), memory (B, S, D), masks broadcastable to (B, H, T, T) and (B, H, T, S) -> (B, T, D)"""
+        own = cache.self_attention if cache else None
+        other = cache.cross_attention if cache else None
+        seen = None if other is not None and other.length else memory
+        x = self.after_self_attention(x, lambda y: self.self_attention(y, y, mask, own))
+        x = self.after_cross_attention(x, lambda y: self.cross_attention(y, seen, memory_mask, other))
+        return self.after_feed_forward(x, self.feed_forward)
+
+
+class Embedding(nn.Module):
+    """Token embedding (times sqrt(D) if asked) plus positional encoding, sections 3.4 and 3.5.
+
+    Hook points ``tokens`` (B, T, D) scaled token embeddings, ``encoding`` (1 or B, T, D), ``stream`` their sum.
+    """
+
+    def __init__(self, config: TransformerConfig, table: nn.Embedding) -> None:
+        super().__init__()
+        self.table = table
+        self.scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
+        self.positional_encoding = PositionalEncoding(config)
+        self.dropout = Dropout(config.dropout_at("embedding"))
+        self.tokens, self.encoding, self.stream = HookPoint(), HookPoint(), HookPoint()
+
+    def forward(self, ids: Tensor, offset: int = 0) -> Tensor:
+        """ids (B, T) -> (B, T, D); `offset` positions were decoded before."""
+        tokens = self.tokens(self.table(ids) * self.scale)
+        return self.stream(self.dropout(tokens + self.encoding(self.positional_encoding(ids != PAD_ID, offset))))
+
+
+class Stack(nn.Module):
+    """N layers and, where the config asks for it, a final norm. Hook point ``output`` (B, T, D)."""
+
+    def __init__(self, config: TransformerConfig, layers: list[nn.Module]) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.final_norm = layer_norm(config) if config.final_norm else nn.Identity()
+        self.output = HookPoint()
+
+
+class Encoder(Stack):
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.output(self.final_norm(x))
+
+
+class Decoder(Stack):
+    def forward(
+        self, x: Tensor, memory: Tensor, mask: Tensor | None, memory_mask: Tensor | None, cache: DecoderCache | None
+    ) -> Tensor:
+        for index, layer in enumerate(self.layers):
+            x = layer(x, memory, mask, memory_mask, cache.layers[index] if cache else None)
+        return self.output(self.final_norm(x))
+
+
+class Transformer(nn.Module):
+    """Source and target token ids in, logits out. All masks are boolean, True = may attend."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        source = nn.Embedding(config.vocab_size, config.d_model)
+        target = source if config.shared_embedding else nn.Embedding(config.target_vocab_size, config.d_model)
+        self.source_embedding, self.target_embedding = Embedding(config, source), Embedding(config, target)
+        self.encoder = Encoder(config, [EncoderLayer(config) for _ in range(config.encoder_layers)])
+        self.decoder = Decoder(config, [DecoderLayer(config) for _ in range(config.decoder_layers)])
+        self.generator = nn.Linear(config.d_model, config.target_vocab_size, bias=config.generator_bias)
+        if config.init == "xavier_uniform":
+            for parameter in self.parameters():
+                if parameter.dim() > 1:
+                    nn.init.xavier_uniform_(parameter)
+        if config.tied_generator:
+            self.generator.weight = target.weight
+
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor,
+        source_mask: Tensor | None = None,
+        target_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> Tensor:
+        """source (B, S), target (B, T) ids -> logits (B, T, V).
+
+        Masks are broadcastable to (B, H, S, S), (B, H, T, T) and (B, H, T, S); one that is None is made from the
+        padding (and, for the target, from causality).
+        """
+        memory = self.encode(source, source_mask)
+        memory_mask = padding_mask(source, PAD_ID) if memory_mask is None else memory_mask
+        return self.generator(self.decode(target, memory, memory_mask, target_mask))
+
+    def encode(self, source: Tensor, mask: Tensor | None = None) -> Tensor:
+        """source (B, S) ids -> memory (B, S, D)"""
+        mask = padding_mask(source, PAD_ID) if mask is None else mask
+        return self.encoder(self.source_embedding(source), mask)
+
+    def decode(
+        self,
+        target: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None,
+        mask: Tensor | None = None,
+        cache: DecoderCache | None = None,
+    ) -> Tensor:
+        """target (B, T) ids, memory (B, S, D) -> states (B, T, D) for the generator.
+
+        With a cache, `target` holds only the tokens that are new; padding among the cached ones is not looked for.
+        """
+        offset = cache.length if cache else 0
+        if mask is None:
+            mask = self._target_mask(target, offset)
+        return self.decoder(self.target_embedding(target, offset), memory, mask, memory_mask, cache)
+
+    def _target_mask(self, target: Tensor, offset: int) -> Tensor | None:
+        length = target.shape[1]
+        if offset and length == 1:
+            return None  # the newest token may attend to all before it
+        causal = causal_mask(length, offset + length, target.device)
+        return causal if offset else combine(causal, padding_mask(target, PAD_ID))

@@ -1,0 +1,94 @@
+"""`python -m model translate`, `trace` and `evaluate`: a checkpoint used from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from .checkpoint import FOLDER
+from .quality import quality_table
+from .translate import Translator
+
+DEFAULT = "everyday-en-de"
+
+
+def add_translate(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser)
+    parser.add_argument("--beam", type=int, default=1, help="beam width (default 1: greedy)")
+
+
+def add_trace(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser)
+    parser.add_argument("sentence")
+    parser.add_argument("--output", type=Path, required=True, help="the trace, a safetensors file")
+
+
+def add_evaluate(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser)
+    parser.add_argument("--source", type=Path, required=True, help="one sentence a line")
+    parser.add_argument("--reference", type=Path, required=True, help="line N translates line N of the source")
+    parser.add_argument("--beam", type=int, default=1, help="beam width (default 1: greedy)")
+    parser.add_argument("--tokenized", action="store_true", help="lower-case, normalise and Moses-tokenise both sides")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--output", type=Path, help="write the translations here, one a line")
+
+
+def add_quality(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--checkpoint", default=DEFAULT, help=f"name below checkpoints/ or a folder (default {DEFAULT})"
+    )
+    parser.add_argument("--device", help="cpu or cuda (default: the GPU when there is one)")
+
+
+def translate(arguments: argparse.Namespace) -> int:
+    """Lines of standard input to lines of standard output; an empty line stays empty."""
+    translator = Translator.load(arguments.checkpoint, arguments.device)
+    lines = sys.stdin.read().splitlines()
+    full = [number for number, line in enumerate(lines) if line.strip()]
+    written = dict(
+        zip(full, translator.translate_batch([lines[number] for number in full], arguments.beam), strict=True)
+    )
+    for number in range(len(lines)):
+        print(written.get(number, ""))
+    return 0
+
+
+def trace(arguments: argparse.Namespace) -> int:
+    translation = Translator.load(arguments.checkpoint, arguments.device).translate(arguments.sentence)
+    translation.trace.save(arguments.output)
+    print(translation.text)
+    return 0
+
+
+def evaluate(arguments: argparse.Namespace) -> int:
+    from .evaluation import Protocol, report  # sacrebleu is asked only of those who evaluate
+    from .evaluation import evaluate as score
+
+    sources, references = (_lines(path) for path in (arguments.source, arguments.reference))
+    translator = Translator.load(arguments.checkpoint, arguments.device)
+    protocol: Protocol = "tokenized" if arguments.tokenized else "raw"
+    result, written = score(translator, sources, references, arguments.beam, protocol)
+    print(json.dumps(result.as_json(), ensure_ascii=False) if arguments.json else report(result))
+    if arguments.output:
+        arguments.output.write_text("\n".join(written) + "\n", encoding="utf-8")
+    return 0
+
+
+def quality(arguments: argparse.Namespace) -> int:
+    """Translate the fixed sentences of the checkpoint's source language into the table beside its card."""
+    translator = Translator.load(arguments.checkpoint, arguments.device)
+    sentences = _lines(FOLDER / f"sentences.{translator.card['source_language']}")
+    path = FOLDER / translator.name / "sentences.md"
+    path.write_text(quality_table(translator, sentences), encoding="utf-8")
+    print(f"Wrote {path}")
+    return 0
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
