@@ -1,0 +1,15 @@
+"""Attenscope: type a sentence and see the attention of every head of the model that translates it."""
+
+from pathlib import Path
+
+import streamlit as st
+
+HERE = Path(__file__).parent
+
+st.set_page_config(page_title="Attenscope", page_icon=str(HERE / "viz" / "icon.png"), layout="wide")
+PAGES = [
+    st.Page("viz/pages/explore.py", title="Explore", default=True),
+    st.Page("viz/pages/decode.py", title="Decode"),
+    st.Page("viz/pages/positions.py", title="Positions"),
+]
+st.navigation(PAGES, position="top").run()

@@ -1,0 +1,1 @@
+"""Attenscope's browser side: figures, components and pages."""

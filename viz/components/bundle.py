@@ -1,0 +1,43 @@
+"""How a component's modules are joined: Streamlit takes one JavaScript text, so imports are followed and inlined.
+
+All modules of a component then share one scope: a module's own imports come first, each file once, and the import
+lines are dropped. Names must therefore be unique within a component.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+HERE = Path(__file__).parent
+IMPORT = re.compile(r'^import .* from "(?P<path>\.[^"]+)";\n', re.MULTILINE)
+
+
+def bundle(entry: Path) -> str:
+    """The JavaScript of `entry` with everything it imports, directly or not, before it."""
+    found: dict[Path, str] = {}
+    _collect(entry.resolve(), found)
+    return "\n".join(found.values())
+
+
+def _collect(path: Path, found: dict[Path, str]) -> None:
+    text = path.read_text(encoding="utf-8")
+    for match in IMPORT.finditer(text):
+        needed = (path.parent / match["path"]).resolve()
+        if needed not in found:
+            _collect(needed, found)
+    found[path] = IMPORT.sub("", text)
+
+
+def component(name: str) -> Any:
+    """Register the view in the folder `name` (name.js, name.css) and return what mounts it."""
+    return st.components.v2.component(f"attenscope_{name}", css=style(name), js=bundle(HERE / name / f"{name}.js"))
+
+
+def style(name: str) -> str:
+    """The CSS of the view in the folder `name`, after what all views share."""
+    sheets = HERE / "shared" / "shared.css", HERE / name / f"{name}.css"
+    return "".join(path.read_text(encoding="utf-8") for path in sheets)

@@ -1,0 +1,31 @@
+"""A plotly chart that does not blink when it changes and hears which cell is clicked.
+
+Streamlit reports no clicks on heatmap cells and mounts a chart anew at every change; chart.js mends both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from ..bundle import component
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_mount = component("chart")
+
+
+def chart(figure: go.Figure, alt: str, *, key: str, on_cell: Callable[[int, int], None]) -> None:
+    """Show `figure`, described to screen readers by `alt`; `on_cell(row, column)` hears of a click on a cell."""
+
+    def clicked() -> None:
+        cell = st.session_state[f"{key}-clicks"].cell
+        on_cell(round(cell["row"]), round(cell["column"]))
+
+    frame = f"{key}-frame"
+    with st.container(key=frame):
+        _mount(key=f"{key}-clicks", data={"frame": frame}, on_cell_change=clicked)
+        st.plotly_chart(figure, theme=None, key=key, alt=alt, config={"displayModeBar": False})

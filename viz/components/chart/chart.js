@@ -1,0 +1,50 @@
+import { mounted, unmount } from "../shared/mounted.js";
+
+const painted = (plot) => plot?.querySelector(".cartesianlayer .hm image, .cartesianlayer .point, .cartesianlayer .js-line");
+
+/** A copy of the drawing that stands still where the drawing stands. */
+function still(plot, root) {
+  const [from, to] = [plot.getBoundingClientRect(), root.getBoundingClientRect()];
+  const copy = document.createElement("div");
+  copy.className = "still";
+  copy.setAttribute("aria-hidden", "true");
+  Object.assign(copy.style, { left: `${from.left - to.left}px`, top: `${from.top - to.top}px` });
+  copy.style.width = `${from.width}px`;
+  copy.style.height = `${from.height}px`;
+  for (const drawing of plot.querySelectorAll(".main-svg")) copy.append(drawing.cloneNode(true));
+  return copy;
+}
+
+/**
+ * Watches the chart beside this component. Streamlit mounts a chart anew whenever its data changes, which leaves a
+ * blank for a few frames: until the next one is painted, the last one's copy covers it.
+ */
+function watch(root, frame, view) {
+  if (!frame) return () => {}; // Another view was chosen before this one was up.
+  let seen = null;
+  let copy = null;
+  const look = () => {
+    const plot = frame.querySelector(".js-plotly-plot");
+    if (plot && plot === seen) return;
+    if (!painted(plot)) {
+      if (copy && !copy.isConnected) root.append(copy);
+      return;
+    }
+    copy?.remove();
+    seen = plot;
+    copy = still(plot, root);
+    plot.on("plotly_click", ({ points: [point] }) => view.send({ row: point.y, column: point.x }));
+  };
+  const observer = new MutationObserver(look);
+  observer.observe(frame, { childList: true, subtree: true });
+  look();
+  return () => observer.disconnect();
+}
+
+export default function chart({ data, parentElement, setTriggerValue }) {
+  const view = mounted(parentElement, data.frame, (root, made) => ({
+    dispose: watch(root, document.querySelector(`.st-key-${data.frame}`), made),
+  }));
+  view.send = (cell) => setTriggerValue("cell", cell);
+  return () => unmount(parentElement);
+}

@@ -1,0 +1,80 @@
+"""Token-to-token lines of one head, or of several heads of a layer in colours of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from ...figures.labels import KIND_NAMES, label_text
+from ...figures.palette import head_colour
+from ..bundle import component
+from ..packing import pack, quantise
+
+if TYPE_CHECKING:
+    from model.trace import AttentionMap
+
+    from ...figures.heatmap import Rows
+    from ...figures.palette import Look
+
+_mount = component("links")
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Which lines are drawn, and how; layer and heads count from 0."""
+
+    layer: int
+    head: int
+    beside: Collection[int] = ()
+    """Other heads of the layer drawn too."""
+    threshold: float = 0.05
+    """The least weight that gets a line."""
+    horizontal: bool = False
+    """Queries above keys, instead of left of them."""
+
+
+def links(
+    attention: AttentionMap,
+    lines: Lines,
+    look: Look,
+    rows: Rows,
+    pinned: tuple[int | None, int | None],
+    *,
+    key: str,
+    on_pin: Callable[[str, int], None],
+    on_beside: Callable[[list[int]], None],
+) -> None:
+    """Draw lines from queries to keys, `pinned` (query, key) marked.
+
+    `on_pin(side, index)` hears of a click on a token, side ``query`` or ``key``; `on_beside(heads)` of other heads
+    added or taken away.
+    """
+    _mount(
+        key=key,
+        data=packed(attention, lines, look, rows, pinned),
+        on_pin_change=lambda: on_pin(str(st.session_state[key].pin["side"]), int(st.session_state[key].pin["index"])),
+        on_beside_change=lambda: on_beside([int(head) for head in st.session_state[key].beside["heads"]]),
+    )
+
+
+def packed(
+    attention: AttentionMap, lines: Lines, look: Look, rows: Rows, pinned: tuple[int | None, int | None]
+) -> bytes:
+    """What links.js reads: tokens and colours, then the (H, Q, K) bytes of the layer."""
+    header = {
+        "queries": [label_text(token) for token in attention.rows(rows)],
+        "keys": [label_text(token) for token in attention.key_tokens],
+        "label": f"{KIND_NAMES[attention.kind]}, layer {lines.layer + 1}, as lines from queries to keys",
+        "head": lines.head,
+        "beside": sorted(lines.beside),
+        "colours": [head_colour(look.palette, head) for head in range(attention.heads)],
+        "threshold": lines.threshold,
+        "horizontal": lines.horizontal,
+        "scale": look.scale,
+        "pinned": pinned,
+    }
+    return pack(header, np.ascontiguousarray(quantise(attention.weights[lines.layer], attention.mask)).tobytes())

@@ -1,0 +1,68 @@
+const WIDTH = 760;
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+const LETTERS = /^[^<]*\p{L}/u; // </s> and its like are no letters of any script.
+
+/** Whether most of the words of a text are read from right to left. */
+function backward(tokens) {
+  const words = tokens.filter((token) => LETTERS.test(token));
+  return words.filter((word) => RIGHT_TO_LEFT.test(word)).length > words.length / 2;
+}
+
+/** Tokens below each other, queries left and keys right. */
+function columns(queries, keys) {
+  const count = Math.max(queries.length, keys.length);
+  const row = Math.min(26, Math.max(14, 640 / count));
+  const [left, right] = [210, WIDTH - 210];
+  const y = (i) => 44 + (i + 0.5) * row;
+  return {
+    width: WIDTH,
+    height: 52 + count * row,
+    fontSize: Math.min(16, row * 0.72),
+    headings: [{ x: left - 12, y: 20, anchor: "end" }, { x: right + 12, y: 20, anchor: "start" }],
+    token: (side, i) =>
+      side === "query" ? { x: left - 12, y: y(i), anchor: "end" } : { x: right + 12, y: y(i), anchor: "start" },
+    number: (side, i) => (side === "query" ? { x: 4, y: y(i), anchor: "start" } : { x: WIDTH - 4, y: y(i), anchor: "end" }),
+    path: (q, k) => `M${left},${y(q)}C${(left + right) / 2},${y(q)} ${(left + right) / 2},${y(k)} ${right},${y(k)}`,
+  };
+}
+
+/** Tokens as two running lines, queries above keys; each line in its own reading direction. */
+function lines(queries, keys, measure) {
+  const fontSize = 17;
+  const [top, bottom] = [64, 300];
+  const gap = 10;
+  const widths = { query: queries.map(measure), key: keys.map(measure) };
+  const total = (side) => widths[side].reduce((sum, width) => sum + width + gap, gap);
+  const width = Math.max(WIDTH, total("query"), total("key"));
+  const centres = {};
+  for (const [side, tokens] of [["query", queries], ["key", keys]]) {
+    const backwards = backward(tokens);
+    let x = gap + (width - total(side)) / 2;
+    centres[side] = widths[side].map((own) => {
+      const centre = x + own / 2;
+      x += own + gap;
+      return backwards ? width - centre : centre;
+    });
+  }
+  const y = { query: top, key: bottom };
+  return {
+    width,
+    height: 350,
+    fontSize,
+    headings: [{ x: 4, y: 14, anchor: "start" }, { x: 4, y: 344, anchor: "start" }],
+    token: (side, i) => ({ x: centres[side][i], y: y[side], anchor: "middle" }),
+    number: (side, i) => ({ x: centres[side][i], y: y[side] + (side === "query" ? -22 : 22), anchor: "middle" }),
+    path: (q, k) => {
+      const [from, to, middle] = [centres.query[q], centres.key[k], (top + bottom) / 2];
+      return `M${from},${top + 14}C${from},${middle} ${to},${middle} ${to},${bottom - 14}`;
+    },
+  };
+}
+
+/** Where everything stands: positions of tokens, of their numbers, and the path of each link. */
+export function layout({ queries, keys, horizontal }) {
+  if (!horizontal) return columns(queries, keys);
+  const context = document.createElement("canvas").getContext("2d");
+  context.font = "17px sans-serif";
+  return lines(queries, keys, (token) => context.measureText(token).width);
+}

@@ -1,0 +1,126 @@
+import { unpack } from "../shared/packed.js";
+import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
+import { standing } from "../shared/picture.js";
+import { layout } from "./layout.js";
+import { chosenLinks, drawLinks } from "./paths.js";
+import { drawLegend } from "./legend.js";
+
+const OTHER = { query: "key", key: "query" };
+
+function svgElement(tag, attributes, text = "") {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const name in attributes) made.setAttribute(name, attributes[name]);
+  made.textContent = text; // Tokens are data: never as markup.
+  return made;
+}
+
+const textAt = ({ x, y, anchor }, more, text) =>
+  svgElement("text", { x, y, "text-anchor": anchor, "dominant-baseline": "central", ...more }, text);
+
+/** The drawing without its lines: headings, and every token as a button. */
+function build(root, header) {
+  const place = layout(header);
+  const legend = document.createElement("div");
+  legend.className = "legend";
+  const scroll = document.createElement("div");
+  scroll.className = "scroll";
+  const svg = svgElement("svg", { viewBox: `0 0 ${place.width} ${place.height}`, role: "group" });
+  svg.style.minWidth = header.horizontal ? `${0.8 * place.width}px` : "0"; // A long line is scrolled, not shrunk away.
+  svg.style.fontSize = `${place.fontSize}px`;
+  const lines = svgElement("g", { class: "lines" });
+  const numbers = svgElement("g", { class: "numbers" });
+  const headings = ["query (attends)", "key (attended to)"].map((text, i) =>
+    textAt(place.headings[i], { class: "heading" }, text),
+  );
+  const token = (side) => (text, i) =>
+    textAt(place.token(side, i), { class: "token", role: "button", "data-side": side, "data-index": i }, text);
+  const tokens = { query: header.queries.map(token("query")), key: header.keys.map(token("key")) };
+  svg.append(lines, ...headings, ...tokens.query, ...tokens.key, numbers);
+  scroll.append(svg);
+  root.append(legend, scroll);
+  root.picture = () => standing(svg);
+  return { place, legend, svg, lines, numbers, tokens };
+}
+
+/** Highlight the links of a token, or of the pinned ones when `spot` is null. */
+function light(view, spot) {
+  const spots = spot ? [spot] : view.pins;
+  const on = ({ q, k }) => spots.every(({ side, index }) => (side === "query" ? q : k) === index);
+  view.lines.classList.toggle("dim", spots.length > 0);
+  for (const path of view.paths) path.classList.toggle("on", spots.length > 0 && on(path.link));
+  for (const side of ["query", "key"]) {
+    view.tokens[side].forEach((token, index) =>
+      token.classList.toggle("on", spots.some((one) => one.side === side && one.index === index)),
+    );
+  }
+  const [first] = spots;
+  const weighed = first && !view.several ? view.paths.filter((path) => on(path.link)) : [];
+  view.numbers.replaceChildren(
+    ...weighed.map(({ link }) => {
+      const at = view.place.number(OTHER[first.side], first.side === "query" ? link.k : link.q);
+      return textAt(at, {}, `${Math.round(link.weight * 100)}%`);
+    }),
+  );
+}
+
+function spotOf(event) {
+  const token = event.target.closest?.(".token");
+  return token ? { side: token.dataset.side, index: Number(token.dataset.index) } : null;
+}
+
+function listen(view, horizontal, pin) {
+  const { svg, tokens } = view;
+  svg.onpointerover = svg.onfocusin = (event) => light(view, spotOf(event));
+  svg.onpointerleave = svg.onfocusout = () => light(view, null);
+  svg.onclick = (event) => {
+    const spot = spotOf(event);
+    if (spot) pin(spot);
+  };
+  svg.onkeydown = (event) => {
+    const spot = spotOf(event);
+    if (!spot) return;
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      pin(spot);
+    }
+    const other = tokens.query.length; // one press across the gap
+    arrowKeys(event, [...tokens.query, ...tokens.key], ...(horizontal ? [other, 1] : [1, other]));
+  };
+}
+
+/** Make one token of each side reachable by Tab; arrow keys go on from there. */
+function reachable({ tokens, pins }) {
+  for (const side of ["query", "key"]) {
+    const pinned = pins.find((one) => one.side === side)?.index;
+    tokens[side].forEach((token, i) => {
+      token.setAttribute("tabindex", i === (pinned ?? 0) ? 0 : -1);
+      token.setAttribute("aria-pressed", i === pinned);
+    });
+  }
+}
+
+export default function links({ data, parentElement, setTriggerValue }) {
+  const { header, body } = unpack(data);
+  const identity = JSON.stringify([header.queries, header.keys, header.horizontal]);
+  const view = mounted(parentElement, identity, (root) => build(root, header));
+  view.svg.setAttribute("aria-label", header.label);
+  view.pins = [["query", header.pinned[0]], ["key", header.pinned[1]]]
+    .filter(([, index]) => index !== null)
+    .map(([side, index]) => ({ side, index }));
+  const draw = (beside) => {
+    const shown = { ...header, beside };
+    const { links: chosen, total } = chosenLinks(shown, body);
+    view.several = beside.length > 0;
+    view.paths = drawLinks(view.lines, chosen, view.place, shown);
+    drawLegend(view.legend, shown, { drawn: chosen.length, total }, (heads) => {
+      draw(heads); // At once, before Python has answered.
+      setTriggerValue("beside", { heads });
+    });
+    light(view, null);
+  };
+  reachable(view);
+  draw(header.beside);
+  listen(view, header.horizontal, (spot) => setTriggerValue("pin", spot));
+  view.svg.dataset.painted = `${header.label} ${header.head}`;
+  return () => unmount(parentElement);
+}

@@ -1,0 +1,134 @@
+import { unpack, FULL } from "../shared/packed.js";
+import { lookup } from "../shared/colours.js";
+import { mounted, unmount } from "../shared/mounted.js";
+import { asPicture } from "./picture.js";
+
+const PARTS = ["title", "readout", "rows", "plot", "columns", "bar"];
+
+function build(root) {
+  root.className = "matrix";
+  const parts = {};
+  for (const name of PARTS) {
+    parts[name] = document.createElement("div");
+    parts[name].className = name;
+    root.append(parts[name]);
+  }
+  parts.canvas = document.createElement("canvas");
+  parts.across = document.createElement("i");
+  parts.down = document.createElement("i");
+  parts.cell = document.createElement("b");
+  parts.plot.append(parts.canvas, parts.across, parts.down, parts.cell);
+  parts.plot.tabIndex = 0;
+  parts.plot.setAttribute("role", "img");
+  return parts;
+}
+
+/** At most `most` evenly spaced names, at round steps. */
+function ticks(names, most) {
+  const step = [1, 2, 4, 8, 16, 32, 64, 128, 256].find((one) => names.length / one <= most) ?? 512;
+  return names.map((name, at) => ({ name, at })).filter(({ at }) => at % step === 0);
+}
+
+function label(parent, names, most, side, title) {
+  const heading = document.createElement("em");
+  heading.textContent = title;
+  const texts = ticks(names, most).map(({ name, at }) => {
+    const text = document.createElement("span");
+    text.textContent = name;
+    text.style[side] = `${((at + 0.5) / names.length) * 100}%`;
+    return text;
+  });
+  parent.replaceChildren(heading, ...texts);
+}
+
+/** Painted in whole multiples of a cell, at least as large as shown: shrunk smoothly then, all cells look as wide. */
+function paint(canvas, { rows, columns, stops }, bytes) {
+  const table = lookup(stops, stops[0], "linear");
+  const image = new ImageData(columns, rows);
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let i = 0; i < bytes.length; i += 1) pixels[i] = table[bytes[i]];
+  const small = new OffscreenCanvas(columns, rows);
+  small.getContext("2d").putImageData(image, 0, 0);
+  const larger = (cells, shown) => cells * Math.max(1, Math.ceil((shown * devicePixelRatio) / cells));
+  canvas.width = larger(columns, canvas.clientWidth);
+  canvas.height = larger(rows, canvas.clientHeight);
+  const pen = canvas.getContext("2d");
+  pen.imageSmoothingEnabled = false;
+  pen.drawImage(small, 0, 0, canvas.width, canvas.height);
+}
+
+const number = (value, exponent) => (exponent ? (10 ** value).toExponential(1) : value.toFixed(2)).replaceAll("-", "−");
+
+function marks(view, header) {
+  view.plot.querySelectorAll("u").forEach((line) => line.remove());
+  for (const row of header.marks) {
+    const line = document.createElement("u");
+    line.style.top = `${((row + 1) / header.rows) * 100}%`;
+    view.plot.append(line);
+  }
+}
+
+export default function matrix({ data, parentElement, setTriggerValue }) {
+  const { header, body } = unpack(data);
+  const { rows, columns, low, high, rowNames, columnNames } = header;
+  const view = mounted(parentElement, "matrix", build);
+  view.root.style.setProperty("--height", `${header.height}px`);
+  view.root.style.setProperty("--ratio", header.square ? columns / rows : "auto");
+  view.title.textContent = header.title;
+  view.plot.setAttribute("aria-label", header.title);
+  paint(view.canvas, header, body);
+  label(view.rows, rowNames, header.height / 22, "top", header.rowTitle && `${header.rowTitle} ↓`);
+  label(view.columns, columnNames, view.plot.clientWidth / 42, "left", `${header.columnTitle} →`);
+  view.bar.style.setProperty("--ramp", header.stops.join(","));
+  view.bar.dataset.low = number(low, header.exponent);
+  view.bar.dataset.high = number(high, header.exponent);
+  marks(view, header);
+
+  const value = (row, column) => low + ((high - low) * body[row * columns + column]) / FULL;
+  const place = (mark, row, column) => {
+    mark.hidden = false;
+    mark.style.top = `${(row / rows) * 100}%`;
+    mark.style.left = `${(column / columns) * 100}%`;
+    mark.style.width = `${100 / columns}%`;
+    mark.style.height = `${100 / rows}%`;
+  };
+  const read = (row, column) => {
+    view.at = [row, column];
+    view.readout.textContent = `${header.rowTitle} ${rowNames[row]} · ${header.columnTitle} ${columnNames[column]} · ${number(value(row, column), header.exponent)}`;
+    place(view.across, row, 0);
+    view.across.style.width = "100%";
+    place(view.down, 0, column);
+    view.down.style.height = "100%";
+  };
+  const leave = () => {
+    view.readout.textContent = "";
+    view.across.hidden = view.down.hidden = true;
+  };
+  const under = (event) => {
+    const box = view.plot.getBoundingClientRect();
+    const part = (offset, size, count) => Math.min(count - 1, Math.max(0, Math.floor((offset / size) * count)));
+    return [part(event.clientY - box.top, box.height, rows), part(event.clientX - box.left, box.width, columns)];
+  };
+  const choose = (row, column) => {
+    place(view.cell, row, column); // At once, before Python has answered.
+    setTriggerValue("cell", { row, column });
+  };
+  view.cell.hidden = !header.chosen;
+  if (header.chosen) place(view.cell, ...header.chosen);
+  leave();
+  view.plot.onmousemove = (event) => read(...under(event));
+  view.plot.onmouseleave = leave;
+  view.plot.onblur = leave;
+  view.plot.onclick = (event) => choose(...under(event));
+  view.plot.onkeydown = (event) => {
+    const [row, column] = view.at ?? header.chosen ?? [0, 0];
+    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (event.key === "Enter") choose(row, column);
+    else if (step) read(Math.min(rows - 1, Math.max(0, row + step[0])), Math.min(columns - 1, Math.max(0, column + step[1])));
+    else return;
+    event.preventDefault();
+  };
+  view.root.picture = () => asPicture(view, header);
+  view.root.dataset.painted = `${header.title} ${rows}×${columns}`;
+  return () => unmount(parentElement);
+}

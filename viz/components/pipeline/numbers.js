@@ -1,0 +1,86 @@
+/** The arrays after the header, in order, with their sizes: K keys of D numbers. */
+const ARRAYS = [
+  ["q", (keys, width) => width],
+  ["k", (keys, width) => keys * width],
+  ["product", (keys, width) => keys * width],
+  ["dot", (keys) => keys],
+  ["scores", (keys) => keys],
+  ["weights", (keys) => keys],
+  ["weighted", (keys, width) => keys * width],
+  ["context", (keys, width) => width],
+];
+
+export function readArrays(body, { keys, width }) {
+  const numbers = new Float32Array(body.slice().buffer); // Copied, because a window need not begin at a multiple of 4.
+  let start = 0;
+  return Object.fromEntries(
+    ARRAYS.map(([name, size]) => {
+      const end = start + size(keys, width);
+      const part = numbers.subarray(start, end);
+      start = end;
+      return [name, part];
+    }),
+  );
+}
+
+export const shown = (number) => number.toFixed(2).replace("-", "−");
+
+/** What each step does: its name, its equation, and the same with the numbers of one key. */
+export const STEPS = [
+  {
+    name: "Query, keys",
+    equation: "q, k₁ … kₙ",
+    says: "The head has made a query vector from the token that attends, and a key vector from every token.",
+    numbers: ({ width }) => `Each has ${width} numbers; colour is their sign and size.`,
+  },
+  {
+    name: "Multiply",
+    equation: "qᵢ · kᵢ",
+    says: "Query and key are multiplied number by number: large where both point the same way.",
+    numbers: ({ q, k, product, width }, key) => {
+      const at = strongest(product.subarray(key * width, (key + 1) * width));
+      return `Largest part, number ${at + 1}: ${shown(q[at])} · ${shown(k[key * width + at])} = ${shown(product[key * width + at])}`;
+    },
+  },
+  {
+    name: "Add up",
+    equation: "q · k = Σᵢ qᵢ kᵢ",
+    says: "The products are added up: one number a key says how well it answers the query.",
+    numbers: ({ dot, width }, key) => `The ${width} products add up to ${shown(dot[key])}`,
+  },
+  {
+    name: "Scale",
+    equation: "s = q · k / √d",
+    says: "Long vectors make large sums, so they are divided by the root of the width, or softmax would take all or nothing.",
+    numbers: ({ dot, scores, scale, width }, key) =>
+      scale === 1
+        ? `This model does not scale: ${shown(scores[key])}`
+        : `${shown(dot[key])} / √${width} = ${shown(scores[key])}`,
+  },
+  {
+    name: "Mask",
+    equation: "s = −∞ where a query may not attend",
+    says: "Keys that may not be attended to are taken out.",
+    numbers: ({ mask, scores }, key) =>
+      mask[key] ? `This key may be attended to: ${shown(scores[key])} stays` : "This key is masked: −∞",
+  },
+  {
+    name: "Softmax",
+    equation: "w = eˢ / Σ eˢ",
+    says: "The scores become shares that add up to 1: these are the attention weights.",
+    numbers: ({ mask, scores, weights }, key) =>
+      mask[key] ? `e^${shown(scores[key])} over the sum of all: ${shown(100 * weights[key])}%` : "Masked: exactly 0",
+  },
+  {
+    name: "Values",
+    equation: "Σₖ wₖ vₖ",
+    says: "Every key has a value vector too. Weighted and added up, the values are what the head passes on.",
+    numbers: ({ weights }, key) => `The value of this key goes in with ${shown(100 * weights[key])}%`,
+  },
+];
+
+function strongest(numbers) {
+  let best = 0;
+  for (let i = 1; i < numbers.length; i += 1) if (Math.abs(numbers[i]) > Math.abs(numbers[best])) best = i;
+  return best;
+}

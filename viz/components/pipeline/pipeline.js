@@ -1,0 +1,128 @@
+import { unpack } from "../shared/packed.js";
+import { mounted, unmount } from "../shared/mounted.js";
+import { asPicture } from "../shared/picture.js";
+import { readArrays, shown, STEPS } from "./numbers.js";
+import { strips } from "./strips.js";
+
+function element(tag, className, ...children) {
+  const made = document.createElement(tag);
+  made.className = className;
+  made.append(...children); // Strings become text nodes: tokens are data.
+  return made;
+}
+
+/** A column of the table: a heading, what stands above the keys, one cell a key, and what stands below them. */
+function column(step, heading, above, cells, below = "") {
+  const parts = [element("div", "heading", heading), element("div", "above", above), ...cells, element("div", "below", below)];
+  parts.forEach((part) => {
+    part.dataset.step = step;
+  });
+  return parts;
+}
+
+const cell = (key, ...children) => {
+  const made = element("div", "cell", ...children);
+  made.dataset.key = key;
+  return made;
+};
+
+function bar(share, text, masked) {
+  const made = element("span", masked ? "bar masked" : "bar", text);
+  made.style.setProperty("--share", masked ? 1 : share);
+  return made;
+}
+
+/** All columns of the table, left to right. */
+function columns(numbers, { query, tokens, mask, width, colours }) {
+  const draw = (rows) => strips(rows, width, colours);
+  const each = (make) => tokens.map((_, key) => cell(key, make(key)));
+  const row = (array, key) => draw(array.subarray(key * width, (key + 1) * width));
+  // Rows of one column share their colours, so a whole column is drawn at once and cut into rows.
+  const cut = (array) => {
+    const whole = draw(array);
+    return each((key) => {
+      const part = row(array, key);
+      part.getContext("2d").drawImage(whole, 0, key, width, 1, 0, 0, width, 1);
+      return part;
+    });
+  };
+  const masked = (text) => (key) => (mask[key] ? text(key) : "−∞");
+  return [
+    column(0, "", `q of “\u2068${query}\u2069”`, tokens.map((token, key) => cell(key, element("span", "token", token)))),
+    column(0, "keys", draw(numbers.q), cut(numbers.k)),
+    column(1, "q × k", "", cut(numbers.product)),
+    column(2, "sum", "", each((key) => shown(numbers.dot[key]))),
+    column(3, "scaled", "", each((key) => shown(numbers.scores[key]))),
+    column(4, "masked", "", each(masked((key) => shown(numbers.scores[key])))),
+    column(5, "weight", "", each((key) => bar(numbers.weights[key], mask[key] ? `${shown(100 * numbers.weights[key])}%` : "masked", !mask[key]))),
+    column(6, "weight × value", "", cut(numbers.weighted), draw(numbers.context)),
+  ];
+}
+
+function build(root) {
+  const steps = element("ol", "steps", ...STEPS.map(({ name }, i) => {
+    const button = element("button", "", name);
+    button.dataset.to = i;
+    return element("li", "", button);
+  }));
+  const [back, next] = [element("button", "move", "Back"), element("button", "move", "Next")];
+  const [equation, says, numbers] = ["equation", "says", "numbers"].map((name) => element("p", name));
+  const words = element("div", "words", element("div", "", equation, says, numbers), element("div", "moves", back, next));
+  words.setAttribute("aria-live", "polite");
+  const table = element("div", "table");
+  root.append(steps, words, table);
+  root.picture = () => asPicture(root);
+  return { steps, back, next, equation, says, numbers, table, step: 0, key: 0 };
+}
+
+function speak(view) {
+  const { equation, says, numbers } = STEPS[view.step];
+  view.equation.textContent = equation;
+  view.says.textContent = says;
+  view.numbers.textContent = `“\u2068${view.values.tokens[view.at]}\u2069”: ${numbers(view.values, view.at)}`;
+  for (const one of view.table.querySelectorAll(".cell")) one.classList.toggle("at", Number(one.dataset.key) === view.at);
+}
+
+function go(view, step) {
+  view.step = Math.min(Math.max(step, 0), STEPS.length - 1);
+  [...view.steps.children].forEach(({ firstChild }, i) => {
+    firstChild.toggleAttribute("aria-current", i === view.step);
+    if (i === view.step) firstChild.setAttribute("aria-current", "step");
+  });
+  for (const part of view.table.children) {
+    const of = Number(part.dataset.step);
+    part.classList.toggle("later", of > view.step);
+    part.classList.toggle("now", of === view.step);
+  }
+  view.back.disabled = view.step === 0;
+  view.next.disabled = view.step === STEPS.length - 1;
+  speak(view);
+}
+
+export default function pipeline({ data, parentElement, setTriggerValue }) {
+  const { header, body } = unpack(data);
+  const view = mounted(parentElement, "pipeline", build);
+  view.values = { ...header, ...readArrays(body, header) };
+  view.at = view.values.weights.indexOf(Math.max(...view.values.weights));
+  view.table.style.setProperty("--keys", header.keys);
+  view.table.replaceChildren(...columns(view.values, header).flat());
+  go(view, header.step);
+  const move = (step) => {
+    go(view, step); // At once, before Python has answered.
+    setTriggerValue("step", { step: view.step });
+  };
+  view.back.onclick = () => move(view.step - 1);
+  view.next.onclick = () => move(view.step + 1);
+  view.steps.onclick = ({ target }) => target.dataset.to && move(Number(target.dataset.to));
+  view.root.onkeydown = ({ key }) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[key];
+    if (by) move(view.step + by);
+  };
+  view.table.onpointerover = ({ target }) => {
+    const over = target.closest(".cell");
+    if (!over) return;
+    view.at = Number(over.dataset.key);
+    speak(view);
+  };
+  return () => unmount(parentElement);
+}

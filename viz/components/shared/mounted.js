@@ -1,0 +1,36 @@
+const mounts = new WeakMap();
+
+/**
+ * The view that stands in `parent`: the one already there while `key` stays the same, else a new one.
+ * Streamlit calls a component again at every change of its data, but its cleanup only when it is unmounted; keeping
+ * the elements keeps the keyboard's focus. `build(root, view)` returns the view's own fields, with `dispose` if it
+ * listens to anything outside `root`.
+ */
+export function mounted(parent, key, build) {
+  const before = mounts.get(parent);
+  if (before?.key === key) return before;
+  unmount(parent);
+  const root = document.createElement("div");
+  parent.append(root);
+  const view = { key, root };
+  Object.assign(view, build(root, view));
+  mounts.set(parent, view);
+  return view;
+}
+
+export function unmount(parent) {
+  const view = mounts.get(parent);
+  view?.dispose?.();
+  view?.root.remove();
+  mounts.delete(parent);
+}
+
+/** Move the focus among `items` with the arrow keys, Home and End; `across` and `down` say how far one press goes. */
+export function arrowKeys(event, items, down, across = 1) {
+  const at = items.indexOf(event.target);
+  const steps = { ArrowLeft: -across, ArrowRight: across, ArrowUp: -down, ArrowDown: down };
+  const to = { Home: 0, End: items.length - 1 }[event.key] ?? at + (steps[event.key] ?? NaN);
+  if (at < 0 || !items[to]) return;
+  event.preventDefault();
+  items[to].focus();
+}

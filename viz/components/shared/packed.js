@@ -1,0 +1,10 @@
+export const MASKED = 255;
+export const FULL = 254;
+
+/** Read what components/packing.py packed: a JSON header and the bytes after it (a view, not a copy). */
+export function unpack(packed) {
+  // The array handed over is a window into a larger buffer, so its byteOffset is not zero.
+  const length = new DataView(packed.buffer, packed.byteOffset, 4).getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(packed.subarray(4, 4 + length)));
+  return { header, body: packed.subarray(4 + length) };
+}

@@ -1,0 +1,54 @@
+const SVG = "http://www.w3.org/2000/svg";
+
+function drawn(tag, attributes, text = "") {
+  const made = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.textContent = text;
+  return made;
+}
+
+/** An SVG of the page as a picture of its own: what its style sheet says is written into the elements. */
+export function standing(svg) {
+  const copy = svg.cloneNode(true);
+  const box = svg.getBoundingClientRect();
+  const from = [svg, ...svg.querySelectorAll("*")];
+  [copy, ...copy.querySelectorAll("*")].forEach((element, i) => {
+    const style = getComputedStyle(from[i]);
+    const kept = ["fill", "stroke", "opacity", "font-size", "font-weight", "text-decoration-line"];
+    element.setAttribute("style", kept.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"));
+  });
+  copy.setAttribute("width", box.width);
+  copy.setAttribute("height", box.height);
+  copy.setAttribute("font-family", "sans-serif");
+  return copy;
+}
+
+/** Elements as an SVG: every text on its background, every canvas as an image, each where it stands in `root`. */
+export function asPicture(root) {
+  const frame = root.getBoundingClientRect();
+  const svg = drawn("svg", { width: frame.width, height: frame.height, "font-family": "sans-serif" });
+  for (const element of root.querySelectorAll("*")) {
+    const box = element.getBoundingClientRect();
+    const style = getComputedStyle(element);
+    if (style.visibility === "hidden" || !box.width) continue;
+    const place = { x: box.left - frame.left, y: box.top - frame.top, width: box.width, height: box.height };
+    if (style.backgroundColor !== "rgba(0, 0, 0, 0)") svg.append(drawn("rect", { ...place, fill: style.backgroundColor }));
+    if (element.tagName === "CANVAS") {
+      svg.append(drawn("image", { ...place, href: element.toDataURL(), preserveAspectRatio: "none" }));
+    }
+    for (const node of element.childNodes) if (node.nodeType === Node.TEXT_NODE) write(svg, node, style, frame);
+  }
+  return svg;
+}
+
+/** One text node, a line of the page after another. */
+function write(svg, node, style, frame) {
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  const box = range.getBoundingClientRect();
+  if (!node.data.trim() || !box.width) return;
+  const size = parseFloat(style.fontSize);
+  const look = { fill: style.color, opacity: style.opacity, "font-size": size, "font-weight": style.fontWeight };
+  const middle = box.top - frame.top + box.height / 2;
+  svg.append(drawn("text", { x: box.left - frame.left, y: middle + size * 0.35, textLength: box.width, ...look }, node.data));
+}

@@ -1,0 +1,50 @@
+import { MASKED } from "../shared/packed.js";
+import { piece } from "./elements.js";
+
+/** "3.1", "3.mean" or "aligning" (as in the address, counted from 1) -> layer and head from 0, head null for the mean. */
+function resolve(choice, aligning) {
+  if (choice === "aligning") return { layer: aligning[0], head: aligning[1] };
+  const [layer, head] = choice.split(".");
+  return { layer: layer - 1, head: head === "mean" ? null : head - 1 };
+}
+
+/** The weights (queries x keys, bytes) of one head, or the mean over a layer's heads. */
+export function chosenWeights(bytes, [, heads, queries, keys], choice, aligning) {
+  const { layer, head } = resolve(choice, aligning);
+  const size = queries * keys;
+  const at = (one) => bytes.subarray((layer * heads + one) * size, (layer * heads + one + 1) * size);
+  if (head !== null) return at(head);
+  const sums = new Float32Array(size);
+  for (let one = 0; one < heads; one += 1) at(one).forEach((byte, i) => (sums[i] += byte));
+  // A cell is masked in all heads or in none, and all mean the same byte then.
+  return Uint8Array.from(sums, (sum) => (sum === heads * MASKED ? MASKED : Math.round(sum / heads)));
+}
+
+export function headName(choice, aligning) {
+  const { layer, head } = resolve(choice, aligning);
+  return `layer ${layer + 1}, ${head === null ? "mean of heads" : `head ${head + 1}`}`;
+}
+
+/** A select of every head and every layer's mean; `aligning` adds the best aligning head on top. */
+export function headSelect(label, [layers, heads], chosen, aligning, onChange) {
+  const select = piece("select", "");
+  select.setAttribute("aria-label", label);
+  const option = (value, text) => {
+    const made = piece("option", "", text);
+    made.value = value;
+    return made;
+  };
+  if (aligning) select.append(option("aligning", `best aligning: ${headName("aligning", aligning)}`));
+  for (let layer = 1; layer <= layers; layer += 1) {
+    const group = document.createElement("optgroup");
+    group.label = `Layer ${layer}`;
+    for (const head of ["mean", ...Array(heads).keys()]) {
+      const value = head === "mean" ? `${layer}.mean` : `${layer}.${head + 1}`;
+      group.append(option(value, headName(value)));
+    }
+    select.append(group);
+  }
+  select.value = chosen;
+  select.onchange = () => onChange(select.value);
+  return select;
+}

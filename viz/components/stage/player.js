@@ -1,0 +1,117 @@
+import { percent, piece, signed } from "./elements.js";
+
+const SPEEDS = [1, 2, 5, 10];
+const RESTS = 400; // Milliseconds without a key before a step counts as chosen.
+const BUSY = "input, textarea, select, button, a, [role=radio], [role=slider], [role=combobox], [role=option], [contenteditable]";
+
+function buildSkyline(steps, onStep) {
+  const skyline = piece("div", "skyline");
+  skyline.setAttribute("aria-hidden", "true");
+  const bars = steps.map(({ chosen }, i) => {
+    const bar = piece("span", "tower");
+    bar.style.setProperty("--height", `${Math.max(4, 100 * chosen.p)}%`);
+    bar.title = `${chosen.text} ${percent(chosen.p)}`;
+    bar.onclick = () => onStep(i);
+    return bar;
+  });
+  skyline.append(...bars);
+  return { skyline, bars };
+}
+
+/** Play, slider, speed and where one is. `show(step)` draws; `settle(step)` hears where one has come to rest. */
+export function buildPlayer(root, steps, show, settle) {
+  const box = piece("div", "player");
+  const play = piece("button", "play", "▶");
+  const track = piece("div", "track");
+  const slider = piece("input", "");
+  Object.assign(slider, { type: "range", min: 0, max: steps.length - 1, step: 1 });
+  slider.setAttribute("aria-label", "Decoding step");
+  const speed = piece("select", "speed");
+  speed.setAttribute("aria-label", "Speed");
+  for (const one of SPEEDS) speed.append(piece("option", "", `${one} a second`));
+  speed.selectedIndex = 1;
+  const wide = piece("button", "wide", "⛶");
+  wide.title = "Full screen (f)";
+  wide.setAttribute("aria-label", "Full screen");
+  const where = piece("div", "where");
+  const player = { step: -1, timer: 0, rest: 0, bars: [] };
+
+  player.go = (step, rests = RESTS) => {
+    const to = Math.min(Math.max(step, 0), steps.length - 1);
+    if (to !== player.step) {
+      player.step = to;
+      slider.value = to;
+      player.bars.forEach((bar, i) => (bar.dataset.state = i === to ? "now" : i < to ? "past" : "future"));
+      describe(slider, where, steps, to);
+      show(to);
+    }
+    clearTimeout(player.rest);
+    if (rests !== null) player.rest = setTimeout(() => settle(to), rests);
+  };
+  player.pause = () => {
+    if (!player.timer) return;
+    clearInterval(player.timer);
+    player.timer = 0;
+    name(play, false);
+    settle(player.step);
+  };
+  player.play = () => {
+    clearTimeout(player.rest);
+    if (player.step === steps.length - 1) player.go(0, null);
+    name(play, true);
+    player.timer = setInterval(() => {
+      player.go(player.step + 1, null);
+      if (player.step === steps.length - 1) player.pause();
+    }, 1000 / SPEEDS[speed.selectedIndex]);
+  };
+  player.toggle = () => (player.timer ? player.pause() : player.play());
+  player.stop = () => (clearInterval(player.timer), clearTimeout(player.rest));
+
+  const { skyline, bars } = buildSkyline(steps, (step) => player.go(step, 0));
+  player.bars = bars;
+  play.onclick = player.toggle;
+  slider.oninput = () => player.go(Number(slider.value));
+  speed.onchange = () => player.timer && (clearInterval(player.timer), player.play());
+  wide.onclick = () => (document.fullscreenElement ? document.exitFullscreen() : root.requestFullscreen());
+  player.wide = wide.onclick;
+  name(play, false);
+  track.append(skyline, slider);
+  box.append(play, track, speed, wide);
+  root.append(box, where);
+  return player;
+}
+
+function name(play, playing) {
+  play.textContent = playing ? "❚❚" : "▶";
+  play.setAttribute("aria-label", playing ? "Pause" : "Play");
+}
+
+function describe(slider, where, steps, step) {
+  const { total, chosen } = steps[step];
+  slider.setAttribute("aria-valuetext", `step ${step + 1} of ${steps.length}: ${chosen.text}`);
+  const mean = signed(total / (step + 1));
+  where.textContent = `step ${step + 1} of ${steps.length} · log-probability so far ${signed(total)}, ${mean} a token`;
+}
+
+/** Keys work wherever no other control has the focus, so that a speaker need not click first. */
+export function listenToKeys(root, player, last) {
+  const keys = {
+    ArrowLeft: () => player.go(player.step - 1),
+    ArrowRight: () => player.go(player.step + 1),
+    Home: () => player.go(0),
+    End: () => player.go(last),
+    " ": player.toggle,
+    f: player.wide,
+  };
+  const listen = (event) => {
+    const target = event.composedPath()[0];
+    if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key] || !root.isConnected) return;
+    const presses = event.key === " " || event.key === "f";
+    const busy = target.matches?.("select") || (presses ? target.closest?.("button, a, input:not([type=range])") : target.matches?.("input"));
+    if (root.contains(target) ? busy : target.closest?.(BUSY)) return;
+    event.preventDefault();
+    keys[event.key]();
+  };
+  document.addEventListener("keydown", listen);
+  return () => document.removeEventListener("keydown", listen);
+}

@@ -1,0 +1,67 @@
+"""Both texts of a map side by side, shaded by what a hovered or pinned token attends to, or is attended to by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from ...figures.labels import KIND_NAMES, readable
+from ..bundle import component
+from ..packing import pack, quantise
+
+if TYPE_CHECKING:
+    from model.trace import AttentionMap
+
+    from ...figures.heatmap import Rows
+    from ...figures.palette import Look
+
+_mount = component("text")
+QUERIES = {"encoder": "The sentence, attending", "decoder": "The translation, attending", "cross": "The translation"}
+KEYS = {"encoder": "The sentence, attended to", "decoder": "The translation so far", "cross": "The sentence"}
+
+
+def text(
+    attention: AttentionMap,
+    layer: int,
+    head: int,
+    look: Look,
+    rows: Rows,
+    pinned: tuple[int | None, int | None],
+    *,
+    key: str,
+    on_pin: Callable[[str, int], None],
+) -> None:
+    """Draw one head, counted from 0, as shaded text, `pinned` (query, key) marked.
+
+    `on_pin(side, index)` hears of a click on a token, side ``query`` or ``key``.
+    """
+    _mount(
+        key=key,
+        data=packed(attention, layer, head, look, rows, pinned),
+        on_pin_change=lambda: on_pin(str(st.session_state[key].pin["side"]), int(st.session_state[key].pin["index"])),
+    )
+
+
+def packed(
+    attention: AttentionMap, layer: int, head: int, look: Look, rows: Rows, pinned: tuple[int | None, int | None]
+) -> bytes:
+    """What text.js reads: tokens and colours, then the (Q, K) bytes of the head."""
+    palette = look.palette
+    header = {
+        "query": {"title": QUERIES[attention.kind], "tokens": _tokens(attention.rows(rows))},
+        "key": {"title": KEYS[attention.kind], "tokens": _tokens(attention.key_tokens)},
+        "label": f"{KIND_NAMES[attention.kind]}, layer {layer + 1}, head {head + 1}, as shaded text",
+        "stops": look.stops,
+        "scale": look.scale,
+        "masked": palette.masked,
+        "inks": sorted((palette.ink, palette.background)),
+        "pinned": pinned,
+    }
+    return pack(header, np.ascontiguousarray(quantise(attention.weights[layer, head], attention.mask)).tobytes())
+
+
+def _tokens(tokens: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"text": readable(token), "space": token.startswith((" ", "<", "▁"))} for token in tokens]

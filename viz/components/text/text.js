@@ -1,0 +1,103 @@
+import { unpack } from "../shared/packed.js";
+import { lookup } from "../shared/colours.js";
+import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
+import { asPicture } from "../shared/picture.js";
+import { inWords, paint, shades } from "./shade.js";
+
+const SIDES = ["query", "key"];
+const OTHER = { query: "key", key: "query" };
+
+function paragraph(side, { title, tokens }) {
+  const part = document.createElement("section");
+  const heading = document.createElement("h3");
+  const says = document.createElement("span");
+  heading.append(title, says);
+  const line = document.createElement("p");
+  line.dir = "auto"; // Arabic and Hebrew run from the right.
+  line.dataset.size = tokens.length > 60 ? "small" : tokens.length > 24 ? "medium" : "large";
+  const buttons = tokens.map(({ text, space }, index) => {
+    const button = document.createElement("button");
+    button.textContent = text; // Tokens are data: textContent only.
+    button.dir = "auto"; // Or </s> would be mirrored in a line that runs from the right.
+    Object.assign(button.dataset, { side, index });
+    if (space) line.append(" ");
+    line.append(button);
+    return button;
+  });
+  part.append(heading, line);
+  return { part, says, buttons };
+}
+
+function build(root, header) {
+  root.className = "texts";
+  root.setAttribute("role", "group");
+  const sides = Object.fromEntries(SIDES.map((side) => [side, paragraph(side, header[side])]));
+  root.append(...SIDES.map((side) => sides[side].part));
+  root.picture = () => asPicture(root);
+  return { sides };
+}
+
+/** Shade the text across from the spot by its weights; with no spot, the keys by the mean they receive. */
+function shade(view, spot) {
+  const { sides, header, bytes, table } = view;
+  const [queries, keys] = SIDES.map((side) => sides[side].buttons.length);
+  const shaded = spot ? OTHER[spot.side] : "key";
+  for (const side of SIDES) {
+    const levels = side === shaded ? shades(side, spot && spot.index, bytes, queries, keys) : null;
+    sides[side].buttons.forEach((button, i) => {
+      button.classList.toggle("spot", spot?.side === side && spot.index === i);
+      Object.assign(button.style, levels ? paint(table[levels[i]], header.inks) : { background: "", color: "" });
+      button.title = levels ? inWords(levels[i]) : "";
+    });
+    sides[side].says.textContent = levels ? caption(header, spot) : "hover over a token, or click to pin it";
+  }
+}
+
+function caption(header, spot) {
+  if (!spot) return "shaded by the mean over all queries";
+  const token = `“\u2068${header[spot.side].tokens[spot.index].text}\u2069”`;
+  return spot.side === "query" ? `shaded by how much ${token} attends to it` : `shaded by how much it attends to ${token}`;
+}
+
+const spotOf = ({ target }) => {
+  const { side, index } = target.closest?.("button")?.dataset ?? {};
+  return side ? { side, index: Number(index) } : null;
+};
+
+/** The spot that stays when nothing is hovered: the pinned query, or else the pinned key. */
+function resting({ header }) {
+  const side = SIDES.find((_, i) => header.pinned[i] !== null);
+  return side ? { side, index: header.pinned[SIDES.indexOf(side)] } : null;
+}
+
+function mark(view) {
+  SIDES.forEach((side, at) => {
+    const pinned = view.header.pinned[at];
+    view.sides[side].buttons.forEach((button, i) => {
+      button.setAttribute("aria-pressed", i === pinned);
+      button.tabIndex = i === (pinned ?? 0) ? 0 : -1;
+    });
+  });
+}
+
+export default function text({ data, parentElement, setTriggerValue }) {
+  const { header, body } = unpack(data);
+  const identity = JSON.stringify([header.query, header.key]);
+  const view = mounted(parentElement, identity, (root) => build(root, header));
+  Object.assign(view, { header, bytes: body, table: lookup(header.stops, header.masked, header.scale) });
+  const { root, sides } = view;
+  root.setAttribute("aria-label", header.label);
+  mark(view);
+  shade(view, resting(view));
+  root.onpointerover = root.onfocusin = (event) => {
+    const spot = spotOf(event);
+    if (spot) shade(view, spot);
+  };
+  root.onpointerleave = root.onfocusout = () => shade(view, resting(view));
+  root.onclick = (event) => {
+    const spot = spotOf(event);
+    if (spot) setTriggerValue("pin", spot);
+  };
+  root.onkeydown = (event) => arrowKeys(event, sides[spotOf(event)?.side]?.buttons ?? [], 1);
+  return () => unmount(parentElement);
+}

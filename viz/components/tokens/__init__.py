@@ -1,0 +1,49 @@
+"""The translation as running text, underlined by how unsure the model was; click a piece to pin it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from ...figures.labels import readable
+from ..bundle import component
+
+if TYPE_CHECKING:
+    from model.decoding import DecodingStep
+
+_mount = component("tokens")
+
+
+def tokens(steps: Sequence[DecodingStep], pinned: int | None, *, key: str, on_pin: Callable[[int], None]) -> None:
+    """Draw the pieces of `steps`; `on_pin(position)` hears of a click."""
+
+    def clicked() -> None:
+        on_pin(int(st.session_state[key].pin["position"]))
+
+    _mount(key=key, data={"pieces": pieces(steps), "pinned": pinned}, on_pin_change=clicked)
+
+
+def pieces(steps: Sequence[DecodingStep]) -> list[dict[str, Any]]:
+    """What tokens.js reads; doubt is 1 minus the probability the model gave to the piece it wrote."""
+    return [
+        {
+            "text": step.token,
+            "doubt": round(1 - math.exp(step.log_prob), 3),
+            "special": step.stopped == "eos",
+            "note": _note(step),
+        }
+        for step in steps
+    ]
+
+
+def _note(step: DecodingStep) -> str:
+    others = [
+        f"{readable(one.token)} {math.exp(one.log_prob):.0%}"
+        for one in step.candidates
+        if one.token_id != step.token_id
+    ]
+    after = f"; next best: {', '.join(others[:3])}" if others else ""
+    return f"{readable(step.token)} {math.exp(step.log_prob):.0%}{after}"

@@ -1,0 +1,37 @@
+"""Translations of one sentence below each other, their differences marked; choose one to see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from ..bundle import component
+
+_mount = component("versions")
+
+
+@dataclass(frozen=True)
+class Version:
+    """One row."""
+
+    what: str
+    """How it was made, in a word or two."""
+    words: Sequence[tuple[str, str]]
+    """Words with their mark: ``same``, ``new`` or ``gone``."""
+    numbers: Sequence[str]
+    """One for each heading."""
+
+
+def versions(
+    rows: Sequence[Version], headings: Sequence[str], current: int, *, key: str, on_choice: Callable[[int], None]
+) -> None:
+    """Draw `rows`, the `current` one marked (-1 for none); `on_choice(number)` hears of a click."""
+
+    def chosen() -> None:
+        on_choice(int(st.session_state[key].choice["number"]))
+
+    listed = [{"what": row.what, "words": row.words, "numbers": row.numbers} for row in rows]
+    data = {"headings": headings, "versions": listed, "current": current}
+    _mount(key=key, data=data, on_choice_change=chosen)

@@ -1,0 +1,96 @@
+"""What Decode says in words: where a decoding went astray, and whether its attention can be trusted."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from model.config import EOS_ID
+from model.repetition import repetition
+
+from ..figures.labels import quoted, readable
+from .compare import signed
+
+if TYPE_CHECKING:
+    from model.agreement import Agreement
+    from model.constraints import Constraints
+    from model.decoding import DecodingStep
+    from model.tokenizer import Tokenizer
+    from model.translate import Translation
+
+    from .runs import Run
+
+TOLERANCE = 1e-5
+"""What rounding may do to an attention weight in float32."""
+SURPRISING = 0.05
+"""A given token less probable than this is named."""
+NAMED = 4
+
+
+def astray(result: Translation, stopped: bool) -> list[str]:
+    """What went wrong in a decoding, a sentence each; an empty list when nothing did."""
+    found = []
+    steps = result.steps
+    if stopped and result.stopped is None:
+        found.append(f"Stopped after {len(steps)} tokens, before the model had ended the sentence.")
+    elif stopped:
+        found.append("Stopped while searching: this is the best translation found until then.")
+    if len(steps) == 1 and steps[0].token_id == EOS_ID:
+        found.append("The model ended at once: its first token is </s>, so the translation is empty.")
+    loop = repetition(result.target_ids)
+    if loop:
+        said = "".join(result.target_tokens[loop.start : loop.start + loop.length])
+        found.append(
+            f"Caught in a loop: {quoted(said)} is written {loop.times} times in a row from step {loop.start + 1} on."
+        )
+    return found
+
+
+def given_in_words(steps: tuple[DecodingStep, ...]) -> str:
+    """What the model thinks of a given translation: its probability, and the tokens that surprised it most."""
+    total = sum(step.log_prob for step in steps)
+    perplexity = math.exp(-total / len(steps))
+    found = f"Log-probability {signed(total)}, perplexity {perplexity:.1f} a token."
+    odd = sorted((step for step in steps if step.log_prob < math.log(SURPRISING)), key=lambda step: step.log_prob)
+    if not odd:
+        return f"{found} Nothing surprised the model: every token had a probability of {SURPRISING:.0%} or more."
+    named = "; ".join(
+        f"{quoted(step.token)} was its choice no. {step.rank:,} ({math.exp(step.log_prob):.2%}), "
+        f"it would have written {quoted(step.candidates[0].token)}"
+        for step in odd[:NAMED]
+    )
+    more = f"; and {len(odd) - NAMED} more" if len(odd) > NAMED else ""
+    return f"{found} Surprising: {named}{more}."
+
+
+def agreement_in_words(found: Agreement) -> str:
+    """Whether the three ways to one attention agree."""
+    largest = f"{found.largest:.1e}"
+    if found.largest <= TOLERANCE:
+        return (
+            "Three ways, one truth: decoded token by token with a cache, in one forward pass, and padded in a batch "
+            f"as in training, all attention weights agree; the largest difference is {largest}. ✓"
+        )
+    return (
+        f"The three ways do not agree: the largest difference of an attention weight is {largest}, and rounding "
+        f"explains {TOLERANCE:.0e} at most. Suspect the cache or a mask."
+    )
+
+
+def version_name(one: Run, tokenizer: Tokenizer) -> str:
+    """How a run was made, in a few words: the strategy, and what was forced or forbidden."""
+    request = one.request
+    count = request.changes.count(",") + 1
+    off = "" if not request.changes else f" · {request.changes}" if count < 3 else f" · {count} heads off"
+    return request.name + constrained_in_words(request.constraints, tokenizer) + off
+
+
+def constrained_in_words(constraints: Constraints, tokenizer: Tokenizer) -> str:
+    """ " · from “Ein”", " · without “Mann”", or nothing."""
+    found = ""
+    if constraints.prefix:
+        tokens = [tokenizer.token(one) for one in constraints.prefix]
+        found += f" · step {len(tokens)} “{readable(tokens[-1])}”"
+    for ids in constraints.forbidden:
+        found += f" · no “{readable(''.join(map(tokenizer.token, ids)))}”"
+    return found

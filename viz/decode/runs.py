@@ -1,0 +1,147 @@
+"""Decodings that run beside the page: it shows what there is, can stop them, and never waits for a slow model."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from model.changes import InterventionError, parse
+from model.interventions import intervening
+from model.translate import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from model.beam_tree import BeamTree
+    from model.translate import ObserverCheck, Translation, Translator
+
+    from .request import Request
+
+PUBLISH_EVERY = 0.15
+"""Seconds between two looks at an unfinished decoding."""
+PATIENCE = 1.0
+"""Seconds the page waits for a decoding before it shows an unfinished one."""
+KEPT = 24
+"""Answers a visitor's session keeps."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a run has found so far."""
+
+    result: Translation | None = None
+    tree: BeamTree | None = None
+    """Of a beam search."""
+
+
+class Run:
+    """One decoding in a thread of its own."""
+
+    def __init__(self, model: Translator, request: Request) -> None:
+        self.request = request
+        self.found = Found()
+        self.check: ObserverCheck | None = None
+        self.error: Exception | None = None
+        self.stopped = False
+        self.watched = False
+        """It was seen under way, so the stage stands at its last step."""
+        self._finished = threading.Event()
+        self._started = self._published = time.monotonic()
+        self._thread = threading.Thread(target=self._work, args=(model,), daemon=True)
+        self._thread.start()
+
+    @property
+    def working(self) -> bool:
+        return not self._finished.is_set()
+
+    def wait(self, seconds: float) -> None:
+        self._finished.wait(seconds)
+
+    def stop(self) -> None:
+        """Keep what there is and end after the step under way; what has ended stays as it is."""
+        self.stopped = self.stopped or self.working
+
+    def _work(self, model: Translator) -> None:
+        try:
+            with intervening(model.model, parse(self.request.changes)):
+                self.found = self._decode(model)
+            if self.found.result:
+                self.check = model.check_observer(self.found.result)
+        except Exception as error:  # shown by the page, which runs in another thread
+            self.error = error
+        finally:
+            self._finished.set()
+
+    def _decode(self, model: Translator) -> Found:
+        request = self.request
+        if request.method == "given":
+            return Found(model.force(request.text, request.given))
+        if request.method != "beam":
+            show = self._publisher(lambda result: Found(result))
+            return Found(model.translate(request.text, request.strategy, on_step=show))
+        show = self._publisher(lambda tree: Found(tree=tree))
+        tree = model.search(request.text, request.width, request.penalty, request.constraints, on_step=show)
+        result = model.force(request.text, _best(tree))
+        return Found(replace(result, seconds=time.monotonic() - self._started), tree)
+
+    def _publisher(self, found: Callable[[Any], Found]) -> Callable[[Callable[[], Any]], bool]:
+        """A decoder's `on_step`: now and then take over what there is, and go on unless stopped."""
+
+        def on_step(so_far: Callable[[], Any]) -> bool:
+            if time.monotonic() - self._published > PUBLISH_EVERY:
+                self.found = found(so_far())
+                self._published = time.monotonic()
+            return not self.stopped
+
+        return on_step
+
+
+def _best(tree: BeamTree) -> tuple[int, ...]:
+    """The best translation; of a search that was stopped before it found one, the best beginning."""
+    if tree.best:
+        return tree.best[0].token_ids
+    last = tree.nodes[-1].position
+    return max((node for node in tree.nodes if node.position == last), key=lambda node: node.score).token_ids
+
+
+def run(model: Translator, request: Request) -> Run:
+    """This visitor's run of `request`: the one there is, or a new one, for which an unfinished one is stopped.
+
+    Ends the page with a sentence when the text cannot be decoded.
+    """
+    runs: dict[tuple[str, Request], Run] = st.session_state.setdefault("runs", {})
+    wanted = (model.name, request)
+    if wanted not in runs:
+        for other in runs.values():
+            other.stop()
+        runs[wanted] = Run(model, request)
+        runs[wanted].wait(PATIENCE)
+        for oldest in list(runs)[:-KEPT]:
+            del runs[oldest]
+    return runs[wanted]
+
+
+def listed(model: Translator, text: str) -> list[Run]:
+    """This visitor's finished runs of a sentence, in the order they were asked for."""
+    runs: dict[tuple[str, Request], Run] = st.session_state.get("runs", {})
+    own = (one for (name, request), one in runs.items() if (name, request.text) == (model.name, text))
+    return [one for one in own if not one.working and one.found.result]
+
+
+def way(model: Translator, found: Found, request: Request, ids: tuple[int, ...]) -> Found:
+    """What was found, its stage showing the way to a node of the beam tree."""
+    if not ids:
+        return found
+    with intervening(model.model, parse(request.changes)):
+        return replace(found, result=model.force(request.text, ids))
+
+
+def raised(one: Run) -> str:
+    """The sentence to show when a run has failed by its input; "" when it has not. Anything else is raised again."""
+    if one.error is None or isinstance(one.error, (InputError, InterventionError)):
+        return "" if one.error is None else str(one.error)
+    raise one.error

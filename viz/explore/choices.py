@@ -1,0 +1,171 @@
+"""The controls of Explore alone. Each returns a plain value, which lives in the address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import streamlit as st
+
+from model.alignment import rank_alignment
+from model.statistics import Measure, between, head_statistics, ranked
+from viz import controls
+from viz.components.overview import Ranked
+from viz.controls import SHARED
+from viz.figures.flow import FLOWS, Flow
+from viz.figures.labels import readable
+
+from .about import VIEWS, View
+
+if TYPE_CHECKING:
+    from model.trace import AttentionMap
+    from viz.figures.heatmap import Rows
+    from viz.figures.palette import Look
+
+    from .scene import Scene
+
+BY_LAYER = "layer"
+THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+Layout = Literal["vertical", "horizontal"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+SMALLEST_FIRST: tuple[Measure, ...] = ("entropy", "distance")
+"""Measures of which a small value is what one looks for."""
+
+
+@dataclass(frozen=True)
+class Display:
+    """How maps are arranged and coloured."""
+
+    look: Look
+    rows: Rows
+    merge: bool
+    hide: bool
+    numbers: bool
+
+
+def view() -> View:
+    """Which view of the chosen head is shown."""
+    return st.segmented_control(
+        "View", VIEWS, default="heatmap", required=True, key="view", label_visibility="collapsed", **SHARED
+    )
+
+
+def display() -> Display:
+    """How maps are shown; folded away, as it is rarely changed."""
+    with controls.display():
+        merge = st.toggle("Merge pieces into words", key="words", **SHARED)
+        hide = st.toggle("Hide special tokens", key="hide", **SHARED)
+        numbers = st.toggle("Write the weights into the cells", key="numbers", **SHARED)
+        return Display(*controls.look_choices(), merge, hide, numbers)
+
+
+def order(attention: AttentionMap) -> tuple[tuple[Ranked, ...], Measure | None]:
+    """The heads by a chosen measure, those outside a chosen range faint; nothing and None for the order by layer."""
+    values = head_statistics(attention)
+    measures = (BY_LAYER, *values)
+    if st.session_state.get("order") not in (None, *measures):
+        st.session_state["order"] = BY_LAYER  # a measure that only another kind of attention has
+    with st.popover("Sort heads", type="tertiary", key="sort"):
+        chosen = st.radio("Order of the heads", measures, key="order", **SHARED)
+        if chosen == BY_LAYER:
+            return (), None
+        array = values[chosen]
+        top = max(1.0, float(np.ceil(array.max())))
+        low, high = st.slider("Show heads between", 0.0, top, (0.0, top), 0.05, key=f"range-{attention.kind}-{chosen}")
+    kept = between(array, low, high)
+    heads = ranked(array, largest_first=chosen not in SMALLEST_FIRST)
+    return tuple(Ranked(*one, float(array[one]), bool(kept[one])) for one in heads), chosen
+
+
+def find_aligning(attention: AttentionMap) -> None:
+    """A button that opens the cross-attention head that aligns best, and orders all heads by how well they do."""
+
+    def open_best() -> None:
+        best = rank_alignment(attention)[0]
+        st.session_state["kind"], st.session_state["order"] = "cross", "alignment"
+        controls.choose(best.layer, best.head)
+
+    st.button("Which head aligns?", type="tertiary", key="aligns", on_click=open_best)
+
+
+def threshold() -> float:
+    """The least weight that gets a line."""
+    return st.selectbox("Lines from a weight of", THRESHOLDS, 2, key="threshold", width=250, **SHARED)
+
+
+def layout() -> Layout:
+    """How the two sides of the lines are laid out."""
+    return st.segmented_control(
+        "Layout", LAYOUTS, default="vertical", required=True, key="layout", label_visibility="collapsed", **SHARED
+    )
+
+
+def flow() -> tuple[Flow, bool]:
+    """How many heads are made one, and whether weights count by the norms of their values."""
+    with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
+        which = st.segmented_control(
+            "Flow", FLOWS, default="rollout", required=True, key="flow", label_visibility="collapsed", **SHARED
+        )
+        weighted = st.toggle("Times value norms", key="norms", **SHARED)
+    return which, weighted
+
+
+def mean_of_heads() -> bool:
+    """Whether all heads of the layer are shown as their mean."""
+    return st.toggle("Mean of all heads", True, key="mean", **SHARED)
+
+
+def query(scene: Scene) -> int:
+    """The row whose making is shown: the pinned one, as captured, or the first; choosing one pins it."""
+    names = [readable(token) for token in scene.arranged.captured.rows(scene.rows)]
+    pinned = scene.captured_query or 0
+    st.session_state["query"] = pinned
+
+    def chosen() -> None:
+        scene.pin_captured(st.session_state["query"])
+
+    return st.selectbox(
+        "Query",
+        range(len(names)),
+        format_func=lambda at: f"{at + 1} {names[at]}",
+        key="query",
+        width=230,
+        on_change=chosen,
+    )
+
+
+def step(count: int) -> int:
+    """The step of the pipeline that is reached, from 0; kept in the address from 1."""
+    if "step" not in st.session_state:
+        brought = st.query_params.get("step", "1")
+        st.session_state["step"] = int(brought) - 1 if brought.isdecimal() else 0
+    found = min(max(st.session_state["step"], 0), count - 1)
+    if found:
+        st.query_params["step"] = str(found + 1)
+    elif "step" in st.query_params:
+        del st.query_params["step"]
+    return found
+
+
+def go_to_step(to: int) -> None:
+    """For callbacks."""
+    st.session_state["step"] = to
+
+
+def beside(heads: int, head: int) -> tuple[int, ...]:
+    """The other heads drawn beside the chosen one, from 0; kept in the address from 1: ``beside=2,5``."""
+    if "beside" not in st.session_state:
+        parts = st.query_params.get("beside", "").split(",")
+        st.session_state["beside"] = tuple(sorted({int(part) - 1 for part in parts if part.isdecimal()}))
+    found = tuple(one for one in st.session_state["beside"] if 0 <= one < heads and one != head)
+    if found:
+        st.query_params["beside"] = ",".join(str(one + 1) for one in found)
+    elif "beside" in st.query_params:
+        del st.query_params["beside"]
+    return found
+
+
+def draw_beside(heads: list[int]) -> None:
+    """Draw these heads, from 0, beside the chosen one; for callbacks."""
+    st.session_state["beside"] = tuple(heads)

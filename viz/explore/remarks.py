@@ -1,0 +1,56 @@
+"""What Explore says about the chosen head and about how its map is arranged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from model.alignment import EXPLAINED as ALIGNMENT_EXPLAINED
+from model.alignment import rank_alignment
+from model.statistics import EXPLAINED, summary
+from viz.figures.words import head_in_words, overview_in_words, row_in_words
+from viz.remarks import caption
+
+from .choices import SMALLEST_FIRST
+
+if TYPE_CHECKING:
+    from model.statistics import Measure
+
+    from .arranged import Arranged
+    from .scene import Scene
+
+
+def head_captions(scene: Scene, measure: Measure | None) -> None:
+    """What the order of the tiles is, what the chosen head does, and where its pinned row looks."""
+    caption(_ordered(measure) if measure else overview_in_words(scene.attention))
+    caption(summary(scene.arranged.captured, scene.layer, scene.head))
+    if measure == "alignment":
+        _alignment(scene)
+    if scene.query is None:
+        caption(head_in_words(scene.attention, scene.layer, scene.head, scene.rows))
+    else:
+        caption(row_in_words(scene.attention, scene.layer, scene.head, scene.query, scene.rows))
+
+
+def _ordered(measure: Measure) -> str:
+    first = "smallest" if measure in SMALLEST_FIRST else "largest"
+    return f"Ordered by {measure}, the {first} first. {EXPLAINED[measure]}"
+
+
+def _alignment(scene: Scene) -> None:
+    """How well the chosen head aligns, and how that is found out."""
+    ranking = rank_alignment(scene.arranged.captured)
+    places = [(one.layer, one.head) for one in ranking]
+    place = places.index((scene.layer, scene.head))
+    caption(f"{ranking[place].sentence} Place {place + 1} of {len(ranking)}.")
+    caption(ALIGNMENT_EXPLAINED)
+
+
+def arranged_in_words(arranged: Arranged) -> None:
+    """What was done to the map before it was drawn."""
+    if arranged.hidden:
+        caption(
+            f"Renormalised: special tokens are hidden and each row is divided by what is left of it. In this kind of "
+            f"attention they held {arranged.hidden_mass:.0%} of all weight."
+        )
+    if arranged.merged:
+        caption("Pieces are merged into words: weights are summed over a word's keys and averaged over its queries.")

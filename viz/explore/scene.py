@@ -1,0 +1,103 @@
+"""All that a view of Explore needs to draw itself, and how it says what was clicked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from viz import controls
+from viz.figures.labels import KIND_NAMES
+
+from .arranged import Arranged
+from .choices import Display
+
+if TYPE_CHECKING:
+    from model.trace import AttentionMap, Kind
+    from model.translate import Translation, Translator
+    from viz.figures.heatmap import Rows
+    from viz.figures.palette import Look
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One sentence, one head, and what is pinned."""
+
+    model: Translator
+    text: str
+    result: Translation
+    arranged: Arranged
+    layer: int
+    """From 0, as is the head."""
+    head: int
+    display: Display
+
+    @property
+    def look(self) -> Look:
+        return self.display.look
+
+    @property
+    def rows(self) -> Rows:
+        return self.display.rows
+
+    @property
+    def attention(self) -> AttentionMap:
+        """The map as it is to be shown."""
+        return self.arranged.attention
+
+    @property
+    def kind(self) -> Kind:
+        return self.attention.kind
+
+    @property
+    def title(self) -> str:
+        """What a saved picture is of."""
+        return f"{KIND_NAMES[self.kind]} · layer {self.layer + 1}, head {self.head + 1} · {self.model.name}"
+
+    @property
+    def captured_query(self) -> int | None:
+        """The pinned row of the map as it was captured."""
+        found = controls.pinned(self.text, self._query_place)
+        return found if found is not None and found < len(self.arranged.captured.query_tokens) else None
+
+    @property
+    def position(self) -> int | None:
+        """The pinned position of the translation."""
+        found = controls.pinned(self.text, "target")
+        return found if found is not None and found < len(self.result.steps) else None
+
+    @property
+    def query(self) -> int | None:
+        """The pinned row of the map shown."""
+        return self.arranged.row(self.captured_query)
+
+    @property
+    def key(self) -> int | None:
+        """The pinned column of the map shown."""
+        return self.arranged.column(controls.pinned(self.text, self._key_place))
+
+    def pin(self, *, query: int | None = None, key: int | None = None) -> None:
+        """Pin a row, a column or both; for callbacks."""
+        cell: dict[controls.Place, int] = {}
+        if query is not None:
+            cell[self._query_place] = self.arranged.queries[query][0]
+        if key is not None:
+            cell[self._key_place] = self.arranged.keys[key][0]
+        controls.pin(self.text, cell)
+
+    def pin_captured(self, query: int) -> None:
+        """Pin a row of the map as it was captured; for callbacks."""
+        controls.pin(self.text, {self._query_place: query})
+
+    def pin_position(self, position: int) -> None:
+        """Pin a position of the translation; for callbacks."""
+        controls.pin(self.text, {"target": position})
+
+    @property
+    def _query_place(self) -> controls.Place:
+        return "source" if self.kind == "encoder" else "target"
+
+    @property
+    def _key_place(self) -> controls.Place:
+        if self.kind == "cross":
+            return "source"
+        return "source_key" if self.kind == "encoder" else "target_key"

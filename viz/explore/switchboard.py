@@ -1,0 +1,111 @@
+"""The switchboard: heads turned off, levelled or made like another, and what that does to the translation."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from model.changes import Change, HeadChange, InterventionError, parse, text_of
+from viz import cache
+from viz.remarks import caption, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from model.compare import WordChange
+    from model.trace import AttentionMap
+    from model.translate import Translator
+
+AS_IT_IS = "as it is"
+TAGS = {"same": "span", "removed": "del", "added": "ins"}
+
+
+def changes() -> tuple[Change, ...]:
+    """The changes made, kept in the address as ``changes=cross.3.1:off``."""
+    if "changes" not in st.session_state:
+        try:
+            st.session_state["changes"] = parse(st.query_params.get("changes", ""))
+        except InterventionError as error:
+            st.session_state["changes"] = ()
+            st.info(plain(str(error)))
+    made: tuple[Change, ...] = st.session_state["changes"]
+    if made:
+        st.query_params["changes"] = text_of(made)
+    elif "changes" in st.query_params:
+        del st.query_params["changes"]
+    return made
+
+
+def switch(attention: AttentionMap, layer: int, head: int) -> None:
+    """What the chosen head, counted from 0, does: its own, nothing, the same for all keys, or what another does."""
+    place = attention.kind, layer, head
+    heads = (one for one in changes() if isinstance(one, HeadChange))
+    own = [one for one in heads if (one.kind, one.layer, one.head) == place]
+    options = {AS_IT_IS: None} | {
+        _name(one): one
+        for one in (
+            HeadChange(attention.kind, layer, head, "off"),
+            HeadChange(attention.kind, layer, head, "uniform"),
+            *(
+                HeadChange(attention.kind, layer, head, "copy", other)
+                for other in range(attention.heads)
+                if other != head
+            ),
+        )
+    }
+    key = f"switch-{attention.kind}-{layer}-{head}"
+    st.session_state[key] = _name(own[0]) if own else AS_IT_IS
+
+    def switched() -> None:
+        kept = tuple(one for one in changes() if one not in own)
+        chosen = options[st.session_state[key]]
+        st.session_state["changes"] = (*kept, chosen) if chosen else kept
+
+    st.selectbox("This head", list(options), key=key, width=200, on_change=switched)
+
+
+def changed_heads(attention: AttentionMap) -> frozenset[tuple[int, int]]:
+    """The heads of this kind, (layer, head) from 0, that do not run as they are."""
+    made = (one for one in changes() if isinstance(one, HeadChange) and one.kind == attention.kind)
+    return frozenset((one.layer, one.head) for one in made)
+
+
+def translated_again(model: Translator, text: str) -> None:
+    """With any change made: the new translation, word by word against the old one, and how likely the old one is."""
+    made = changes()
+    if not made:
+        return
+    try:
+        found = cache.changed(model.name, text, text_of(made))
+    except InterventionError as error:
+        st.info(plain(str(error)))
+        st.button("Undo all changes", key="undo", type="tertiary", on_click=_undo)
+        return
+    with st.container(key="again"):
+        st.html(f'<p dir="auto">{difference(found.words)}</p>')
+        with st.container(horizontal=True, vertical_alignment="center"):
+            heads = ", ".join(map(_told, made))
+            caption(f"With {heads}. {found.sentence} The pictures below show the model as it is.")
+            st.button("Undo all changes", key="undo", type="tertiary", on_click=_undo)
+
+
+def difference(words: Sequence[WordChange]) -> str:
+    """Words as HTML, what is gone struck through and what is new underlined."""
+    return "".join(f"<{TAGS[one.change]}>{html.escape(one.text)}</{TAGS[one.change]}>" for one in words)
+
+
+def _undo() -> None:
+    st.session_state["changes"] = ()
+
+
+def _name(change: HeadChange) -> str:
+    return f"as head {change.source + 1}" if change.source is not None else change.change
+
+
+def _told(change: Change) -> str:
+    """A change in words; what no control here makes, as its text form."""
+    if not isinstance(change, HeadChange):
+        return str(change)
+    return f"{change.kind} layer {change.layer + 1} head {change.head + 1} {_name(change)}"

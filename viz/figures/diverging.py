@@ -1,0 +1,29 @@
+"""Colours for numbers of both signs: orange below zero, the page's own background at zero, indigo above."""
+
+from __future__ import annotations
+
+from .palette import DARK, STOPS, Palette, blend
+
+NEGATIVE_LIGHT, NEGATIVE_DARK = "#a34a00", "#ffb37a"
+"""Told apart from indigo in every common colour vision deficiency, and as dark on paper as it."""
+
+
+def negative(palette: Palette) -> str:
+    """Where the ramp ends below zero."""
+    return NEGATIVE_DARK if palette == DARK else NEGATIVE_LIGHT
+
+
+def diverging(palette: Palette) -> tuple[str, ...]:
+    """Evenly spaced colours from the lowest number to the highest, of equal size."""
+    below = blend(negative(palette), palette.background, STOPS)
+    return below[:-1] + blend(palette.background, palette.full, STOPS)
+
+
+def ramp(palette: Palette) -> tuple[str, ...]:
+    """Evenly spaced colours from nothing to most."""
+    return blend(palette.background, palette.full, STOPS)
+
+
+def colorscale(stops: tuple[str, ...]) -> list[tuple[float, str]]:
+    """Evenly spaced colours as a plotly colour scale."""
+    return [(at / (len(stops) - 1), colour) for at, colour in enumerate(stops)]

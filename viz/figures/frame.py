@@ -1,0 +1,60 @@
+"""What line, bar and table figures have in common: type, background, axes, a title at the left."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+from .palette import Palette
+
+FONT = '"Source Sans", system-ui, sans-serif'
+
+
+def layout(palette: Palette, title: str, height: int, **more: Any) -> dict:
+    """A quiet layout; `more` overrides any of it. `title` is plain text."""
+    return {
+        "template": "none",
+        "title": {
+            "text": f"<b>{html.escape(title)}</b>",
+            "x": 0,
+            "xref": "container",
+            "y": 0.995,
+            "yanchor": "top",
+            "font": {"size": 16, "color": palette.ink},
+        },
+        "height": height,
+        "margin": {"l": 64, "r": 16, "t": 44, "b": 48, "autoexpand": False},
+        "paper_bgcolor": palette.background,
+        "plot_bgcolor": palette.background,
+        "font": {"family": FONT, "size": 14, "color": palette.ink},
+        "showlegend": False,
+        "dragmode": False,
+        "hoverlabel": {"font": {"size": 15}, "bgcolor": palette.background, "bordercolor": palette.line},
+    } | more
+
+
+def axis(palette: Palette, title: str = "", **more: Any) -> dict:
+    return {
+        "title": {"text": title, "font": {"size": 14, "color": palette.soft}, "standoff": 8},
+        "tickfont": {"size": 13, "color": palette.soft},
+        "gridcolor": palette.line,
+        "linecolor": palette.line,
+        "zeroline": False,
+        "fixedrange": True,
+    } | more
+
+
+def bare(**more: Any) -> dict:
+    """An axis that is not drawn."""
+    return {"visible": False, "fixedrange": True} | more
+
+
+def note(text: str, x: float, y: float, palette: Palette, **more: Any) -> dict:
+    """A word written into the picture, at data coordinates."""
+    return {
+        "text": text,
+        "x": x,
+        "y": y,
+        "showarrow": False,
+        "font": {"size": 13, "color": palette.soft},
+    } | more

@@ -1,0 +1,50 @@
+"""Tokens and maps in words, safe to hand to plotly, which reads a subset of HTML in every text."""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+KIND_NAMES = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "cross": "Cross-attention"}
+LONGEST = 11
+
+
+def readable(token: str) -> str:
+    """A token as a person can see it: no leading space, and a visible sign for what has no shape of its own."""
+    text = "".join(_visible(character) for character in token.strip())
+    return text or "␣"
+
+
+def quoted(token: str) -> str:
+    """A token inside a sentence, isolated so that right-to-left text does not reorder the words around it."""
+    return f"“\u2068{readable(token)}\u2069”"
+
+
+def label(token: str) -> str:
+    """A token as an axis label: readable, cut to the width of LONGEST letters, and escaped for plotly."""
+    return html.escape(label_text(token, LONGEST), quote=False)
+
+
+def label_text(token: str, longest: int = 18) -> str:
+    """A token as a label that no one reads as HTML: readable, cut to the width of so many letters."""
+    text = readable(token)
+    ends = list(accumulate(map(_width, text)))
+    return text if ends[-1] <= longest else text[: bisect_right(ends, longest - 1)] + "…"
+
+
+def labels(tokens: Sequence[str]) -> list[str]:
+    return [label(token) for token in tokens]
+
+
+def _width(character: str) -> int:
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _visible(character: str) -> str:
+    # Cc: control, Cf: invisible format marks such as direction overrides, which would reorder the label around them.
+    if unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs"):
+        return f"\\u{ord(character):04x}"
+    return character

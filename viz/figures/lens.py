@@ -1,0 +1,129 @@
+"""The logit lens: the token the decoder would write if it stopped after each layer, and the rank of the real one."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+import numpy as np
+import plotly.graph_objects as go
+
+from .labels import label, label_text, labels
+from .palette import Look
+
+if TYPE_CHECKING:
+    from model.lens import Lens
+
+CELL = 34
+WIDEST_NAMED = 24
+"""Positions across beyond which the cells have no room for a token."""
+
+
+def lens_grid(lens: Lens, *, look: Look | None = None, pinned: int | None = None) -> go.Figure:
+    """Places along the stream down, target positions across; each cell the best token there, coloured by its chance."""
+    look = look or Look()
+    palette = look.palette
+    best = np.exp(lens.log_probs[:, :, 0])
+    positions = len(lens.written)
+    room = max(100 // max(positions, 1), 4)  # letters that a cell is wide
+    cells = {
+        "type": "heatmap",
+        "name": "best",
+        "z": best.astype(np.float32),
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": look.colorscale,
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+        "text": [[html.escape(label_text(row[0], room)) for row in place] for place in lens.tokens],
+        "texttemplate": "%{text}" if positions <= WIDEST_NAMED else "",
+        "textfont": {"size": 13 if positions <= 14 else 10},
+        "customdata": lens.ranks,
+        "hovertemplate": "%{y}: <b>%{text}</b> %{z:.0%}<br>written: %{x}, rank %{customdata}<extra></extra>",
+    }
+    ticks = labels(lens.written)
+    if pinned is not None:
+        ticks[pinned] = f"<b>{ticks[pinned]}</b>"
+    axis = _axis(palette.ink)
+    layout = _layout(look, CELL * len(lens.places) + 110) | {
+        "xaxis": axis | {"tickvals": list(range(positions)), "ticktext": ticks, "side": "top", "tickangle": -45},
+        "yaxis": axis
+        | {"tickvals": list(range(len(lens.places))), "ticktext": list(lens.places), "autorange": "reversed"},
+        "shapes": [] if pinned is None else [_frame(pinned, len(lens.places), palette.accent)],
+    }
+    return go.Figure({"data": [cells], "layout": layout})
+
+
+def lens_ranks(lens: Lens, position: int, *, look: Look | None = None) -> go.Figure:
+    """The rank of the written token at one position (from 0) after each place along the stream; 1 is the best."""
+    look = look or Look()
+    palette = look.palette
+    ranks = lens.ranks[:, position]
+    best = [
+        ", ".join(f"{label(token)} {np.exp(chance):.0%}" for token, chance in zip(tokens, chances, strict=True))
+        for tokens, chances in zip((place[position] for place in lens.tokens), lens.log_probs[:, position], strict=True)
+    ]
+    line = {
+        "type": "scatter",
+        "name": "rank",
+        "x": ranks,
+        "y": list(range(len(ranks))),
+        "mode": "lines+markers+text",
+        "line": {"color": palette.accent, "width": 2},
+        "marker": {"color": palette.accent, "size": 9},
+        "text": [f" {rank:,}" for rank in ranks],
+        "textposition": "bottom right",
+        "cliponaxis": False,
+        "customdata": best,
+        "hovertemplate": "%{y}: rank %{x:,}<br>%{customdata}<extra></extra>",
+    }
+    most = float(np.log10(max(int(ranks.max()), 10)))
+    axis = _axis(palette.ink)
+    names = {"tickvals": list(range(len(ranks))), "ticktext": list(lens.places)}
+    layout = _layout(look, CELL * len(lens.places) + 70) | {
+        "xaxis": axis
+        | {
+            "type": "log",
+            "tickmode": "linear",
+            "range": [-0.08, most * 1.12],
+            "side": "top",
+            "dtick": 1,
+            "gridcolor": palette.line,
+        }
+        | {"showgrid": True, "title": {"text": "rank of the written token (1 is the best)", "font": {"size": 13}}},
+        "yaxis": axis | names | {"range": [len(ranks) - 0.5, -0.5]},
+    }
+    return go.Figure({"data": [line], "layout": layout})
+
+
+def _axis(ink: str) -> dict:
+    return {
+        "tickmode": "array",
+        "tickfont": {"size": 13, "color": ink},
+        "ticklabelstandoff": 4,
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+        "ticks": "",
+    }
+
+
+def _layout(look: Look, height: int) -> dict:
+    palette = look.palette
+    return {
+        "template": "none",
+        "height": height,
+        "margin": {"l": 112, "r": 56, "t": 76, "b": 8, "autoexpand": False},
+        "paper_bgcolor": palette.background,
+        "plot_bgcolor": palette.background,
+        "font": {"family": '"Source Sans", system-ui, sans-serif', "color": palette.ink},
+        "showlegend": False,
+        "dragmode": False,
+        "hoverlabel": {"font": {"size": 15}, "bgcolor": palette.background, "bordercolor": palette.line},
+    }
+
+
+def _frame(column: int, rows: int, colour: str) -> dict:
+    corners = {"x0": column - 0.5, "x1": column + 0.5, "y0": -0.5, "y1": rows - 0.5}
+    return {"type": "rect", **corners, "line": {"color": colour, "width": 2}}

@@ -1,0 +1,80 @@
+"""What a picture shows, as one line in plain words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .heatmap import ROW_NAMES
+from .labels import quoted
+
+if TYPE_CHECKING:
+    from model.lens import Lens
+    from model.trace import AttentionMap
+
+    from .heatmap import Rows
+    from .palette import Scale
+
+READS = {
+    "encoder": "how one piece of the sentence looks at all pieces of the sentence",
+    "decoder": "how one step of the translation looks back at what is already written",
+    "cross": "how one step of the translation looks at the pieces of the sentence",
+}
+SCALE_WORDS = {
+    "sqrt": "colour grows with the square root of the weight",
+    "linear": "colour grows with the weight",
+    "log": "colour grows with the logarithm of the weight, from 0.001",
+}
+
+
+def overview_in_words(attention: AttentionMap) -> str:
+    """What the grid of tiles is."""
+    return (
+        f"{attention.layers} layers down, {attention.heads} heads across. Every tile is one head; click one to open it."
+    )
+
+
+def heatmap_in_words(attention: AttentionMap, rows: Rows, scale: Scale) -> str:
+    """How to read a heatmap of this kind."""
+    return " ".join(
+        [
+            f"Each row is {READS[attention.kind]}, and sums to 1; {SCALE_WORDS[scale]}.",
+            *([] if attention.kind == "encoder" else [f"Rows are named by the token {ROW_NAMES[rows]}."]),
+            *([] if attention.mask.all() else [_grey(attention)]),
+        ]
+    )
+
+
+def head_in_words(attention: AttentionMap, layer: int, head: int, rows: Rows) -> str:
+    """The strongest link of one head, counted from 0."""
+    weights = attention.weights[layer, head]
+    query, key = np.unravel_index(int(weights.argmax()), weights.shape)
+    link = f"{quoted(attention.rows(rows)[query])} → {quoted(attention.key_tokens[key])}"
+    return f"Layer {layer + 1}, head {head + 1}: its strongest link is {link}, {weights[query, key]:.2f}."
+
+
+def row_in_words(attention: AttentionMap, layer: int, head: int, row: int, rows: Rows) -> str:
+    """Where one pinned row looks: its three strongest keys."""
+    weights = attention.weights[layer, head, row]
+    best = np.argsort(-weights, kind="stable")[:3]
+    named = ", ".join(f"{quoted(attention.key_tokens[key])} {weights[key]:.2f}" for key in best if weights[key] > 0)
+    token = quoted(attention.rows(rows)[row])
+    return f"Pinned: {token} looks at {named}." if named else f"Pinned: {token} may attend to nothing."
+
+
+def lens_in_words(lens: Lens, position: int) -> str:
+    """After which place along the stream the written token is the best one, and stays it."""
+    ranks = lens.ranks[:, position]
+    token = f"Position {position + 1}, {quoted(lens.written[position])}:"
+    if ranks[-1] != 1:
+        return f"{token} not the model's own best choice; its rank at the end is {ranks[-1]:,}."
+    first = int(np.flatnonzero(np.append(2, ranks) != 1)[-1])
+    return f"{token} first choice from {lens.places[first]} on; its rank was {ranks[0]:,} at the {lens.places[0]}."
+
+
+def _grey(attention: AttentionMap) -> str:
+    empty = int((~attention.mask.any(axis=1)).sum())
+    why = "masked: not yet written when the row was computed" if attention.kind == "decoder" else "masked"
+    nothing = f" {empty} {'row' if empty == 1 else 'rows'} may attend to nothing: all zero." if empty else ""
+    return f"Grey and hatched is {why}.{nothing}"

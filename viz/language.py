@@ -1,0 +1,79 @@
+"""Is this sentence clearly not in the language the model reads? By script and by common little words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+
+LITTLE_WORDS = {
+    "en": "the a an and is are was were of to in you it that he she i we my not have has do did with for on what how",
+    "de": "der die das und ist war ein eine nicht ich du er sie wir ihr es mit von zu den dem auf für wie was hat kein",
+    "fr": "le la les un une des et est sont je tu il elle nous vous ils ne pas que qui dans pour avec ce ma de du où",
+    "es": "el la los las un una y es yo tú él ella no que en de con por para mi su este esta qué dónde cómo está del",
+    "it": "il lo la gli le un una e è sono io tu lui lei non che di in con per mio questo questa dove come del della",
+    "nl": "de het een en is zijn was ik jij hij zij wij niet met van voor op dat dit waar hoe wat naar ook geen",
+    "pt": "o a os as um uma e é são eu ele ela não que em de com por para meu este esta onde como do da",
+}
+_WORDS = {language: frozenset(words.split()) for language, words in LITTLE_WORDS.items()}
+SCRIPTS = {
+    "CJK": "zh",
+    "HIRAGANA": "ja",
+    "KATAKANA": "ja",
+    "HANGUL": "ko",
+    "ARABIC": "ar",
+    "HEBREW": "he",
+    "CYRILLIC": "ru",
+    "GREEK": "el",
+    "THAI": "th",
+    "DEVANAGARI": "hi",
+}
+"""First word of a character's Unicode name -> the language it most likely stands for."""
+NAMES = {
+    "en": "English",
+    "de": "German",
+    "fr": "French",
+    "es": "Spanish",
+    "it": "Italian",
+    "nl": "Dutch",
+    "pt": "Portuguese",
+    "zh": "Chinese",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "ar": "Arabic",
+    "he": "Hebrew",
+    "ru": "Russian",
+    "el": "Greek",
+    "th": "Thai",
+    "hi": "Hindi",
+}
+
+
+def guess(text: str) -> str | None:
+    """The language code of `text` where it is plain to see, else None. Short texts are left in doubt."""
+    scripts = Counter(_script(character) for character in text if character.isalpha())
+    if scripts:
+        script, count = scripts.most_common(1)[0]
+        if script in SCRIPTS and 2 * count > scripts.total():
+            japanese = scripts["HIRAGANA"] + scripts["KATAKANA"] > 0
+            return "ja" if japanese else SCRIPTS[script]
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    found = {language: sum(word in little for word in words) for language, little in _WORDS.items()}
+    ranked = sorted(found, key=lambda language: found[language], reverse=True)
+    if found[ranked[0]] >= 2 and found[ranked[0]] >= 2 * found[ranked[1]]:
+        return ranked[0]
+    return None
+
+
+def foreign(text: str, language: str) -> str | None:
+    """The code of the language `text` seems to be in, if that is clearly another than `language` (a code too)."""
+    found = guess(text)
+    if found is None or found == language:
+        return None
+    words = set(re.findall(r"[^\W\d_]+", text.lower()))
+    # One little word of the model's own language is enough to keep silent: a wrong warning is worse than none.
+    return None if words & _WORDS.get(language, frozenset()) else found
+
+
+def _script(character: str) -> str:
+    return unicodedata.name(character, "").partition(" ")[0]

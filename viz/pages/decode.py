@@ -1,0 +1,25 @@
+"""Decode: a translation made step by step, and what would have happened otherwise."""
+
+import streamlit as st
+
+from viz import controls, theme
+from viz.decode import controls as asked
+from viz.decode import panels, runs
+from viz.remarks import badge, plain
+
+theme.apply()
+st.html(panels.STYLE)
+model, text = controls.sentence()
+with st.container(key="strategy", horizontal=True, vertical_alignment="center"):
+    request = asked.request(model, text)
+    look, _ = controls.look()
+run = runs.run(model, request)
+header = st.container(key="facts")
+if problem := runs.raised(run):
+    st.info(plain(problem))
+elif run.working or run.found.result is None or run.check is None:
+    panels.live(run, look)
+else:
+    with header:
+        badge(model, run.found.result, run.check)
+    panels.finished(model, run, look)

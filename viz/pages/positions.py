@@ -1,0 +1,40 @@
+"""Positions: the model's own positional encoding in pictures, and what happens when it is changed."""
+
+import streamlit as st
+
+from viz import controls, theme
+from viz.positions import controls as asked
+from viz.positions import experiments, heads, precision, rotation, sentence, similarity, table, waves
+from viz.remarks import badge, hints
+from viz.save import save
+
+theme.apply()
+st.html(asked.STYLE)
+model, text = controls.sentence()
+
+PICTURES = {"table": table, "waves": waves, "similarity": similarity, "rotation": rotation, "precision": precision}
+RUNS = {"sentence": sentence, "experiments": experiments, "heads": heads}
+
+
+@st.fragment
+def pictures() -> None:
+    """One view at a time. A fragment: its controls leave the sentence's alone."""
+    with st.container(key="views", horizontal=True, vertical_alignment="center"):
+        view = asked.view()
+        saving = st.container(key="saving", width="content")
+    if view in PICTURES:
+        bar = st.container(key="of-table", horizontal=True, vertical_alignment="center")
+        with bar:
+            choice = asked.table(model, text, view)
+        found = PICTURES[view].show(choice, bar)
+    else:
+        result, check = controls.translated(model, text)
+        badge(model, result, check)
+        hints(model, result)
+        found = RUNS[view].show(model, result)
+    if found:
+        with saving:
+            save(found, "picture")
+
+
+pictures()

@@ -1,0 +1,128 @@
+"""Experiments on the running model: move its positions and see what becomes of translation and attention."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from model.position_experiments import MOVES, SIDES, ExperimentError, ExperimentResult, Move, PositionExperiment
+from model.trace import AttentionMap
+from model.translate import Translation, Translator
+
+from .. import cache
+from .. import controls as shared
+from ..components.chart import chart
+from ..components.overview import overview
+from ..controls import SHARED
+from ..decode.compare import changes
+from ..figures.labels import readable
+from ..figures.palette import Palette
+from ..figures.position_effects import belief, compared
+from ..remarks import caption, plain
+from ..save import Saved
+from . import words
+from .controls import number, within
+from .versions import versions
+
+SIDE_NAMES = {"both": "both sides", "source": "encoder side", "target": "decoder side"}
+SIZES: dict[Move, tuple[float, ...]] = {
+    "shift": (0, 1, 2, 4, 8, 16, 32, 64, 128, 256),
+    "stretch": (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4),
+    "beyond": (0, 64, 128, 256, 512, 1024, 2048, 4096, 8192),
+}
+"""Sizes tried for the curve of an experiment that has one."""
+
+
+def show(model: Translator, before: Translation) -> Saved | None:
+    with st.container(key="experiment-bar", horizontal=True, vertical_alignment="center"):
+        experiment = _asked(model, before)
+    try:
+        result = cache.position_experiment(model.name, before.source, experiment)
+    except ExperimentError as error:
+        st.info(plain(str(error)))
+        return None
+    versions(before.text, changes(before.text, result.after.text))
+    caption(f"{words.EXPERIMENTS[experiment.move]} {words.effect(result)}")
+    with st.container(key="bar", horizontal=True, vertical_alignment="center"):
+        kind = shared.kind()
+        look, rows = shared.look()
+    old, new = before.trace.maps[kind], result.forced.maps[kind]
+    with st.container(key="picture"):
+        left, right = st.columns([0.27, 0.73], gap="large")
+        with left:
+            tiles = st.container()
+            layer, head = shared.place(old)
+            with tiles:
+                overview(_change(old, new), layer, head, look, key="changes", on_pick=shared.choose)
+            caption("How much each head's attention changed. Click one to open it.")
+        with right:
+            maps = [("before", old), ("after", new)]
+            figure = compared(maps, layer, head, look, rows, difference=True)
+            chart(figure, "Attention before, after, and the difference", key="compared", on_cell=lambda _, __: None)
+    caption(
+        "All three while the old translation is fed, so that rows stay comparable. Difference: indigo where attention "
+        "was gained, orange where it was lost."
+    )
+    if experiment.move in SIZES:
+        _curve(model, before, experiment, look.palette)
+    return Saved("positions-experiment", lambda: figure, lambda: numbers(result))
+
+
+def numbers(result: ExperimentResult) -> pd.DataFrame:
+    """Every piece of the old translation with its log-probability before and after."""
+    steps = result.before.steps
+    pieces = [readable(step.token) for step in steps]
+    columns = {"piece": pieces, "before": [step.log_prob for step in steps], "after": result.log_probs}
+    return pd.DataFrame(columns).rename_axis("step")
+
+
+def _asked(model: Translator, before: Translation) -> PositionExperiment:
+    move: Move = st.segmented_control(
+        "Experiment", MOVES, default="remove", required=True, key="move", label_visibility="collapsed", **SHARED
+    )
+    sides = st.selectbox("Of", SIDE_NAMES, format_func=SIDE_NAMES.__getitem__, key="sides", width=190, **SHARED)
+    assert sides in SIDES
+    experiment = PositionExperiment(move, sides=sides)
+    if move == "shift":
+        return replace(experiment, amount=number("By", "by", 5, -64, 512))
+    if move == "stretch":
+        return replace(experiment, amount=number("Factor", "factor", 2.0, 0.0, 16.0, step=0.25))
+    if move == "beyond":
+        return replace(experiment, amount=number("Begin at", "start", model.config.max_length, 0, 10_000))
+    if move == "shuffle":
+        return replace(experiment, amount=number("Draw", "draw", 1, 1, 999))
+    if move == "swap":
+        return replace(experiment, pair=_pair(before))
+    return experiment
+
+
+def _pair(before: Translation) -> tuple[int, int]:
+    """The two pieces of the sentence whose positions are exchanged, counted from 1 on the page."""
+    last = min(len(before.source_ids), len(before.target_ids))
+    places = range(1, last + 1)
+    for key in ("one", "other"):
+        within(key, places)
+    names = [f"{place} {readable(before.source_tokens[place - 1])}" for place in places]
+    one = st.selectbox("Position", places, format_func=lambda at: names[at - 1], key="one", width=190, **SHARED)
+    other = st.selectbox(
+        "with", places, min(2, last - 1), format_func=lambda at: names[at - 1], key="other", width=170, **SHARED
+    )
+    return one - 1, other - 1
+
+
+def _change(old: AttentionMap, new: AttentionMap) -> AttentionMap:
+    """The size of the difference, in the shape of a map, so that it can be drawn as one."""
+    return replace(old, weights=np.abs(new.weights - old.weights))
+
+
+def _curve(model: Translator, before: Translation, experiment: PositionExperiment, palette: Palette) -> None:
+    sizes = tuple(sorted({*SIZES[experiment.move], experiment.amount}))
+    try:
+        kept = cache.position_belief(model.name, before.source, replace(experiment, amount=0.0), sizes)
+    except ExperimentError:
+        return  # A learned table ends before the largest size; the picture above stands on its own.
+    title = "How much of its old translation the model still believes, by size of the experiment"
+    chart(belief(sizes, kept, experiment.amount, title, palette), title, key="belief", on_cell=lambda _, __: None)

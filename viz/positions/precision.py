@@ -1,0 +1,63 @@
+"""The ways in which the table is computed in the field, and how far each is from the formula."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from model.position_forms import FORMS
+
+from .. import cache, theme
+from ..components.chart import chart
+from ..components.matrix import Matrix, matrix
+from ..figures.diverging import ramp
+from ..figures.position_forms import errors
+from ..remarks import caption
+from ..save import Saved
+from . import words
+from .controls import Choice
+
+FLOOR, CEILING = -9.0, 0.0
+"""Powers of ten between which errors are coloured."""
+
+
+def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
+    size = choice.positions, choice.table.width, choice.table.base
+    found = cache.position_errors(*size)
+    names = list(found)
+    bars = errors([FORMS[name].title for name in names], [found[name] for name in names], choice.form, theme.palette())
+    with st.container(key="picture"):
+        left, right = st.columns([0.56, 0.44], gap="large")
+        with left:
+            difference = np.abs(cache.position_values(choice.form, *size) - cache.position_values("reference", *size))
+            matrix(_picture(difference, choice), key="error")
+        with right:
+            chart(bars, "Largest error of every form", key="forms", on_cell=lambda row, _: _take(names[row]))
+            st.code(FORMS[choice.form].code, language="python", wrap_lines=True)
+    caption(words.precision(found[choice.form], FORMS[choice.form].note))
+    return Saved("positions-precision", lambda: bars, partial(numbers, found))
+
+
+def numbers(found: dict) -> pd.DataFrame:
+    """Every form with its errors."""
+    rows = {FORMS[name].title: (one.largest, one.rms, one.position, one.dimension) for name, one in found.items()}
+    columns = ["largest error", "root mean square", "at position", "at dimension"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("form")
+
+
+def _picture(difference: np.ndarray, choice: Choice) -> Matrix:
+    values = np.log10(np.maximum(difference, 10**FLOOR))
+    positions, dimensions = (list(range(count)) for count in difference.shape)
+    title = f"Error of {FORMS[choice.form].title}, logarithmic"
+    names = ("position", "dimension")
+    return Matrix(
+        values, title, positions, dimensions, *names, FLOOR, CEILING, ramp(theme.palette()), height=440, exponent=True
+    )
+
+
+def _take(name: str) -> None:
+    st.session_state["form"] = name

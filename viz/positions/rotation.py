@@ -1,0 +1,92 @@
+"""A shift of positions as a rotation: every pair of dimensions turns by its own angle."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from model.position_geometry import shift_blocks, shift_error, shift_matrix, wavelengths
+
+from .. import theme
+from ..components.chart import chart
+from ..components.matrix import Matrix, matrix
+from ..figures.diverging import diverging
+from ..figures.position_geometry import APART, COLUMNS, circles
+from ..remarks import caption
+from ..save import Saved
+from . import controls, words
+from .controls import Choice
+
+CIRCLES = 8
+CORNER = 16
+"""Dimensions of the matrix that are drawn."""
+
+
+def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
+    if choice.table.width < 2:
+        st.info("A single dimension has no pair to turn. Choose at least two dimensions above.")
+        return None
+    most = choice.positions - 1
+    first, width, base, palette = choice.table.first, choice.table.width, choice.table.base, theme.palette()
+    with bar:
+        position = int(controls.number("Position", "pos", min(12, most), first, most + first)) - first
+        low, high = -position, most - position
+        shift = int(controls.number("Shift k", "shift", min(8, high), low, high)) if low < high else 0
+    pairs = spread(width // 2, st.session_state.get("dim", 4) // 2)
+    blocks, lengths = shift_blocks(width, shift, base), wavelengths(width, base)
+    paired = choice.table.real[:, : width // 2 * 2].reshape(choice.positions, -1, 2)
+    before, after = paired[position, pairs], paired[position + shift, pairs]
+    turned = circles(before, after, pairs, lengths, shift, palette)
+    errors = shift_error(choice.table.real, shift, base)
+    with st.container(key="picture"):
+        left, right = st.columns([0.66, 0.34], gap="large")
+        with left:
+            alt = f"Position {position + first} and {position + shift + first} on the circle of each pair"
+            chart(turned, alt, key="circles", on_cell=partial(_pick, pairs))
+        with right:
+            corner = shift_matrix(width, shift, base)[:CORNER, :CORNER]
+            matrix(_picture(corner, shift, width), key="shift-matrix")
+            shown = min(st.session_state.get("dim", 4) // 2, width // 2 - 1)
+            with st.container(key="block"):
+                for line in words.block(
+                    shown, blocks[shown], paired[position, shown], blocks[shown] @ paired[position, shown]
+                ):
+                    st.latex(line)
+    caption(words.rotation(choice, shift, float(errors.max())))
+    caption(
+        f"Grey: position {position + first}; coloured: position {position + shift + first}. Cosine across, sine up. "
+        "Click a circle to see its block of the matrix."
+    )
+    return Saved("positions-rotation", lambda: turned, lambda: numbers(lengths, shift, errors))
+
+
+def numbers(lengths: np.ndarray, shift: int, errors: np.ndarray) -> pd.DataFrame:
+    """Wavelength, angle and error of every pair."""
+    turn = np.degrees(shift * 2 * np.pi / lengths[: len(errors)])
+    frame = pd.DataFrame({"wavelength": lengths[: len(errors)], "turn in degrees": turn, "largest error": errors})
+    return frame.rename_axis("pair")
+
+
+def spread(pairs: int, chosen: int) -> list[int]:
+    """At most CIRCLES pairs, evenly spaced from fast to slow, the chosen one among them."""
+    found = sorted({round(at) for at in np.linspace(0, pairs - 1, min(CIRCLES, pairs))})
+    if chosen < pairs and chosen not in found:
+        found[int(np.abs(np.array(found) - chosen).argmin())] = chosen
+    return sorted(found)
+
+
+def _picture(corner: np.ndarray, shift: int, width: int) -> Matrix:
+    names = list(range(len(corner)))
+    part = "" if width <= CORNER else f", first {CORNER} of {width} dimensions"
+    stops = diverging(theme.palette())
+    return Matrix(corner, f"M for k = {shift}{part}", names, names, "to", "from", -1, 1, stops, square=True, height=240)
+
+
+def _pick(pairs: list[int], y: int, x: int) -> None:
+    at = round(-y / (APART * 1.16)) * COLUMNS + round(x / APART)
+    if 0 <= at < len(pairs):
+        st.session_state["dim"] = 2 * pairs[at]

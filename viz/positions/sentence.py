@@ -1,0 +1,72 @@
+"""In the sentence: what is added to what, and how long either is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from model.embedding_parts import EmbeddingParts, embedding_parts
+from model.translate import Translation, Translator
+
+from .. import theme
+from ..components.chart import chart
+from ..components.matrix import Matrix, matrix
+from ..controls import SHARED
+from ..figures.diverging import diverging
+from ..figures.labels import readable
+from ..figures.position_effects import lengths
+from ..remarks import caption
+from ..save import Saved
+from . import controls, words
+
+SIDES = {"source": "the sentence", "target": "the translation, as it is fed"}
+
+
+def show(model: Translator, result: Translation) -> Saved | None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        side = st.segmented_control(
+            "Side",
+            SIDES,
+            default="source",
+            required=True,
+            format_func=SIDES.__getitem__,
+            key="side",
+            label_visibility="collapsed",
+            **SHARED,
+        )
+        parts = embedding_parts(model, result, side)
+        last = len(parts.pieces)
+        piece = int(controls.number("Piece", "piece", min(2, last), 1, last)) - 1
+    bars = lengths(parts, piece, theme.palette())
+    with st.container(key="picture"):
+        chart(
+            bars, "Length of embeddings and encodings", key="lengths-bars", on_cell=lambda _, x: _take(round(x), last)
+        )
+        matrix(_picture(parts, piece), key="sum")
+    caption(words.sentence(parts))
+    caption("Click a piece to see its three vectors: the first two are added, the first layer reads the third.")
+    return Saved("positions-sentence", lambda: bars, lambda: numbers(parts))
+
+
+def numbers(parts: EmbeddingParts) -> pd.DataFrame:
+    """Every piece with its lengths."""
+    columns = {
+        "embedding": np.linalg.norm(parts.tokens, axis=1),
+        "embedding before scaling": np.linalg.norm(parts.tokens, axis=1) / parts.scale,
+        "encoding": np.linalg.norm(parts.encoding, axis=1),
+        "sum": np.linalg.norm(parts.total, axis=1),
+    }
+    return pd.DataFrame({"piece": [readable(piece) for piece in parts.pieces]} | columns).rename_axis("position")
+
+
+def _picture(parts: EmbeddingParts, piece: int) -> Matrix:
+    values = np.stack([parts.tokens[piece], parts.encoding[piece], parts.total[piece]])
+    high = float(np.abs(values).max())
+    title = f"What “{readable(parts.pieces[piece])}” is made of"
+    rows, columns = ["embedding", "encoding", "sum"], list(range(values.shape[1]))
+    return Matrix(values, title, rows, columns, "", "dimension", -high, high, diverging(theme.palette()), height=96)
+
+
+def _take(at: int, last: int) -> None:
+    st.session_state["piece"] = min(max(at, 0), last - 1) + 1

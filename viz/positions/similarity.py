@@ -1,0 +1,92 @@
+"""How alike two positions are, whether that depends on their distance alone, and whether all can be told apart."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal, get_args
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from model.position_geometry import by_distance
+from model.position_table import formula_table
+
+from .. import cache, theme
+from ..components.chart import chart
+from ..components.matrix import Matrix, matrix
+from ..controls import SHARED
+from ..figures.diverging import diverging, ramp
+from ..figures.position_geometry import profile
+from ..remarks import caption
+from ..save import Saved
+from . import words
+from .controls import Choice
+
+Measure = Literal["cosine", "dot product"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+
+
+def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
+    with bar:
+        measure: Measure = st.segmented_control(
+            "Measure", MEASURES, default="cosine", required=True, key="measure", label_visibility="collapsed", **SHARED
+        )
+    cosine = measure == "cosine"
+    first, palette = choice.table.first, theme.palette()
+    values = cache.similarities(choice.table.real, cosine)
+    own = by_distance(values)
+    other = None
+    if not choice.sinusoidal:
+        formula = formula_table(choice.positions, choice.table.width).values
+        other = by_distance(cache.similarities(formula, cosine))
+    curve = profile(own, other, ("learned", "sinusoidal"), f"{measure.capitalize()} by distance", palette)
+    row, column = _pair(choice)
+    with st.container(key="picture"):
+        left, right = st.columns([0.4, 0.6], gap="large")
+        with left:
+            matrix(_picture(values, measure, choice), (row, column), key="similarity", on_cell=partial(_take, first))
+        with right:
+            chart(curve, "Similarity by distance", key="profile", on_cell=lambda _, distance: _take_distance(distance))
+    names = row + first, column + first
+    caption(words.similarity(cosine, *names, float(values[row, column]), own.spread, choice.sinusoidal))
+    caption(words.unique(cache.uniqueness(choice.whole), len(choice.whole), first))
+    return Saved("positions-similarity", lambda: curve, lambda: numbers(values, first))
+
+
+def numbers(values: np.ndarray, first: int) -> pd.DataFrame:
+    """All similarities, a row and a column a position."""
+    names = pd.RangeIndex(first, first + len(values), name="position")
+    return pd.DataFrame(values, index=names, columns=names)
+
+
+def _picture(values: np.ndarray, measure: Measure, choice: Choice) -> Matrix:
+    names = list(range(choice.table.first, choice.table.first + len(values)))
+    low, high = _limits(values)
+    palette = theme.palette()
+    stops = ramp(palette) if low >= 0 else diverging(palette)
+    title = f"{measure.capitalize()} of two positions · {choice.name}"
+    return Matrix(values, title, names, names, "position", "position", low, high, stops, square=True)
+
+
+def _limits(values: np.ndarray) -> tuple[float, float]:
+    """From least to most; the same to both sides of zero where there is anything below it."""
+    high = float(np.abs(values).max()) or 1.0
+    low = float(values.min())
+    return (low, high) if 0 <= low < high else (-high, high)
+
+
+def _pair(choice: Choice) -> tuple[int, int]:
+    """The two positions looked at, from 0: the chosen one and the one a shift further, where there is one."""
+    last = choice.positions - 1
+    row = min(max(st.session_state.get("pos", 12) - choice.table.first, 0), last)
+    return row, min(max(row + st.session_state.get("shift", 8), 0), last)
+
+
+def _take(first: int, row: int, column: int) -> None:
+    st.session_state["pos"], st.session_state["shift"] = row + first, column - row
+
+
+def _take_distance(distance: int) -> None:
+    st.session_state["shift"] = distance

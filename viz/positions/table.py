@@ -1,0 +1,95 @@
+"""The table as a picture, and one of its values worked out."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from model.position_forms import FORMS
+from model.position_table import cell, dimension_order
+
+from .. import theme
+from ..components.matrix import Matrix, matrix
+from ..figures.diverging import diverging
+from ..figures.positions import heatmap_page
+from ..remarks import caption
+from ..save import Saved
+from . import controls, words
+from .controls import Choice
+
+
+def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
+    with bar:
+        order = dimension_order(choice.table.width, controls.order())
+    shown = picture(choice, order)
+    left, right = st.columns([0.74, 0.26], gap="large")
+    with right:
+        row, dimension = controls.cell(choice)
+        explain(choice, row, dimension)
+    with left, st.container(key="picture"):
+        at = int(np.flatnonzero(order == dimension)[0])
+        matrix(shown, (row, at), key="table-picture", on_cell=lambda y, x: controls.look_at(y, int(order[x])))
+    caption(words.table(choice))
+    titles = (shown.title, shown.row_title, shown.column_title)
+    page = partial(
+        heatmap_page,
+        shown.values,
+        shown.row_names,
+        shown.column_names,
+        titles,
+        (shown.low, shown.high),
+        tuple(shown.stops),
+        theme.palette(),
+    )
+    return Saved("positions-table", page, partial(numbers, choice))
+
+
+def picture(choice: Choice, order: np.ndarray) -> Matrix:
+    """The table as it is drawn: its columns in the order of dimensions that was chosen."""
+    values = choice.table.values[:, order]
+    high = max(1.0, float(np.abs(values).max())) if choice.sinusoidal else float(np.abs(values).max()) or 1.0
+    first = choice.table.first
+    ends = [] if choice.sentence is None else [choice.sentence - 1 + first]
+    return Matrix(
+        values,
+        f"Positional encoding · {choice.name}",
+        row_names(choice),
+        order.tolist(),
+        "position",
+        "dimension",
+        -high,
+        high,
+        diverging(theme.palette()),
+        marks=[end for end in ends if end < len(values) - 1],
+    )
+
+
+def row_names(choice: Choice) -> list[str | int]:
+    return ["PAD" if row < choice.table.first else row for row in range(len(choice.table.values))]
+
+
+def numbers(choice: Choice) -> pd.DataFrame:
+    """The table with a row a position and a column a dimension, all digits."""
+    return pd.DataFrame(choice.table.values, index=pd.Index(row_names(choice), name="position"))
+
+
+def explain(choice: Choice, row: int, dimension: int) -> None:
+    """The equation of one value, with its numbers."""
+    stored = float(choice.table.values[row, dimension])
+    position = row - choice.table.first
+    if position < 0:
+        caption("PAD's row is all zero: nothing is added to padding.")
+        return
+    if not choice.sinusoidal:
+        caption(f"This table was learned, so there is no formula: its value here is {stored:.6f}.")
+        return
+    if choice.form == "inclusive":
+        caption(f"{FORMS[choice.form].note} Its value here is {stored:.6f}.")
+        return
+    worked = cell(position, dimension, choice.table.width, choice.table.base)
+    st.latex(words.equation(worked, choice.table.width, choice.table.base))
+    caption(words.stored(worked, stored, choice.table.first))

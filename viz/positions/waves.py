@@ -1,0 +1,77 @@
+"""Chosen dimensions as waves over position, and the wavelengths of all pairs."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from model.position_geometry import wavelengths as all_lengths
+
+from .. import theme
+from ..components.chart import chart
+from ..controls import SHARED
+from ..figures.positions import wavelengths, waves
+from ..remarks import caption
+from ..save import Saved
+from . import controls, words
+from .controls import Choice
+
+MOST = 7
+
+
+def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
+    width, palette = choice.table.width, theme.palette()
+    chosen = _dimensions(width)
+    if not chosen:
+        st.info("Choose at least one dimension above.")
+        return None
+    lengths = all_lengths(width, choice.table.base)
+    drawn = waves(choice.table.real, chosen, lengths if choice.sinusoidal else None, palette)
+    with st.container(key="picture"):
+        left, right = st.columns([0.62, 0.38], gap="large")
+        with left:
+            chart(
+                drawn,
+                "Chosen dimensions over position",
+                key="waves",
+                on_cell=lambda _, x: controls.look_at(x, chosen[0]),
+            )
+        with right:
+            steps = wavelengths(lengths, chosen, choice.positions, choice.table.base, palette)
+            add = partial(_add, chosen)
+            chart(steps, "Wavelength of every pair of dimensions", key="lengths", on_cell=lambda _, pair: add(pair))
+    caption(words.waves(choice, lengths) + " Click the curve on the right to add a pair.")
+    return Saved("positions-waves", lambda: drawn, partial(numbers, choice, chosen))
+
+
+def numbers(choice: Choice, chosen: list[int]) -> pd.DataFrame:
+    """The chosen dimensions, a row a position."""
+    frame = pd.DataFrame(choice.table.real[:, chosen], columns=[f"dimension {dimension}" for dimension in chosen])
+    return frame.rename_axis("position")
+
+
+def spread(width: int) -> list[int]:
+    """A few sines from fast to slow; the last quarter of a wide table hardly moves and is left out."""
+    return sorted({2 * int(pair) for pair in (0, width / 32, width / 16, width / 8, width / 5)})
+
+
+def _dimensions(width: int) -> list[int]:
+    before = st.session_state.get("dims")
+    if before is not None and any(dimension >= width for dimension in before):
+        st.session_state["dims"] = [dimension for dimension in before if dimension < width]
+    return st.multiselect(
+        "Dimensions",
+        range(width),
+        spread(width),
+        key="dims",
+        max_selections=MOST,
+        label_visibility="collapsed",
+        **SHARED,
+    )
+
+
+def _add(chosen: list[int], pair: int) -> None:
+    st.session_state["dims"] = sorted({*chosen, 2 * pair})[-MOST:]

@@ -1,0 +1,27 @@
+"""The look of every page: which palette is on, and the one style sheet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from .components.theme_watch import theme_watch
+from .figures.palette import DARK, LIGHT, Palette
+
+STYLE = Path(__file__).parent / "style.css"
+
+
+def apply() -> None:
+    """Put the project's style on the page; every page calls it first."""
+    st.html(STYLE)
+    theme_watch(_scheme())
+
+
+def palette() -> Palette:
+    """The colours of the theme this visitor sees."""
+    return DARK if _scheme() == "dark" else LIGHT
+
+
+def _scheme() -> str:
+    return st.context.theme.type or "light"
