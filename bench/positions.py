@@ -1,0 +1,130 @@
+"""The page Positions at 512 dimensions and 512 positions: milliseconds from a click on a control until all is painted.
+
+The app itself is served and used in headless Chromium; each figure is held against the limit the page has set itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from playwright.sync_api import Browser
+
+from model.position_table import formula_table
+from viz.components.matrix import packed
+from viz.positions.controls import Choice
+from viz.positions.table import picture
+
+from .browser import chromium
+from .timing import Row
+
+ROOT = Path(__file__).resolve().parents[1]
+SIZE = 512
+LIMIT, BYTES = 150.0, 1.5  # milliseconds; bytes a value
+REPETITIONS = 11
+STARTS_WITHIN = 90  # seconds
+CONTROLS = {
+    "table": "Positions",
+    "waves": "Positions",
+    "similarity": "Positions",
+    "rotation": "Shift k",
+    "precision": "Base",
+}
+"""The number that is stepped down in each view, so that every picture of it changes."""
+SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+STEP = """(label) => new Promise((resolve) => {
+  const frame = document.querySelector(".st-key-picture");
+  const roots = () => [...frame.querySelectorAll("*")].map((one) => one.shadowRoot).filter(Boolean);
+  const canvas = () => roots().map((one) => one.querySelector("canvas")).find(Boolean);
+  const pixels = () => {
+    const one = canvas();
+    return one && [...one.getContext("2d").getImageData(0, one.height >> 1, one.width, 1).data].join() + one.height;
+  };
+  const charts = () => [...frame.querySelectorAll(".js-plotly-plot")];
+  const painted = (one) => one.querySelector(".cartesianlayer .point, .cartesianlayer .js-line");
+  const before = { pixels: pixels(), charts: new Set(charts()) };
+  const changed = () => {
+    const now = charts();
+    return (!before.pixels || pixels() !== before.pixels) && now.length === before.charts.size
+      && now.every((one) => !before.charts.has(one) && painted(one));
+  };
+  const input = document.querySelector(`input[aria-label="${label}"]`).closest('[data-testid="stNumberInput"]');
+  const start = performance.now();
+  input.querySelector('[data-testid="stNumberInputStepDown"]').click();
+  const end = () => requestAnimationFrame((now) => resolve(now - start));
+  const look = () => requestAnimationFrame(() => changed() ? end() : look());
+  look();
+})"""
+
+
+def measure() -> list[Row]:
+    table = formula_table(SIZE, SIZE)
+    shown = picture(Choice(table, "sinusoidal", False, "float64", table.real, None), np.arange(SIZE))
+    size = len(packed(shown)) / shown.values.size
+    rows = [_row("bytes a value of the table, ours / the limit", size, BYTES, f"{size:.2f}", f"{BYTES}")]
+    with app() as url, chromium() as browser:
+        for view, control in CONTROLS.items():
+            found = redraw(
+                browser, f"{url}/positions?plot={view}&table=sinusoidal&d_model={SIZE}&positions={SIZE}", control
+            )
+            what = f"{view} redrawn, ms from click to painted, ours / the limit"
+            rows.append(_row(what, found, LIMIT, f"{found:.0f}", f"{LIMIT:.0f}"))
+    return rows
+
+
+def redraw(browser: Browser, address: str, control: str) -> float:
+    """Median milliseconds from a step of `control` until every picture of the view has changed and is painted."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(address)
+    page.get_by_label(control, exact=True).wait_for(timeout=1000 * STARTS_WITHIN)
+    page.locator(SETTLED).wait_for()
+    page.wait_for_timeout(2000)
+    times = []
+    for _ in range(REPETITIONS + 1):
+        times.append(float(page.evaluate(STEP, control)))
+        page.locator(SETTLED).wait_for()
+        page.wait_for_timeout(300)
+    page.close()
+    return median(times[1:])
+
+
+@contextlib.contextmanager
+def app() -> Iterator[str]:
+    """The app, served to this machine alone -> its address."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            [*command, "--server.fileWatcherType", "none"], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT
+        )
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _wait(f"{url}/_stcore/health")
+            yield url
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _wait(address: str) -> None:
+    deadline = time.monotonic() + STARTS_WITHIN
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=1):
+            return
+        time.sleep(0.1)
+    raise SystemExit(f"The app was not ready after {STARTS_WITHIN} s.")
+
+
+def _row(what: str, ours: float, limit: float, shown: str, allowed: str) -> Row:
+    return Row(f"positions: {what}", shown, allowed, ours / limit, "at most 1", ours <= limit)

@@ -1,0 +1,70 @@
+"""The table of ratios, its place in the README, and the fairness of the turns."""
+
+from __future__ import annotations
+
+import platform
+import re
+
+import pytest
+
+from bench.__main__ import BEGIN, END, NAMES, README, machine, main, replaced, table
+from bench.timing import Row, side_by_side
+
+MET = Row("greedy: tokens/s", "1,000", "400", 2.5, "at least 2", True)
+MISSED = Row("capture: time", "60 ms", "50 ms", 1.2, "at most 1.05", False)
+
+
+def test_rows_as_markdown() -> None:
+    lines = table([MET, MISSED]).splitlines()
+    assert len(lines) == 4
+    assert {line.count("|") for line in lines} == {7}
+    assert lines[2] == "| greedy: tokens/s | 1,000 | 400 | 2.50 | at least 2 | yes |"
+    assert lines[3].endswith("| **no** |")
+
+
+def test_only_what_stands_between_the_marks_is_replaced() -> None:
+    once = replaced(f"before\n{BEGIN}old\n{END}after\n", "first\n")
+    assert replaced(once, "second\n") == f"before\n{BEGIN}\nsecond\n\n{END}after\n"
+
+
+def test_a_readme_without_the_marks_is_refused() -> None:
+    with pytest.raises(SystemExit, match="no place for the table"):
+        replaced("no marks here", "table")
+
+
+def test_the_readme_has_its_place_and_explains_every_measurement() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert replaced(text, "table\n") != text
+    assert set(re.findall(r"^- \*\*(\w+)\*\*", text, re.MULTILINE)) == set(NAMES)
+
+
+def test_the_two_take_turns_and_each_is_first_equally_often() -> None:
+    calls: list[str] = []
+    side_by_side(lambda: calls.append("ours"), lambda: calls.append("theirs"), repetitions=4, warm_up=1)
+    rounds = [calls[i : i + 2] for i in range(0, len(calls), 2)]
+    assert all(sorted(one) == ["ours", "theirs"] for one in rounds)
+    assert [one[0] for one in rounds[1:]].count("ours") == 2
+
+
+def test_medians_belong_to_their_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ours() -> None: ...
+    def theirs() -> None: ...
+
+    times = {ours: iter([1.0, 9.0, 2.0]), theirs: iter([5.0, 5.0, 6.0])}
+    monkeypatch.setattr("bench.timing.seconds", lambda function: next(times[function]))
+    assert side_by_side(ours, theirs, repetitions=3) == (2.0, 5.0)
+
+
+def test_the_machine_is_described_without_its_name() -> None:
+    assert "torch" in machine()
+    assert platform.node() not in machine()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["speed"], "no measurement speed; there are capture"), (["greedy", "--write"], "--write needs all measurements")],
+)
+def test_wrong_arguments_get_a_sentence(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert message in capsys.readouterr().err

@@ -1,0 +1,65 @@
+"""What a visitor does, in the words of the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from playwright.sync_api import FloatRect, Locator, Page, expect
+
+SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+PATIENCE = 20_000
+LOADING = 90_000
+"""The first visitor waits until the model is loaded."""
+
+
+def settle(page: Page) -> None:
+    """Wait until the page's script has run to its end."""
+    page.locator(SETTLED).wait_for(timeout=LOADING)
+
+
+def open_page(page: Page, path: str = "/") -> None:
+    page.goto(path)
+    settle(page)
+
+
+def boxes_at_rest(page: Page, selectors: Sequence[str]) -> list[FloatRect | None]:
+    """Where the parts stand once nothing moves any more: the style sheet and the fonts come after the first paint."""
+    before: list[FloatRect | None] = []
+    for _ in range(50):
+        now = [page.locator(selector).bounding_box() for selector in selectors]
+        if now == before:
+            return now
+        before = now
+        page.wait_for_timeout(200)
+    raise AssertionError(f"The page did not come to rest: {before}")
+
+
+def type_sentence(page: Page, text: str) -> None:
+    box = page.get_by_label("Sentence", exact=True)
+    box.fill(text)
+    box.press("Enter")
+    settle(page)
+
+
+def tile(page: Page, layer: int, head: int) -> Locator:
+    """One head in the overview, counted from 1."""
+    return page.get_by_role("button", name=f"Layer {layer}, head {head}", exact=True)
+
+
+def expect_title(page: Page, text: str) -> None:
+    """The heatmap's own title, which names kind, layer and head. While it changes, both stand there for a moment."""
+    expect(page.locator(".st-key-heatmap .gtitle").filter(has_text=text)).to_be_visible(timeout=PATIENCE)
+    expect(page.locator(".st-key-heatmap .gtitle")).to_have_count(1, timeout=PATIENCE)
+
+
+def expect_head(page: Page, layer: int, head: int) -> None:
+    """The heatmap shows this head, the overview marks it, and the picture is painted."""
+    expect_title(page, f"layer {layer}, head {head}")
+    expect(tile(page, layer, head)).to_have_count(1)
+    expect(tile(page, layer, head)).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".st-key-heatmap .hm image").last).to_be_visible()
+
+
+def picture(page: Page) -> str:
+    """The heatmap's pixels, as the data address of its image."""
+    return page.locator(".st-key-heatmap .hm image").last.get_attribute("href") or ""

@@ -1,0 +1,347 @@
+"""Decode, used as a visitor uses it: by clicking and by keyboard."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from .steps import LOADING, PATIENCE, boxes_at_rest, open_page, settle, type_sentence
+
+SENTENCE = "My sister bought a new car yesterday."
+AT = "/decode?sentence=My+sister+bought+a+new+car+yesterday."
+
+
+def stage(page: Page) -> Locator:
+    return page.locator(".stage")
+
+
+def steps(page: Page) -> int:
+    return int(page.get_by_label("Decoding step").get_attribute("max") or 0) + 1
+
+
+def at_step(page: Page, step: int) -> None:
+    """The stage shows this step, counted from 1."""
+    expect(stage(page)).to_have_attribute("data-step", str(step), timeout=PATIENCE)
+
+
+def linked(page: Page, what: str) -> None:
+    """The address comes to hold this."""
+    page.wait_for_url(re.compile(re.escape(what)), timeout=PATIENCE)
+
+
+def open_decode(page: Page, query: str = "") -> None:
+    """The page at rest, at its first step unless `query` says another."""
+    open_page(page, AT + query + ("" if "step=" in query else "&step=1"))
+    expect(page.get_by_text("Three ways, one truth")).to_be_visible(timeout=PATIENCE)
+
+
+def words(page: Page) -> list[str]:
+    return stage(page).locator(".target .piece").all_text_contents()
+
+
+def test_the_whole_way(page: Page) -> None:
+    open_page(page)
+    page.get_by_role("link", name="Decode").click()
+    settle(page)
+    type_sentence(page, SENTENCE)
+    expect(page.get_by_text("Three ways, one truth")).to_be_visible(timeout=PATIENCE)
+    assert words(page)[0] == "<s>"
+    expect(stage(page).locator(".source .piece").first).to_have_text("My")
+    expect(page.locator(".st-key-badge")).to_contain_text(re.compile(r"\d+ ms"))
+
+
+def test_keys_step_and_a_step_is_a_link(page: Page) -> None:
+    open_decode(page)
+    last = steps(page)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    at_step(page, 3)
+    linked(page, "step=3")
+    page.keyboard.press("End")
+    at_step(page, last)
+    page.keyboard.press("ArrowRight")
+    at_step(page, last)
+    page.keyboard.press("ArrowLeft")
+    at_step(page, last - 1)
+    page.keyboard.press("Home")
+    at_step(page, 1)
+    page.keyboard.press("ArrowLeft")
+    at_step(page, 1)
+    linked(page, "step=1")
+    open_decode(page, "&step=4")
+    at_step(page, 4)
+
+
+def test_typing_in_the_sentence_does_not_step(page: Page) -> None:
+    open_decode(page, "&step=2")
+    page.get_by_label("Sentence", exact=True).focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    at_step(page, 2)
+
+
+def test_it_plays_to_the_end_and_pauses_by_the_space_bar(page: Page) -> None:
+    open_decode(page)
+    page.get_by_label("Speed").select_option("10 a second")
+    page.locator("body").press("Escape")
+    page.get_by_role("button", name="Play", exact=True).click()
+    at_step(page, steps(page))
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    linked(page, f"step={steps(page)}")
+    page.get_by_role("button", name="Play", exact=True).evaluate("button => button.blur()")
+    page.get_by_label("Speed").evaluate("select => select.blur()")
+    page.keyboard.press(" ")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    page.keyboard.press(" ")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+
+
+def test_playing_sends_the_server_nothing(page: Page) -> None:
+    sent: list[object] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
+    open_decode(page)
+    page.get_by_label("Speed").select_option("10 a second")
+    assert sent
+    sent.clear()
+    page.get_by_role("button", name="Play", exact=True).click()
+    at_step(page, steps(page) - 1)
+    assert not sent
+
+
+def test_a_slow_search_is_shown_under_way_and_stopped(page: Page) -> None:
+    sentence = "+".join(["the+old+man+reads+a+book+in+the+garden+and"] * 12)
+    page.goto(f"/decode?method=beam&width=10&penalty=3.0&sentence={sentence}")
+    page.get_by_role("button", name="Stop", exact=True).click(timeout=LOADING)
+    expect(page.get_by_text(re.compile(r"^Stopped (after|while)"))).to_be_visible(timeout=PATIENCE)
+    at_step(page, steps(page))
+
+
+def test_the_step_shows_what_is_fed_in_predicted_and_not_yet_written(page: Page) -> None:
+    open_decode(page, "&step=3")
+    at_step(page, 3)
+    target = stage(page).locator(".target .piece")
+    states = target.evaluate_all("all => all.map(one => one.dataset.state)")
+    assert states[:5] == ["written", "written", "fed", "predicted", "unwritten"]
+    legend = stage(page).locator(".legend")
+    written = words(page)
+    expect(legend.locator(".fed")).to_have_text(written[2])
+    expect(legend.locator(".predicted")).to_have_text(written[3])
+    expect(target.nth(4)).to_have_css("color", "rgba(0, 0, 0, 0)")
+
+
+def test_the_causal_mask_is_grey_and_rows_to_come_are_empty(page: Page) -> None:
+    open_decode(page, "&step=3")
+    at_step(page, 3)
+    pixel = """(canvas, [x, y]) => [...canvas.getContext('2d').getImageData(
+        Math.round(x * canvas.width), Math.round(y * canvas.height), 1, 1).data]"""
+    count = steps(page)
+    canvas = stage(page).locator("canvas")
+
+    def cell(row: int, column: int) -> list[int]:
+        return canvas.evaluate(pixel, [(column + 0.5) / count, (row + 0.5) / count])
+
+    assert cell(0, 0) == [0x38, 0x26, 0x8C, 255]  # <s> can look at itself only
+    assert cell(0, 3) == cell(1, 4) == [0xDE, 0xDD, 0xE1, 255]
+    assert cell(4, 0)[3] == 0
+    box = canvas.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.95, box["y"] + 4)
+    expect(stage(page).locator(".reading")).to_contain_text("not written yet")
+
+
+def test_cross_attention_of_another_head_without_the_server(page: Page) -> None:
+    open_decode(page, "&step=2")
+    at_step(page, 2)
+    shades = "all => all.map(one => one.style.backgroundColor).join()"
+    source = stage(page).locator(".source .piece")
+    before = source.evaluate_all(shades)
+    page.get_by_label("Cross-attention head").select_option("1.2")
+    assert source.evaluate_all(shades) != before
+    linked(page, "cross=1.2")
+    page.get_by_label("Cross-attention head").select_option("2.mean")
+    linked(page, "cross=2.mean")
+    page.reload()
+    settle(page)
+    expect(page.get_by_label("Cross-attention head")).to_have_value("2.mean", timeout=PATIENCE)
+
+
+def candidate(page: Page, number: int) -> Locator:
+    return stage(page).locator(".candidate .name").nth(number)
+
+
+def test_what_if_by_mouse_and_back(page: Page) -> None:
+    open_decode(page, "&step=3")
+    at_step(page, 3)
+    first, other = words(page), candidate(page, 1).inner_text()
+    candidate(page, 1).click()
+    expect(stage(page).locator(".target .piece").nth(3)).to_have_text(other, timeout=PATIENCE)
+    at_step(page, 3)
+    linked(page, "branch=")
+    assert words(page)[:3] == first[:3]
+    rows = page.locator(".st-key-versions button.version")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(1)).to_have_attribute("aria-pressed", "true")
+    expect(rows.nth(1).locator(".new").first).to_be_visible()
+    page.reload()
+    settle(page)
+    expect(stage(page).locator(".target .piece").nth(3)).to_have_text(other, timeout=PATIENCE)
+
+
+def test_what_if_by_keyboard_and_choosing_a_version(page: Page) -> None:
+    open_decode(page, "&step=2")
+    at_step(page, 2)
+    first = words(page)
+    candidate(page, 0).focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(candidate(page, 2)).to_be_focused()
+    page.keyboard.press("Enter")
+    rows = page.locator(".st-key-versions button.version")
+    expect(rows).to_have_count(2, timeout=PATIENCE)
+    rows.nth(1).focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    expect(rows.nth(0)).to_have_attribute("aria-pressed", "true", timeout=PATIENCE)
+    expect(stage(page).locator(".target .piece")).to_have_text(first, timeout=PATIENCE)
+
+
+def test_forbidding_a_candidate(page: Page) -> None:
+    open_decode(page, "&step=2")
+    at_step(page, 2)
+    chosen = words(page)[2]
+    row = stage(page).locator(".candidate.chosen")
+    row.hover()
+    row.get_by_role("button", name=re.compile("Forbid")).click()
+    linked(page, "without=")
+    expect(stage(page).locator(".candidate.forbidden .name").first).to_have_text(chosen, timeout=PATIENCE)
+    assert chosen not in words(page)
+
+
+def test_a_beginning_that_is_typed_and_words_never_written(page: Page) -> None:
+    open_decode(page)
+    page.get_by_role("button", name="What if").click()
+    page.get_by_label("Begin with").fill("Gestern")
+    page.get_by_label("Begin with").press("Enter")
+    expect(stage(page).locator(".target .piece").nth(1)).to_have_text("Gestern", timeout=PATIENCE)
+    linked(page, "begin=Gestern")
+
+
+def test_sampling_by_seed(page: Page) -> None:
+    open_decode(page, "&method=sample&temperature=1.2&seed=1")
+    at_step(page, 1)
+    drawn = words(page)
+    expect(stage(page).locator(".drawn").first).to_be_visible()
+    seed = page.get_by_label("Seed")
+    seed.fill("2")
+    seed.press("Enter")
+    expect(stage(page).locator(".target .piece")).not_to_have_text(drawn, timeout=PATIENCE)
+    linked(page, "seed=2")
+
+
+def test_the_beam_tree_and_its_best(page: Page) -> None:
+    open_decode(page, "&method=beam&width=3")
+    at_step(page, 1)
+    expect(page.locator(".st-key-tree .point").first).to_be_visible(timeout=PATIENCE)
+    rows = page.locator(".st-key-best button.version")
+    expect(rows).to_have_count(3)
+    rows.nth(1).click()
+    expect(rows.nth(1)).to_have_attribute("aria-pressed", "true", timeout=PATIENCE)
+    linked(page, "way=")
+    at_step(page, steps(page))
+
+
+def test_a_node_of_the_tree_is_shown_on_the_stage(page: Page) -> None:
+    open_decode(page, "&method=beam&width=3")
+    at_step(page, 1)
+    point = page.locator(".st-key-tree .point").nth(4)
+    point.scroll_into_view_if_needed()
+    point.click(force=True)
+    linked(page, "way=")
+
+
+def test_a_given_translation_is_judged(page: Page) -> None:
+    open_page(page, AT + "&method=given")
+    expect(page.get_by_text("nothing to translate")).to_be_visible()
+    box = page.get_by_label("Given", exact=True)
+    box.fill("Meine Schwester hat gestern Kartoffeln gekauft.")
+    box.press("Enter")
+    stage(page).wait_for(timeout=PATIENCE)
+    expect(page.get_by_text(re.compile("perplexity"))).to_be_visible()
+    expect(page.get_by_text(re.compile("its choice no"))).to_be_visible()
+
+
+def test_heads_off_and_on_again(page: Page) -> None:
+    open_decode(page)
+    page.get_by_text("Heads off", exact=True).click()
+    switch = page.get_by_role("button", name="Cross-attention, layer 3, head 2", exact=True)
+    switch.click()
+    expect(switch).to_have_attribute("aria-pressed", "false")
+    linked(page, "changes=cross.3.2")
+    settle(page)
+    expect(page.locator(".st-key-versions button.version")).to_have_count(2, timeout=PATIENCE)
+    switch.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".st-key-versions button.version").first).to_have_attribute(
+        "aria-pressed", "true", timeout=PATIENCE
+    )
+
+
+def test_odd_text_is_decoded_and_named(page: Page) -> None:
+    open_decode(page)
+    for text in ("😀 🎉", "<script>alert(1)</script> *is* $x^2$", "أين المكتبة؟", "word " * 60):
+        type_sentence(page, text)
+        expect(stage(page).locator(".source .piece").last).to_have_text("</s>", timeout=PATIENCE)
+    type_sentence(page, "  ")
+    expect(page.get_by_text("nothing to translate")).to_be_visible()
+    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
+
+
+def test_scrubbing_30_steps_of_a_long_source_takes_40_ms_a_step(page: Page) -> None:
+    source = "+".join(["the+old+man+reads+a+book+in+the+garden+every+evening+and"] * 11)
+    given = "+".join(["Der+alte+Mann+liest+jeden+Abend+ein+Buch"] * 4)
+    open_page(page, f"/decode?method=given&given={given}&sentence={source}&step=1")
+    at_step(page, 1)
+    assert stage(page).locator(".source .piece").count() >= 128
+    assert steps(page) >= 30
+    median = page.get_by_label("Decoding step").evaluate("""async (slider) => {
+        const painted = () => new Promise((done) => requestAnimationFrame(() => {
+            const after = new MessageChannel();
+            after.port1.onmessage = done;
+            after.port2.postMessage(0);
+        }));
+        const times = [];
+        for (let step = 1; step <= 30; step += 1) {
+            const started = performance.now();
+            slider.value = step;
+            slider.dispatchEvent(new Event('input'));
+            await painted();
+            times.push(performance.now() - started);
+        }
+        return times.sort((a, b) => a - b)[15];
+    }""")
+    assert median <= 40
+
+
+@pytest.mark.parametrize("width", [1440, 800])
+def test_nothing_is_cut_off(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    open_decode(page, "&method=sample")
+    at_step(page, 1)
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
+    for part in (".stage", ".stage .candidates", ".stage canvas", ".stage .player", ".st-key-strategy"):
+        box = page.locator(part).bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+
+
+def test_another_step_moves_nothing(page: Page) -> None:
+    open_decode(page)
+    at_step(page, 1)
+    parts = (".stage .source", ".stage .target", ".stage canvas", ".stage .player", ".stage .where")
+    before = boxes_at_rest(page, parts)
+    page.keyboard.press("End")
+    at_step(page, steps(page))
+    assert boxes_at_rest(page, parts) == before

@@ -1,0 +1,201 @@
+"""Explore, used as a visitor uses it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from .steps import PATIENCE, expect_head, expect_title, open_page, picture, settle, tile, type_sentence
+
+SENTENCE = "My sister bought a new car yesterday."
+
+
+def test_the_whole_way(page: Page) -> None:
+    open_page(page)
+    type_sentence(page, SENTENCE)
+    expect_head(page, 1, 1)
+    before = picture(page)
+    tile(page, 2, 3).click()
+    expect_head(page, 2, 3)
+    assert picture(page) != before
+    assert "layer=2" in page.url
+    assert "head=3" in page.url
+    page.reload()
+    settle(page)
+    expect_head(page, 2, 3)
+    expect(page.get_by_label("Sentence", exact=True)).to_have_value(SENTENCE)
+
+
+def test_tiles_are_painted_and_reached_by_keyboard(page: Page) -> None:
+    open_page(page)
+    expect_head(page, 1, 1)
+    colours = (
+        tile(page, 1, 1)
+        .locator("canvas")
+        .evaluate(
+            "c => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size"
+        )
+    )
+    assert colours > 10
+    tile(page, 1, 1).focus()
+    for key in ("ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    expect(tile(page, 2, 2)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect_head(page, 2, 2)
+    expect(tile(page, 2, 2)).to_be_focused()
+
+
+def test_each_kind_and_its_masked_cells(page: Page) -> None:
+    open_page(page)
+    expect_title(page, "Cross-attention")
+    for kind, named in (("encoder", "Encoder self-attention"), ("decoder", "Decoder self-attention")):
+        page.get_by_role("radio", name=kind).click()
+        expect_title(page, named)
+        assert f"kind={kind}" in page.url
+    expect(page.get_by_text("masked: not yet written")).to_be_visible()
+    # Upper right corner of the decoder's square: the first step may not see the last.
+    plot = page.locator(".st-key-heatmap .nsewdrag").bounding_box()
+    assert plot is not None
+    page.mouse.move(plot["x"] + plot["width"] * 0.97, plot["y"] + plot["height"] * 0.03)
+    expect(page.locator(".st-key-heatmap .hoverlayer")).to_contain_text("may not attend")
+
+
+def test_hover_names_both_tokens(page: Page) -> None:
+    open_page(page, "/?sentence=He+reads+a+book.&kind=encoder")
+    expect_head(page, 1, 1)
+    plot = page.locator(".st-key-heatmap .nsewdrag").bounding_box()
+    assert plot is not None
+    page.mouse.move(plot["x"] + 5, plot["y"] + 5)
+    expect(page.locator(".st-key-heatmap .hoverlayer")).to_contain_text(re.compile(r"He → He.*[01]\.\d{3}"))
+
+
+def test_pinning_a_piece_of_the_translation(page: Page) -> None:
+    open_page(page)
+    expect_head(page, 1, 1)
+    piece = page.locator(".st-key-translation button").nth(2)
+    piece.click()
+    settle(page)
+    expect(piece).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".st-key-heatmap .shapelayer path")).to_have_count(1)
+    expect(page.get_by_text(re.compile("^Pinned: "))).to_be_visible()
+    piece.click()
+    expect(page.locator(".st-key-heatmap .shapelayer path")).to_have_count(0)
+    expect(piece).to_have_attribute("aria-pressed", "false")
+
+
+def test_clicking_a_cell_pins_its_row(page: Page) -> None:
+    open_page(page)
+    expect_head(page, 1, 1)
+    plot = page.locator(".st-key-heatmap .nsewdrag").bounding_box()
+    assert plot is not None
+    page.mouse.click(plot["x"] + 8, plot["y"] + 8)
+    expect(page.locator(".st-key-translation button").first).to_have_attribute("aria-pressed", "true", timeout=PATIENCE)
+
+
+def test_examples_and_earlier_sentences(page: Page) -> None:
+    open_page(page)
+    expect_head(page, 1, 1)
+    type_sentence(page, SENTENCE)
+    page.get_by_role("button", name="He turned the offer down.").click()
+    box = page.get_by_label("Sentence", exact=True)
+    expect(box).to_have_value("He turned the offer down.")
+    settle(page)
+    page.get_by_role("button", name="Earlier").click()
+    page.get_by_test_id("stPopoverBody").get_by_role("button", name=SENTENCE).click()
+    expect(box).to_have_value(SENTENCE)
+    expect(page.get_by_test_id("stPopoverBody")).to_have_count(0)
+
+
+def test_the_badge_tells_model_device_and_proof(page: Page) -> None:
+    open_page(page)
+    expect(page.locator(".st-key-badge")).to_contain_text(
+        re.compile(r".+ · (CPU|GPU) · \d+ ms · (outputs unchanged|looking)")
+    )
+
+
+def test_what_cannot_be_translated_gets_a_sentence(page: Page) -> None:
+    open_page(page)
+    for text, says in (
+        ("", "nothing to translate"),
+        ("word " * 2000, "please shorten"),
+        ("   ", "nothing to translate"),
+    ):
+        type_sentence(page, text)
+        expect(page.get_by_text(says)).to_be_visible(timeout=PATIENCE)
+        expect(page.locator(".st-key-heatmap")).to_have_count(0)
+    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
+
+
+def test_odd_text_gets_a_picture_and_a_hint(page: Page) -> None:
+    odd = (
+        ("😀 🎉", "vocabulary"),
+        ("أين المكتبة يا صديقي؟", "Arabic"),
+        ("我昨天在图书馆读了一本书。", "Chinese"),
+        ("Ich habe das Buch nicht gelesen und du auch nicht.", "German"),
+    )
+    open_page(page)
+    for text, says in odd:
+        type_sentence(page, text)
+        expect_head(page, 1, 1)
+        expect(page.locator('[data-testid="stCaptionContainer"]').filter(has_text=says)).to_be_visible()
+    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
+
+
+def test_markup_and_control_characters_are_only_text(page: Page) -> None:
+    open_page(page)
+    for text in ("<script>alert(1)</script> *is* $x^2$ `code` <b>", "tab\tand \u0007bell\u202e"):
+        type_sentence(page, text)
+        expect_head(page, 1, 1)
+    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
+
+
+def test_two_visitors_do_not_meet(page: Page, server: str, chromium: Browser) -> None:
+    open_page(page)
+    other_context = chromium.new_context(base_url=server, viewport={"width": 1440, "height": 900})
+    other = other_context.new_page()
+    open_page(other)
+    tile(page, 2, 4).click()
+    expect_head(page, 2, 4)
+    type_sentence(other, SENTENCE)
+    expect_head(other, 1, 1)
+    expect(page.get_by_label("Sentence", exact=True)).not_to_have_value(SENTENCE)
+    expect_head(page, 2, 4)
+    other_context.close()
+
+
+@pytest.mark.parametrize("width", [1440, 800])
+def test_nothing_is_cut_off(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    open_page(page)
+    expect_head(page, 1, 1)
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
+    for part in (".st-key-overview", ".st-key-heatmap", ".st-key-badge", ".st-key-sentence"):
+        box = page.locator(part).bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+
+
+def test_another_head_moves_nothing(page: Page) -> None:
+    open_page(page)
+    expect_head(page, 1, 1)
+    parts = (".st-key-overview", ".st-key-heatmap", ".st-key-place", ".st-key-translation")
+    before = [page.locator(part).bounding_box() for part in parts]
+    tile(page, 2, 1).click()
+    expect_head(page, 2, 1)
+    assert [page.locator(part).bounding_box() for part in parts] == before
+
+
+def test_switching_the_theme_redraws_the_pictures(page: Page) -> None:
+    open_page(page)
+    expect_head(page, 1, 1)
+    drawing = page.locator(".st-key-heatmap .main-svg").first
+    expect(drawing).to_have_css("background-color", "rgb(251, 251, 250)")
+    page.get_by_test_id("stMainMenuButton").click()
+    page.get_by_test_id("stMainMenuItem-theme-Dark").click()
+    expect(drawing).to_have_css("background-color", "rgb(19, 18, 24)", timeout=PATIENCE)
+    corner = "c => [...c.getContext('2d').getImageData(c.width - 1, 0, 1, 1).data]"
+    assert sum(tile(page, 1, 1).locator("canvas").evaluate(corner)[:3]) < 3 * 160

@@ -1,0 +1,182 @@
+"""Positions, used as a visitor uses it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from .steps import PATIENCE, open_page, settle
+
+VIEWS = ("table", "waves", "similarity", "rotation", "precision", "sentence", "experiments", "heads")
+TITLES = {
+    "table": "Positional encoding",
+    "waves": "Waves: chosen dimensions",
+    "similarity": "Cosine of two positions",
+    "rotation": "turns every pair by its own angle",
+    "precision": "Largest error against float64",
+    "sentence": "How long is what is added",
+    "experiments": "layer 1, head 1",
+    "heads": "The most positional heads",
+}
+CANVAS = "c => [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data].join()"
+
+
+def open_view(page: Page, view: str, **address: str) -> None:
+    rest = "".join(f"&{name}={value}" for name, value in address.items())
+    open_page(page, f"/positions?plot={view}{rest}")
+    expect(page.get_by_text(TITLES[view]).first).to_be_visible(timeout=PATIENCE)
+
+
+def matrix(page: Page, key: str) -> Locator:
+    """The picture of a table, and in it the area that hears the mouse."""
+    return page.locator(f".st-key-{key} .plot")
+
+
+def hover(page: Page, target: Locator, across: float, down: float) -> None:
+    target.scroll_into_view_if_needed()
+    box = target.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * across, box["y"] + box["height"] * down)
+
+
+def click(page: Page, target: Locator, across: float, down: float) -> None:
+    hover(page, target, across, down)
+    page.mouse.down()
+    page.mouse.up()
+
+
+def value(page: Page, label: str) -> str:
+    return page.get_by_label(label, exact=True).input_value()
+
+
+def test_a_walk_through_every_view(page: Page) -> None:
+    open_page(page, "/positions")
+    for view in VIEWS:
+        page.get_by_role("radio", name=view, exact=True).click()
+        expect(page.get_by_text(TITLES[view]).first).to_be_visible(timeout=PATIENCE)
+        settle(page)
+        assert view == "table" or f"plot={view}" in page.url
+        expect(page.locator('[data-testid="stCaptionContainer"]').first).to_be_visible()
+    page.reload()
+    expect(page.get_by_text(TITLES["heads"])).to_be_visible(timeout=PATIENCE)
+    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
+
+
+def test_a_clicked_cell_is_worked_out_and_stays_in_the_address(page: Page) -> None:
+    open_view(page, "table", positions="64")
+    plot = matrix(page, "table-picture")
+    expect(plot).to_be_visible()
+    hover(page, plot, 0.5, 0.5)
+    expect(page.locator(".st-key-table-picture .readout")).to_have_text(
+        re.compile(r"position 3[12] · dimension \d+ · −?\d\.\d\d")
+    )
+    click(page, plot, 0.001, 0.999)
+    expect(page.locator(".katex-display")).to_contain_text("63", timeout=PATIENCE)
+    expect(page.get_by_text("The table holds")).to_be_visible()
+    settle(page)
+    assert (value(page, "Position"), value(page, "Dimension")) == ("63", "0")
+    assert "pos=63" in page.url
+    page.reload()
+    settle(page)
+    expect(page.get_by_label("Position", exact=True)).to_have_value("63", timeout=PATIENCE)
+
+
+def test_a_cell_is_chosen_by_keyboard(page: Page) -> None:
+    open_view(page, "table", positions="64", pos="5", dim="6")
+    plot = matrix(page, "table-picture")
+    plot.focus()
+    for key in ("ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+    expect(page.locator(".st-key-table-picture .readout")).to_contain_text("position 6 · dimension 7")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Position", exact=True)).to_have_value("6", timeout=PATIENCE)
+    expect(page.get_by_label("Dimension", exact=True)).to_have_value("7", timeout=PATIENCE)
+
+
+def test_sines_and_cosines_can_be_parted(page: Page) -> None:
+    open_view(page, "table", positions="16")
+    canvas = page.locator(".st-key-table-picture canvas")
+    before = canvas.evaluate(CANVAS)
+    assert len(set(before.split(","))) > 20
+    page.get_by_role("radio", name="halves").click()
+    settle(page)
+    page.wait_for_function(
+        f"before => ({CANVAS})(document.querySelector('.st-key-table-picture *').ownerDocument && "
+        "[...document.querySelectorAll('.st-key-table-picture *')].find((e) => e.shadowRoot)"
+        ".shadowRoot.querySelector('canvas')) !== before",
+        arg=before,
+    )
+    assert "arranged=halves" in page.url
+
+
+def test_experiments_change_the_translation_and_leave_the_model_alone(page: Page) -> None:
+    open_view(page, "experiments", sentence="He+reads+a+book.")
+    before = page.locator(".versions .before").inner_text()
+    expect(page.locator(".versions .new").first).to_be_visible(timeout=PATIENCE)
+    page.get_by_role("radio", name="shift", exact=True).click()
+    expect(page.get_by_text("a position further on")).to_be_visible(timeout=PATIENCE)
+    expect(page.locator(".st-key-belief .js-line").first).to_be_visible(timeout=PATIENCE)
+    page.get_by_label("By", exact=True).fill("0")
+    page.get_by_label("By", exact=True).press("Enter")
+    expect(page.get_by_text("The translation is the same.")).to_be_visible(timeout=PATIENCE)
+    assert page.locator(".versions .after").inner_text() == before == page.locator(".versions .before").inner_text()
+
+
+def test_clicking_a_bar_opens_that_head(page: Page) -> None:
+    open_view(page, "heads")
+    page.locator(".st-key-ranking .point").first.wait_for(timeout=PATIENCE)
+    first = page.locator(".st-key-ranking .ytick").first.text_content() or ""
+    found = re.fullmatch(r"(\w+) · layer (\d+), head (\d+)", first)
+    assert found is not None
+    click(page, page.locator(".st-key-ranking .nsewdrag"), 0.05, 0.03)
+    title = page.locator(".st-key-shuffled .gtitle").filter(has_text=f"layer {found[2]}, head {found[3]}")
+    expect(title).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_role("radio", name=found[1])).to_be_checked()
+
+
+def test_everything_can_be_saved(page: Page, tmp_path: Path) -> None:
+    open_view(page, "similarity", positions="32")
+    page.locator(".st-key-profile .js-line").first.wait_for(timeout=PATIENCE)
+    page.get_by_role("button", name="Save", exact=True).click()
+    saved = {}
+    for ending, name in (
+        ("png", "Save as PNG"),
+        ("svg", "Save as SVG"),
+        ("html", "Interactive page (HTML)"),
+        ("csv", "Numbers (CSV)"),
+    ):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=name).click()
+        assert download.value.suggested_filename == f"positions-similarity.{ending}"
+        saved[ending] = tmp_path / f"saved.{ending}"
+        download.value.save_as(saved[ending])
+    assert saved["png"].read_bytes().startswith(b"\x89PNG")
+    assert len(saved["png"].read_bytes()) > 20_000
+    drawing = saved["svg"].read_text()
+    assert "<image" in drawing
+    assert "Cosine by distance" in drawing
+    rows = saved["csv"].read_text().splitlines()
+    assert len(rows) == 33
+    assert float(rows[1].split(",")[1]) == pytest.approx(1)
+    page.goto("about:blank")
+    page.context.set_offline(True)
+    page.set_content(saved["html"].read_text())
+    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1440, 800])
+def test_nothing_is_cut_off(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    open_page(page, "/positions")
+    for view in VIEWS:
+        page.get_by_role("radio", name=view, exact=True).click()
+        expect(page.get_by_text(TITLES[view]).first).to_be_visible(timeout=PATIENCE)
+        assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
+        for part in (".st-key-views", ".st-key-picture"):
+            box = page.locator(part).bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width

@@ -1,0 +1,44 @@
+"""A tiny tokenizer and models for every test: one with random weights, one that has learned a toy language."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import settings
+
+from model.checkpoint import save_checkpoint
+from model.tokenizer import Tokenizer
+from model.transformer import Transformer
+from model.translate import Translator
+
+from . import toy
+
+# The same examples in every run, and no deadline: a shared machine is slow at times.
+settings.register_profile("steady", deadline=None, derandomize=True, max_examples=40, database=None)
+settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session")
+def tiny_tokenizer() -> Tokenizer:
+    return toy.tokenizer()
+
+
+@pytest.fixture(scope="session")
+def tiny_model() -> Transformer:
+    """Random weights: two layers, two heads, 64 wide, in eval mode. Shared; do not change it."""
+    return toy.random_model()
+
+
+@pytest.fixture(scope="session")
+def toy_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a checkpoint that translates the sentences of tests/toy.py without a mistake."""
+    folder = tmp_path_factory.mktemp("checkpoints") / "toy-en-de"
+    save_checkpoint(toy.checkpoint(toy.learned_model()), folder, torch.float32)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def toy_translator(toy_checkpoint: Path) -> Translator:
+    return Translator.load(toy_checkpoint, "cpu")

@@ -1,0 +1,32 @@
+"""Every fault code: generated cases, broken and fixed. ``pytest -k wrong-axis`` runs one code."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.diagnosis import FAULTS, arrange, judge
+from model.faults import codes, generate
+
+CASES = 24
+NOT_FAULTS = {"pad-query"}
+
+
+def above_info(code: str, broken: bool, seed: int) -> list[str]:
+    found = judge(arrange(generate(code, broken, seed).arrays)).findings
+    return [one.code for one in found if one.severity != "info"]
+
+
+def test_every_code_has_cases() -> None:
+    assert set(codes()) | NOT_FAULTS == set(FAULTS)
+
+
+@pytest.mark.parametrize("code", codes())
+def test_broken_attention_is_named(code: str) -> None:
+    missed = [seed for seed in range(CASES) if code not in above_info(code, True, seed)]
+    assert missed == []
+
+
+@pytest.mark.parametrize("code", codes())
+def test_fixed_attention_is_sound(code: str) -> None:
+    wrong = {seed: found for seed in range(CASES) if (found := above_info(code, False, seed))}
+    assert wrong == {}

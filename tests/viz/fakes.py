@@ -1,0 +1,70 @@
+"""A translator of synthetic attention, so that pages and figures are tested without a trained model."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from model.decoding import Candidate, DecodingStep
+from model.trace import AttentionMap, AttentionTrace, Kind
+from model.translate import InputError, ObserverCheck, Translation
+
+LAYERS, HEADS = 3, 4
+
+
+def attention(
+    kind: Kind, queries: tuple[str, ...], keys: tuple[str, ...], predicted: tuple[str, ...] = (), seed: int = 0
+) -> AttentionMap:
+    """A map whose heads follow a diagonal of random width; causal if it is the decoder's."""
+    random = np.random.default_rng(seed)
+    rows, columns = len(queries), len(keys)
+    mask = np.tri(rows, columns, dtype=bool) if kind == "decoder" else np.ones((rows, columns), dtype=bool)
+    distance = np.abs(np.arange(columns)[None, :] - np.arange(rows)[:, None] * columns / rows)
+    scores = random.normal(size=(LAYERS, HEADS, rows, columns)) - distance * random.uniform(
+        0.2, 3, (LAYERS, HEADS, 1, 1)
+    )
+    weights = np.where(mask, np.exp(scores), 0)
+    weights = (weights / weights.sum(-1, keepdims=True)).astype(np.float32)
+    return AttentionMap(kind, weights, queries, keys, mask, predicted)
+
+
+class FakeTranslator:
+    """Speaks the interface of model.translate.Translator; "translates" by capitalising every word."""
+
+    name = "fake-en-de"
+    device = SimpleNamespace(type="cpu")
+    card: ClassVar[dict[str, Any]] = {"source_language": "en", "target_language": "de"}
+
+    def translate(self, text: str) -> Translation:
+        words = text.split()
+        if not words:
+            raise InputError("There is nothing to translate yet: please type a sentence.")
+        if len(words) > 300:
+            raise InputError(
+                "This text has 2,000 tokens. This model reads 512 tokens at most; please shorten the text."
+            )
+        source = (*(f" {word}" for word in words), "</s>")
+        predicted = (*(f" {word.upper()}" for word in words), "</s>")
+        fed = ("<s>", *predicted[:-1])
+        trace = AttentionTrace(
+            encoder=attention("encoder", source, source, seed=1),
+            decoder=attention("decoder", fed, fed, predicted, seed=2),
+            cross=attention("cross", fed, source, predicted, seed=3),
+            source=text,
+        )
+        unknown = tuple(word for word in words if not word.isascii())
+        steps = tuple(_step(position, token, len(words)) for position, token in enumerate(predicted))
+        ids = tuple(range(len(source)))
+        return Translation(text, text.upper(), steps, ids, source, unknown, 0.038, trace)
+
+    def check_observer(self, translation: Translation) -> ObserverCheck:
+        return ObserverCheck("explicit", 0.0)
+
+
+def _step(position: int, token: str, last: int) -> DecodingStep:
+    probability = 0.95 if position % 3 else 0.4
+    found = Candidate(position, math.log(probability), token), Candidate(99, math.log(0.05), " other")
+    return DecodingStep(position, position, found[0].log_prob, found, token, "eos" if position == last else None)

@@ -1,0 +1,59 @@
+"""The switchboard's address, its words, and that a nonsense address is only a sentence."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from model.changes import parse, text_of
+from model.compare import Comparison, WordChange
+from viz import cache
+from viz.explore.switchboard import difference
+
+from .fakes import FakeTranslator
+from .test_explore_page import app, captions
+
+__all__ = ["app"]
+
+
+def again(name: str, text: str, changes: str) -> Comparison:
+    found = FakeTranslator().translate(text)
+    return Comparison(found, found, parse(changes), (WordChange("same", found.text),), (-1.0,), (-1.5,))
+
+
+@pytest.fixture
+def switched(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    monkeypatch.setattr(cache, "changed", again)
+    return app
+
+
+def test_turning_a_head_off_and_back(switched: AppTest) -> None:
+    switched.run()
+    switched.selectbox(key="switch-cross-0-0").set_value("off").run()
+    assert text_of(switched.session_state["changes"]) == "cross.1.1:off"
+    assert "With cross layer 1 head 1 off." in captions(switched)
+    assert "(-0.50)" in captions(switched)
+    switched.selectbox(key="switch-cross-0-0").set_value("as head 3").run()
+    assert text_of(switched.session_state["changes"]) == "cross.1.1:head.3"
+    switched.selectbox(key="switch-cross-0-0").set_value("as it is").run()
+    assert switched.session_state["changes"] == ()
+
+
+def test_the_address_brings_changes(switched: AppTest) -> None:
+    switched.query_params["changes"] = "cross.2.3:uniform"
+    switched.run()
+    assert "With cross layer 2 head 3 uniform." in captions(switched)
+
+
+def test_nonsense_in_the_address_is_told(switched: AppTest) -> None:
+    switched.query_params["changes"] = "everything:off"
+    switched.run()
+    assert not switched.exception
+    assert "is no change to a model" in switched.info[0].value.replace("\\", "")
+
+
+def test_words_of_a_difference_are_data() -> None:
+    assert (
+        difference([WordChange("removed", " <b>"), WordChange("added", " &")])
+        == "<del> &lt;b&gt;</del><ins> &amp;</ins>"
+    )
