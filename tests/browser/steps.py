@@ -22,16 +22,31 @@ def open_page(page: Page, path: str = "/") -> None:
     settle(page)
 
 
-def boxes_at_rest(page: Page, selectors: Sequence[str]) -> list[FloatRect | None]:
+def boxes_at_rest(page: Page, parts: Sequence[str | Locator]) -> list[FloatRect | None]:
     """Where the parts stand once nothing moves any more: the style sheet and the fonts come after the first paint."""
-    before: list[FloatRect | None] = []
+    found = [page.locator(part) if isinstance(part, str) else part for part in parts]
+    seen: list[list[FloatRect | None]] = []
     for _ in range(50):
-        now = [page.locator(selector).bounding_box() for selector in selectors]
-        if now == before:
-            return now
-        before = now
-        page.wait_for_timeout(200)
-    raise AssertionError(f"The page did not come to rest: {before}")
+        seen.append([part.bounding_box() for part in found])
+        if len(seen) > 2 and seen[-3:] == [seen[-1]] * 3:
+            return seen[-1]
+        page.wait_for_timeout(150)
+    raise AssertionError(f"The page did not come to rest: {seen[-1]}")
+
+
+def point(page: Page, target: Locator, across: float, down: float) -> None:
+    """Move the mouse to a place inside the target, in shares of its width and height, once it stands still."""
+    expect(target).to_be_visible()
+    target.scroll_into_view_if_needed()
+    (box,) = boxes_at_rest(page, [target])
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * across, box["y"] + box["height"] * down)
+
+
+def click_at(page: Page, target: Locator, across: float, down: float) -> None:
+    point(page, target, across, down)
+    page.mouse.down()
+    page.mouse.up()
 
 
 def type_sentence(page: Page, text: str) -> None:
@@ -48,8 +63,8 @@ def tile(page: Page, layer: int, head: int) -> Locator:
 
 def expect_title(page: Page, text: str) -> None:
     """The heatmap's own title, which names kind, layer and head. While it changes, both stand there for a moment."""
-    expect(page.locator(".st-key-heatmap .gtitle").filter(has_text=text)).to_be_visible(timeout=PATIENCE)
-    expect(page.locator(".st-key-heatmap .gtitle")).to_have_count(1, timeout=PATIENCE)
+    expect(page.locator(".st-key-heatmap .gtitle").filter(has_text=text)).to_be_visible()
+    expect(page.locator(".st-key-heatmap .gtitle")).to_have_count(1)
 
 
 def expect_head(page: Page, layer: int, head: int) -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .steps import LOADING, PATIENCE, boxes_at_rest, open_page, settle, type_sentence
+from .steps import LOADING, boxes_at_rest, open_page, point, settle, type_sentence
 
 SENTENCE = "My sister bought a new car yesterday."
 AT = "/decode?sentence=My+sister+bought+a+new+car+yesterday."
@@ -23,18 +23,18 @@ def steps(page: Page) -> int:
 
 def at_step(page: Page, step: int) -> None:
     """The stage shows this step, counted from 1."""
-    expect(stage(page)).to_have_attribute("data-step", str(step), timeout=PATIENCE)
+    expect(stage(page)).to_have_attribute("data-step", str(step))
 
 
 def linked(page: Page, what: str) -> None:
     """The address comes to hold this."""
-    page.wait_for_url(re.compile(re.escape(what)), timeout=PATIENCE)
+    page.wait_for_url(re.compile(re.escape(what)))
 
 
 def open_decode(page: Page, query: str = "") -> None:
     """The page at rest, at its first step unless `query` says another."""
     open_page(page, AT + query + ("" if "step=" in query else "&step=1"))
-    expect(page.get_by_text("Three ways, one truth")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text("Three ways, one truth")).to_be_visible()
 
 
 def words(page: Page) -> list[str]:
@@ -46,7 +46,7 @@ def test_the_whole_way(page: Page) -> None:
     page.get_by_role("link", name="Decode").click()
     settle(page)
     type_sentence(page, SENTENCE)
-    expect(page.get_by_text("Three ways, one truth")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text("Three ways, one truth")).to_be_visible()
     assert words(page)[0] == "<s>"
     expect(stage(page).locator(".source .piece").first).to_have_text("My")
     expect(page.locator(".st-key-badge")).to_contain_text(re.compile(r"\d+ ms"))
@@ -114,7 +114,7 @@ def test_a_slow_search_is_shown_under_way_and_stopped(page: Page) -> None:
     sentence = "+".join(["the+old+man+reads+a+book+in+the+garden+and"] * 12)
     page.goto(f"/decode?method=beam&width=10&penalty=3.0&sentence={sentence}")
     page.get_by_role("button", name="Stop", exact=True).click(timeout=LOADING)
-    expect(page.get_by_text(re.compile(r"^Stopped (after|while)"))).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text(re.compile(r"^Stopped (after|while)"))).to_be_visible()
     at_step(page, steps(page))
 
 
@@ -145,9 +145,7 @@ def test_the_causal_mask_is_grey_and_rows_to_come_are_empty(page: Page) -> None:
     assert cell(0, 0) == [0x38, 0x26, 0x8C, 255]  # <s> can look at itself only
     assert cell(0, 3) == cell(1, 4) == [0xDE, 0xDD, 0xE1, 255]
     assert cell(4, 0)[3] == 0
-    box = canvas.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + box["width"] * 0.95, box["y"] + 4)
+    point(page, canvas, 0.95, 0.02)
     expect(stage(page).locator(".reading")).to_contain_text("not written yet")
 
 
@@ -164,7 +162,7 @@ def test_cross_attention_of_another_head_without_the_server(page: Page) -> None:
     linked(page, "cross=2.mean")
     page.reload()
     settle(page)
-    expect(page.get_by_label("Cross-attention head")).to_have_value("2.mean", timeout=PATIENCE)
+    expect(page.get_by_label("Cross-attention head")).to_have_value("2.mean")
 
 
 def candidate(page: Page, number: int) -> Locator:
@@ -176,7 +174,7 @@ def test_what_if_by_mouse_and_back(page: Page) -> None:
     at_step(page, 3)
     first, other = words(page), candidate(page, 1).inner_text()
     candidate(page, 1).click()
-    expect(stage(page).locator(".target .piece").nth(3)).to_have_text(other, timeout=PATIENCE)
+    expect(stage(page).locator(".target .piece").nth(3)).to_have_text(other)
     at_step(page, 3)
     linked(page, "branch=")
     assert words(page)[:3] == first[:3]
@@ -186,7 +184,7 @@ def test_what_if_by_mouse_and_back(page: Page) -> None:
     expect(rows.nth(1).locator(".new").first).to_be_visible()
     page.reload()
     settle(page)
-    expect(stage(page).locator(".target .piece").nth(3)).to_have_text(other, timeout=PATIENCE)
+    expect(stage(page).locator(".target .piece").nth(3)).to_have_text(other)
 
 
 def test_what_if_by_keyboard_and_choosing_a_version(page: Page) -> None:
@@ -199,12 +197,12 @@ def test_what_if_by_keyboard_and_choosing_a_version(page: Page) -> None:
     expect(candidate(page, 2)).to_be_focused()
     page.keyboard.press("Enter")
     rows = page.locator(".st-key-versions button.version")
-    expect(rows).to_have_count(2, timeout=PATIENCE)
+    expect(rows).to_have_count(2)
     rows.nth(1).focus()
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
-    expect(rows.nth(0)).to_have_attribute("aria-pressed", "true", timeout=PATIENCE)
-    expect(stage(page).locator(".target .piece")).to_have_text(first, timeout=PATIENCE)
+    expect(rows.nth(0)).to_have_attribute("aria-pressed", "true")
+    expect(stage(page).locator(".target .piece")).to_have_text(first)
 
 
 def test_forbidding_a_candidate(page: Page) -> None:
@@ -215,7 +213,7 @@ def test_forbidding_a_candidate(page: Page) -> None:
     row.hover()
     row.get_by_role("button", name=re.compile("Forbid")).click()
     linked(page, "without=")
-    expect(stage(page).locator(".candidate.forbidden .name").first).to_have_text(chosen, timeout=PATIENCE)
+    expect(stage(page).locator(".candidate.forbidden .name").first).to_have_text(chosen)
     assert chosen not in words(page)
 
 
@@ -224,7 +222,7 @@ def test_a_beginning_that_is_typed_and_words_never_written(page: Page) -> None:
     page.get_by_role("button", name="What if").click()
     page.get_by_label("Begin with").fill("Gestern")
     page.get_by_label("Begin with").press("Enter")
-    expect(stage(page).locator(".target .piece").nth(1)).to_have_text("Gestern", timeout=PATIENCE)
+    expect(stage(page).locator(".target .piece").nth(1)).to_have_text("Gestern")
     linked(page, "begin=Gestern")
 
 
@@ -236,18 +234,18 @@ def test_sampling_by_seed(page: Page) -> None:
     seed = page.get_by_label("Seed")
     seed.fill("2")
     seed.press("Enter")
-    expect(stage(page).locator(".target .piece")).not_to_have_text(drawn, timeout=PATIENCE)
+    expect(stage(page).locator(".target .piece")).not_to_have_text(drawn)
     linked(page, "seed=2")
 
 
 def test_the_beam_tree_and_its_best(page: Page) -> None:
     open_decode(page, "&method=beam&width=3")
     at_step(page, 1)
-    expect(page.locator(".st-key-tree .point").first).to_be_visible(timeout=PATIENCE)
+    expect(page.locator(".st-key-tree .point").first).to_be_visible()
     rows = page.locator(".st-key-best button.version")
     expect(rows).to_have_count(3)
     rows.nth(1).click()
-    expect(rows.nth(1)).to_have_attribute("aria-pressed", "true", timeout=PATIENCE)
+    expect(rows.nth(1)).to_have_attribute("aria-pressed", "true")
     linked(page, "way=")
     at_step(page, steps(page))
 
@@ -267,7 +265,7 @@ def test_a_given_translation_is_judged(page: Page) -> None:
     box = page.get_by_label("Given", exact=True)
     box.fill("Meine Schwester hat gestern Kartoffeln gekauft.")
     box.press("Enter")
-    stage(page).wait_for(timeout=PATIENCE)
+    stage(page).wait_for()
     expect(page.get_by_text(re.compile("perplexity"))).to_be_visible()
     expect(page.get_by_text(re.compile("its choice no"))).to_be_visible()
 
@@ -280,19 +278,17 @@ def test_heads_off_and_on_again(page: Page) -> None:
     expect(switch).to_have_attribute("aria-pressed", "false")
     linked(page, "changes=cross.3.2")
     settle(page)
-    expect(page.locator(".st-key-versions button.version")).to_have_count(2, timeout=PATIENCE)
+    expect(page.locator(".st-key-versions button.version")).to_have_count(2)
     switch.focus()
     page.keyboard.press("Enter")
-    expect(page.locator(".st-key-versions button.version").first).to_have_attribute(
-        "aria-pressed", "true", timeout=PATIENCE
-    )
+    expect(page.locator(".st-key-versions button.version").first).to_have_attribute("aria-pressed", "true")
 
 
 def test_odd_text_is_decoded_and_named(page: Page) -> None:
     open_decode(page)
     for text in ("😀 🎉", "<script>alert(1)</script> *is* $x^2$", "أين المكتبة؟", "word " * 60):
         type_sentence(page, text)
-        expect(stage(page).locator(".source .piece").last).to_have_text("</s>", timeout=PATIENCE)
+        expect(stage(page).locator(".source .piece").last).to_have_text("</s>")
     type_sentence(page, "  ")
     expect(page.get_by_text("nothing to translate")).to_be_visible()
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
@@ -330,8 +326,9 @@ def test_nothing_is_cut_off(page: Page, width: int) -> None:
     open_decode(page, "&method=sample")
     at_step(page, 1)
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
-    for part in (".stage", ".stage .candidates", ".stage canvas", ".stage .player", ".st-key-strategy"):
-        box = page.locator(part).bounding_box()
+    for box in boxes_at_rest(
+        page, (".stage", ".stage .candidates", ".stage canvas", ".stage .player", ".st-key-strategy")
+    ):
         assert box is not None
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width

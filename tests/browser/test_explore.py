@@ -7,7 +7,18 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from .steps import PATIENCE, expect_head, expect_title, open_page, picture, settle, tile, type_sentence
+from .steps import (
+    boxes_at_rest,
+    click_at,
+    expect_head,
+    expect_title,
+    open_page,
+    picture,
+    point,
+    settle,
+    tile,
+    type_sentence,
+)
 
 SENTENCE = "My sister bought a new car yesterday."
 
@@ -57,18 +68,14 @@ def test_each_kind_and_its_masked_cells(page: Page) -> None:
         assert f"kind={kind}" in page.url
     expect(page.get_by_text("masked: not yet written")).to_be_visible()
     # Upper right corner of the decoder's square: the first step may not see the last.
-    plot = page.locator(".st-key-heatmap .nsewdrag").bounding_box()
-    assert plot is not None
-    page.mouse.move(plot["x"] + plot["width"] * 0.97, plot["y"] + plot["height"] * 0.03)
+    point(page, page.locator(".st-key-heatmap .nsewdrag"), 0.97, 0.03)
     expect(page.locator(".st-key-heatmap .hoverlayer")).to_contain_text("may not attend")
 
 
 def test_hover_names_both_tokens(page: Page) -> None:
     open_page(page, "/?sentence=He+reads+a+book.&kind=encoder")
     expect_head(page, 1, 1)
-    plot = page.locator(".st-key-heatmap .nsewdrag").bounding_box()
-    assert plot is not None
-    page.mouse.move(plot["x"] + 5, plot["y"] + 5)
+    point(page, page.locator(".st-key-heatmap .nsewdrag"), 0.02, 0.02)
     expect(page.locator(".st-key-heatmap .hoverlayer")).to_contain_text(re.compile(r"He → He.*[01]\.\d{3}"))
 
 
@@ -89,10 +96,8 @@ def test_pinning_a_piece_of_the_translation(page: Page) -> None:
 def test_clicking_a_cell_pins_its_row(page: Page) -> None:
     open_page(page)
     expect_head(page, 1, 1)
-    plot = page.locator(".st-key-heatmap .nsewdrag").bounding_box()
-    assert plot is not None
-    page.mouse.click(plot["x"] + 8, plot["y"] + 8)
-    expect(page.locator(".st-key-translation button").first).to_have_attribute("aria-pressed", "true", timeout=PATIENCE)
+    click_at(page, page.locator(".st-key-heatmap .nsewdrag"), 0.02, 0.02)
+    expect(page.locator(".st-key-translation button").first).to_have_attribute("aria-pressed", "true")
 
 
 def test_examples_and_earlier_sentences(page: Page) -> None:
@@ -124,7 +129,7 @@ def test_what_cannot_be_translated_gets_a_sentence(page: Page) -> None:
         ("   ", "nothing to translate"),
     ):
         type_sentence(page, text)
-        expect(page.get_by_text(says)).to_be_visible(timeout=PATIENCE)
+        expect(page.get_by_text(says)).to_be_visible()
         expect(page.locator(".st-key-heatmap")).to_have_count(0)
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
@@ -172,8 +177,7 @@ def test_nothing_is_cut_off(page: Page, width: int) -> None:
     open_page(page)
     expect_head(page, 1, 1)
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
-    for part in (".st-key-overview", ".st-key-heatmap", ".st-key-badge", ".st-key-sentence"):
-        box = page.locator(part).bounding_box()
+    for box in boxes_at_rest(page, (".st-key-overview", ".st-key-heatmap", ".st-key-badge", ".st-key-sentence")):
         assert box is not None
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
@@ -183,10 +187,10 @@ def test_another_head_moves_nothing(page: Page) -> None:
     open_page(page)
     expect_head(page, 1, 1)
     parts = (".st-key-overview", ".st-key-heatmap", ".st-key-place", ".st-key-translation")
-    before = [page.locator(part).bounding_box() for part in parts]
+    before = boxes_at_rest(page, parts)
     tile(page, 2, 1).click()
     expect_head(page, 2, 1)
-    assert [page.locator(part).bounding_box() for part in parts] == before
+    assert boxes_at_rest(page, parts) == before
 
 
 def test_switching_the_theme_redraws_the_pictures(page: Page) -> None:
@@ -196,6 +200,6 @@ def test_switching_the_theme_redraws_the_pictures(page: Page) -> None:
     expect(drawing).to_have_css("background-color", "rgb(251, 251, 250)")
     page.get_by_test_id("stMainMenuButton").click()
     page.get_by_test_id("stMainMenuItem-theme-Dark").click()
-    expect(drawing).to_have_css("background-color", "rgb(19, 18, 24)", timeout=PATIENCE)
+    expect(drawing).to_have_css("background-color", "rgb(19, 18, 24)")
     corner = "c => [...c.getContext('2d').getImageData(c.width - 1, 0, 1, 1).data]"
     assert sum(tile(page, 1, 1).locator("canvas").evaluate(corner)[:3]) < 3 * 160

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .steps import PATIENCE, open_page, settle
+from .steps import boxes_at_rest, click_at, open_page, point, settle
 
 VIEWS = ("table", "waves", "similarity", "rotation", "precision", "sentence", "experiments", "heads")
 TITLES = {
@@ -27,25 +27,12 @@ CANVAS = "c => [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data
 def open_view(page: Page, view: str, **address: str) -> None:
     rest = "".join(f"&{name}={value}" for name, value in address.items())
     open_page(page, f"/positions?plot={view}{rest}")
-    expect(page.get_by_text(TITLES[view]).first).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text(TITLES[view]).first).to_be_visible()
 
 
 def matrix(page: Page, key: str) -> Locator:
     """The picture of a table, and in it the area that hears the mouse."""
     return page.locator(f".st-key-{key} .plot")
-
-
-def hover(page: Page, target: Locator, across: float, down: float) -> None:
-    target.scroll_into_view_if_needed()
-    box = target.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + box["width"] * across, box["y"] + box["height"] * down)
-
-
-def click(page: Page, target: Locator, across: float, down: float) -> None:
-    hover(page, target, across, down)
-    page.mouse.down()
-    page.mouse.up()
 
 
 def value(page: Page, label: str) -> str:
@@ -56,12 +43,12 @@ def test_a_walk_through_every_view(page: Page) -> None:
     open_page(page, "/positions")
     for view in VIEWS:
         page.get_by_role("radio", name=view, exact=True).click()
-        expect(page.get_by_text(TITLES[view]).first).to_be_visible(timeout=PATIENCE)
+        expect(page.get_by_text(TITLES[view]).first).to_be_visible()
         settle(page)
         assert view == "table" or f"plot={view}" in page.url
         expect(page.locator('[data-testid="stCaptionContainer"]').first).to_be_visible()
     page.reload()
-    expect(page.get_by_text(TITLES["heads"])).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text(TITLES["heads"])).to_be_visible()
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 
@@ -69,19 +56,19 @@ def test_a_clicked_cell_is_worked_out_and_stays_in_the_address(page: Page) -> No
     open_view(page, "table", positions="64")
     plot = matrix(page, "table-picture")
     expect(plot).to_be_visible()
-    hover(page, plot, 0.5, 0.5)
+    point(page, plot, 0.5, 0.5)
     expect(page.locator(".st-key-table-picture .readout")).to_have_text(
         re.compile(r"position 3[12] · dimension \d+ · −?\d\.\d\d")
     )
-    click(page, plot, 0.001, 0.999)
-    expect(page.locator(".katex-display")).to_contain_text("63", timeout=PATIENCE)
+    click_at(page, plot, 0.001, 0.999)
+    expect(page.locator(".katex-display")).to_contain_text("63")
     expect(page.get_by_text("The table holds")).to_be_visible()
     settle(page)
     assert (value(page, "Position"), value(page, "Dimension")) == ("63", "0")
     assert "pos=63" in page.url
     page.reload()
     settle(page)
-    expect(page.get_by_label("Position", exact=True)).to_have_value("63", timeout=PATIENCE)
+    expect(page.get_by_label("Position", exact=True)).to_have_value("63")
 
 
 def test_a_cell_is_chosen_by_keyboard(page: Page) -> None:
@@ -92,8 +79,8 @@ def test_a_cell_is_chosen_by_keyboard(page: Page) -> None:
         page.keyboard.press(key)
     expect(page.locator(".st-key-table-picture .readout")).to_contain_text("position 6 · dimension 7")
     page.keyboard.press("Enter")
-    expect(page.get_by_label("Position", exact=True)).to_have_value("6", timeout=PATIENCE)
-    expect(page.get_by_label("Dimension", exact=True)).to_have_value("7", timeout=PATIENCE)
+    expect(page.get_by_label("Position", exact=True)).to_have_value("6")
+    expect(page.get_by_label("Dimension", exact=True)).to_have_value("7")
 
 
 def test_sines_and_cosines_can_be_parted(page: Page) -> None:
@@ -115,31 +102,31 @@ def test_sines_and_cosines_can_be_parted(page: Page) -> None:
 def test_experiments_change_the_translation_and_leave_the_model_alone(page: Page) -> None:
     open_view(page, "experiments", sentence="He+reads+a+book.")
     before = page.locator(".versions .before").inner_text()
-    expect(page.locator(".versions .new").first).to_be_visible(timeout=PATIENCE)
+    expect(page.locator(".versions .new").first).to_be_visible()
     page.get_by_role("radio", name="shift", exact=True).click()
-    expect(page.get_by_text("a position further on")).to_be_visible(timeout=PATIENCE)
-    expect(page.locator(".st-key-belief .js-line").first).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text("a position further on")).to_be_visible()
+    expect(page.locator(".st-key-belief .js-line").first).to_be_visible()
     page.get_by_label("By", exact=True).fill("0")
     page.get_by_label("By", exact=True).press("Enter")
-    expect(page.get_by_text("The translation is the same.")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text("The translation is the same.")).to_be_visible()
     assert page.locator(".versions .after").inner_text() == before == page.locator(".versions .before").inner_text()
 
 
 def test_clicking_a_bar_opens_that_head(page: Page) -> None:
     open_view(page, "heads")
-    page.locator(".st-key-ranking .point").first.wait_for(timeout=PATIENCE)
+    page.locator(".st-key-ranking .point").first.wait_for()
     first = page.locator(".st-key-ranking .ytick").first.text_content() or ""
     found = re.fullmatch(r"(\w+) · layer (\d+), head (\d+)", first)
     assert found is not None
-    click(page, page.locator(".st-key-ranking .nsewdrag"), 0.05, 0.03)
+    click_at(page, page.locator(".st-key-ranking .nsewdrag"), 0.05, 0.03)
     title = page.locator(".st-key-shuffled .gtitle").filter(has_text=f"layer {found[2]}, head {found[3]}")
-    expect(title).to_be_visible(timeout=PATIENCE)
+    expect(title).to_be_visible()
     expect(page.get_by_role("radio", name=found[1])).to_be_checked()
 
 
 def test_everything_can_be_saved(page: Page, tmp_path: Path) -> None:
     open_view(page, "similarity", positions="32")
-    page.locator(".st-key-profile .js-line").first.wait_for(timeout=PATIENCE)
+    page.locator(".st-key-profile .js-line").first.wait_for()
     page.get_by_role("button", name="Save", exact=True).click()
     saved = {}
     for ending, name in (
@@ -173,10 +160,9 @@ def test_nothing_is_cut_off(page: Page, width: int) -> None:
     open_page(page, "/positions")
     for view in VIEWS:
         page.get_by_role("radio", name=view, exact=True).click()
-        expect(page.get_by_text(TITLES[view]).first).to_be_visible(timeout=PATIENCE)
+        expect(page.get_by_text(TITLES[view]).first).to_be_visible()
         assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
-        for part in (".st-key-views", ".st-key-picture"):
-            box = page.locator(part).bounding_box()
+        for box in boxes_at_rest(page, (".st-key-views", ".st-key-picture")):
             assert box is not None
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width
