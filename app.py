@@ -11,5 +11,6 @@ PAGES = [
     st.Page("viz/pages/explore.py", title="Explore", default=True),
     st.Page("viz/pages/decode.py", title="Decode"),
     st.Page("viz/pages/positions.py", title="Positions"),
+    st.Page("viz/pages/masks.py", title="Masks"),
 ]
 st.navigation(PAGES, position="top").run()
