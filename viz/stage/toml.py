@@ -1,0 +1,110 @@
+"""TOML a scene at a time, so that a mistake in one costs no other, and knowing on which line each key stands."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+HEADER = re.compile(r"\s*\[\[\s*scene\s*\]\]\s*(#.*)?$")
+VIEW = re.compile(r"\s*\[\s*scene\s*\.\s*(\w+)\s*\]")
+KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*=""")
+PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+
+
+class TalkError(ValueError):
+    """What cannot be read, and on which line of the file."""
+
+    def __init__(self, line: int, what: str) -> None:
+        super().__init__(what)
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Block:
+    """The lines of one scene, or those before the first."""
+
+    text: str
+    start: int
+    """Its first line, from 1."""
+    lines: Mapping[str, int]
+    """Where each key stands; ``view.head`` for what is in the table ``[scene.view]``."""
+
+    def table(self) -> dict[str, Any]:
+        """What the block says. Raises TalkError."""
+        try:
+            found = tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            place = PLACE.search(str(error))
+            last = self.start + self.text.rstrip("\n").count("\n")
+            line = self.start + int(place[1]) - 1 if place and place[1] else last
+            what = PLACE.sub("", str(error))
+            raise TalkError(line, f"This is not TOML ({what}); its scene is left out until it is mended.") from error
+        scenes = found.get("scene")
+        return scenes[0] if isinstance(scenes, list) else found
+
+    def line(self, key: str) -> int:
+        return self.lines.get(key, self.start)
+
+
+def blocks(source: str) -> list[Block]:
+    """What stands before the first scene, then each scene."""
+    lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    outside = _outside_of_strings(lines) if _sound("\n".join(lines)) else [True] * len(lines)
+    starts = [at for at, line in enumerate(lines) if outside[at] and HEADER.match(line)]
+    bounds = [0, *starts, len(lines)]
+    return [
+        Block("\n".join(lines[low:high]) + "\n", low + 1, dict(_keys(lines[low:high], outside[low:high], low + 1)))
+        for low, high in pairwise(bounds)
+    ]
+
+
+def text(value: str) -> str:
+    """A string as TOML writes it: notes of several lines stay lines."""
+    lines = value.split("\n")
+    if len(lines) > 1:
+        return '"""\n' + "\n".join(map(_escaped, lines)) + '"""'
+    return f'"{_escaped(value)}"'
+
+
+def quoted_list(values: Iterable[str]) -> str:
+    return "[" + ", ".join(map(text, values)) + "]"
+
+
+def _escaped(line: str) -> str:
+    return "".join(ESCAPES.get(sign) or (sign if sign.isprintable() else f"\\U{ord(sign):08x}") for sign in line)
+
+
+def _sound(source: str) -> bool:
+    try:
+        tomllib.loads(source)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _outside_of_strings(lines: list[str]) -> list[bool]:
+    """For each line of a sound file: whether it begins outside of a string of several lines."""
+    found, inside = [], ""
+    for line in lines:
+        found.append(not inside)
+        for mark in re.findall(r'"""|\'\'\'', line.replace('\\"', "")):
+            inside = "" if inside == mark else inside or mark
+    return found
+
+
+def _keys(lines: list[str], outside: list[bool], start: int) -> Iterator[tuple[str, int]]:
+    yield "", start
+    prefix = ""
+    for at, (line, free) in enumerate(zip(lines, outside, strict=True), start):
+        if not free:
+            continue
+        if table := VIEW.match(line):
+            prefix = f"{table[1]}."
+            yield table[1], at
+        elif key := KEY.match(line):
+            yield prefix + (key[1] or key[2] or key[3]), at
