@@ -32,9 +32,13 @@ def _collect(path: Path, found: dict[Path, str]) -> None:
     found[path] = IMPORT.sub("", text)
 
 
-def component(name: str) -> Any:
-    """Register the view in the folder `name` (name.js, name.css) and return what mounts it."""
-    return st.components.v2.component(f"attenscope_{name}", css=style(name), js=bundle(HERE / name / f"{name}.js"))
+def component(name: str, *, styles: tuple[str, ...] = ()) -> Any:
+    """Register the view in the folder `name` (name.js, name.css) and return what mounts it.
+
+    `styles`: other views whose style sheets it needs before its own, since it draws parts of them.
+    """
+    css = "".join(map(style, (*styles, name)))
+    return st.components.v2.component(f"attenscope_{name}", css=css, js=bundle(HERE / name / f"{name}.js"))
 
 
 def style(name: str) -> str:

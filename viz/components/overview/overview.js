@@ -1,33 +1,7 @@
 import { unpack } from "../shared/packed.js";
 import { lookup } from "../shared/colours.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
-
-function element(tag, className, text = "") {
-  const made = document.createElement(tag);
-  made.className = className;
-  made.textContent = text;
-  return made;
-}
-
-function tileOf(layer, head) {
-  const tile = element("button", "tile");
-  tile.append(document.createElement("canvas"));
-  tile.dataset.place = JSON.stringify({ layer, head });
-  tile.setAttribute("aria-label", `Layer ${layer + 1}, head ${head + 1}`);
-  tile.title = `Layer ${layer + 1}, head ${head + 1}`;
-  return tile;
-}
-
-/** A heading a head, and for each layer a label and its tiles. */
-function byLayer(grid, { layers, heads }) {
-  grid.append(element("span", ""));
-  for (let head = 1; head <= heads; head += 1) grid.append(element("span", "head", `h${head}`));
-  return Array.from({ length: layers }, (_, layer) => {
-    const row = Array.from({ length: heads }, (_, head) => tileOf(layer, head));
-    grid.append(element("span", "layer", `L${layer + 1}`), ...row);
-    return row;
-  }).flat();
-}
+import { byLayer, element, mark, paint, tileOf } from "../shared/tiles.js";
 
 /** The tiles in a given order, each above its place and value. */
 function inOrder(grid, order) {
@@ -48,25 +22,6 @@ function build(root, header) {
   root.append(grid);
   const tiles = header.order.length ? inOrder(grid, header.order) : byLayer(grid, header);
   return { grid, tiles };
-}
-
-function paint(tile, bytes, table, width, height) {
-  const canvas = tile.firstChild;
-  canvas.width = width;
-  canvas.height = height;
-  const image = new ImageData(width, height);
-  const pixels = new Uint32Array(image.data.buffer);
-  for (let i = 0; i < bytes.length; i += 1) pixels[i] = table[bytes[i]];
-  canvas.getContext("2d").putImageData(image, 0, 0);
-  // Shrunk below one device pixel a cell, nearest-neighbour would drop cells: average them instead.
-  canvas.classList.toggle("shrunk", Math.max(width / tile.clientWidth, height / tile.clientHeight) > devicePixelRatio);
-}
-
-function mark(tiles, chosen) {
-  tiles.forEach((tile, i) => {
-    tile.setAttribute("aria-pressed", i === chosen);
-    tile.tabIndex = i === chosen ? 0 : -1;
-  });
 }
 
 export default function overview({ data, parentElement, setTriggerValue }) {

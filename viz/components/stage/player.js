@@ -2,7 +2,6 @@ import { percent, piece, signed } from "./elements.js";
 
 const SPEEDS = [1, 2, 5, 10];
 const RESTS = 400; // Milliseconds without a key before a step counts as chosen.
-const BUSY = "input, textarea, select, button, a, [role=radio], [role=slider], [role=combobox], [role=option], [contenteditable]";
 
 function buildSkyline(steps, onStep) {
   const skyline = piece("div", "skyline");
@@ -91,27 +90,4 @@ function describe(slider, where, steps, step) {
   slider.setAttribute("aria-valuetext", `step ${step + 1} of ${steps.length}: ${chosen.text}`);
   const mean = signed(total / (step + 1));
   where.textContent = `step ${step + 1} of ${steps.length} · log-probability so far ${signed(total)}, ${mean} a token`;
-}
-
-/** Keys work wherever no other control has the focus, so that a speaker need not click first. */
-export function listenToKeys(root, player, last) {
-  const keys = {
-    ArrowLeft: () => player.go(player.step - 1),
-    ArrowRight: () => player.go(player.step + 1),
-    Home: () => player.go(0),
-    End: () => player.go(last),
-    " ": player.toggle,
-    f: player.wide,
-  };
-  const listen = (event) => {
-    const target = event.composedPath()[0];
-    if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key] || !root.isConnected) return;
-    const presses = event.key === " " || event.key === "f";
-    const busy = target.matches?.("select") || (presses ? target.closest?.("button, a, input:not([type=range])") : target.matches?.("input"));
-    if (root.contains(target) ? busy : target.closest?.(BUSY)) return;
-    event.preventDefault();
-    keys[event.key]();
-  };
-  document.addEventListener("keydown", listen);
-  return () => document.removeEventListener("keydown", listen);
 }

@@ -1,4 +1,5 @@
 import { lookup } from "../shared/colours.js";
+import { listenToKeys } from "../shared/keys.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
 import { buildCandidates, showCandidates } from "./candidates.js";
@@ -6,7 +7,7 @@ import { piece } from "./elements.js";
 import { chosenWeights, headName, headSelect } from "./heads.js";
 import { SURPRISING, buildText, measure, showText } from "./lines.js";
 import { buildMatrix, cellAt, cellInWords, layMatrix, showMatrix, strongestKey } from "./matrix.js";
-import { buildPlayer, listenToKeys } from "./player.js";
+import { buildPlayer } from "./player.js";
 
 const LABEL_ROOM = 130; // Pixels left of the matrix for the name of its row.
 

@@ -1,0 +1,45 @@
+export function element(tag, className, text = "") {
+  const made = document.createElement(tag);
+  made.className = className;
+  made.textContent = text;
+  return made;
+}
+
+export function tileOf(layer, head) {
+  const tile = element("button", "tile");
+  tile.append(document.createElement("canvas"));
+  tile.dataset.place = JSON.stringify({ layer, head });
+  tile.setAttribute("aria-label", `Layer ${layer + 1}, head ${head + 1}`);
+  tile.title = `Layer ${layer + 1}, head ${head + 1}`;
+  return tile;
+}
+
+/** A heading a head, and for each layer a label and its tiles. */
+export function byLayer(grid, { layers, heads }) {
+  grid.append(element("span", ""));
+  for (let head = 1; head <= heads; head += 1) grid.append(element("span", "head", `h${head}`));
+  return Array.from({ length: layers }, (_, layer) => {
+    const row = Array.from({ length: heads }, (_, head) => tileOf(layer, head));
+    grid.append(element("span", "layer", `L${layer + 1}`), ...row);
+    return row;
+  }).flat();
+}
+
+export function paint(tile, bytes, table, width, height) {
+  const canvas = tile.firstChild;
+  canvas.width = width;
+  canvas.height = height;
+  const image = new ImageData(width, height);
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let i = 0; i < bytes.length; i += 1) pixels[i] = table[bytes[i]];
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  // Shrunk below one device pixel a cell, nearest-neighbour would drop cells: average them instead.
+  canvas.classList.toggle("shrunk", Math.max(width / tile.clientWidth, height / tile.clientHeight) > devicePixelRatio);
+}
+
+export function mark(tiles, chosen) {
+  tiles.forEach((tile, i) => {
+    tile.setAttribute("aria-pressed", i === chosen);
+    tile.tabIndex = i === chosen ? 0 : -1;
+  });
+}
