@@ -14,8 +14,7 @@ from torch import Tensor
 
 from .config import BOS_ID, EOS_ID, PAD_ID
 from .constraints import FREE, Constraints
-from .decoding import length_limit
-from .masks import padding_mask
+from .decoding import length_limit, padding_where_any
 from .transformer import DecoderCache, Transformer
 
 
@@ -31,19 +30,21 @@ class Hypothesis:
 
 @dataclass(frozen=True, eq=False)
 class BeamStep:
-    """One step of a search of width W over B sentences: 2 W candidates each, best first."""
+    """One step of a search of width W: 2 W candidates for each of the A sentences still searched, best first."""
 
     position: int
+    sentences: Tensor
+    """(A,) which of the B sentences these are; one that is done is not searched any further."""
     parents: Tensor
-    """(B, 2W) the running hypothesis, 0 .. W - 1, that a candidate continues."""
+    """(A, 2W) the running hypothesis, 0 .. W - 1, that a candidate continues."""
     token_ids: Tensor
-    """(B, 2W)"""
+    """(A, 2W)"""
     scores: Tensor
-    """(B, 2W) sums of log-probabilities."""
+    """(A, 2W) sums of log-probabilities."""
     finishes: Tensor
-    """(B, 2W) bool: the candidate is a finished hypothesis now."""
+    """(A, 2W) bool: the candidate is a finished hypothesis now."""
     alive: Tensor
-    """(B, W) the candidates that run on, as numbers into the 2 W; the others are finished or pruned."""
+    """(A, W) the candidates that run on, as numbers into the 2 W; the others are finished or pruned."""
     finished: _Finished
 
     def best(self, sentence: int) -> list[Hypothesis]:
@@ -62,13 +63,18 @@ class _Finished:
     scores: Tensor  # (B, W)
     lengths: Tensor  # (B, W)
 
-    def with_new(self, ids: Tensor, scores: Tensor, length: int) -> _Finished:
-        """Merge candidates ids (B, N, limit) with their final scores (B, N), -inf for those that do not count."""
+    def with_new(self, sentences: Tensor, ids: Tensor, scores: Tensor, length: int) -> _Finished:
+        """Merge candidates ids (A, N, limit) of some sentences with their final scores (A, N), -inf for none."""
         lengths = torch.where(scores.isfinite(), length, 0)
-        all_scores = torch.cat([self.scores, scores], 1)
+        all_scores = torch.cat([self.scores[sentences], scores], 1)
         best, rows = all_scores.topk(self.scores.shape[1])
-        all_ids, all_lengths = torch.cat([self.token_ids, ids], 1), torch.cat([self.lengths, lengths], 1)
-        return _Finished(_take(all_ids, rows), best, all_lengths.gather(1, rows))
+        all_ids = torch.cat([self.token_ids[sentences], ids], 1)
+        all_lengths = torch.cat([self.lengths[sentences], lengths], 1)
+        return _Finished(
+            self.token_ids.index_copy(0, sentences, _take(all_ids, rows)),
+            self.scores.index_copy(0, sentences, best),
+            self.lengths.index_copy(0, sentences, all_lengths.gather(1, rows)),
+        )
 
 
 @torch.inference_mode()
@@ -87,19 +93,19 @@ def beam_search(
     if width < 1:
         raise ValueError(f"A beam search needs a width of at least 1, not {width}.")
     limit, batch, device = max_tokens or length_limit(model, source.shape[1]), len(source), source.device
-    rows = torch.arange(batch, device=device).repeat_interleave(width)
-    first = torch.arange(0, batch * width, width, device=device)  # row of each sentence's first hypothesis
-    memory, memory_mask = model.encode(source)[rows], padding_mask(source, PAD_ID)[rows]
+    sentences = torch.arange(batch, device=device)
+    rows = sentences.repeat_interleave(width)
+    mask = padding_where_any(source)
+    memory, memory_mask = model.encode(source)[rows], None if mask is None else mask[rows]
     cache = DecoderCache(model.config.decoder_layers)
     running = torch.full((batch, width), -torch.inf, device=device)
     running[:, 0] = 0.0  # at first all W hypotheses are the same one
     ids = torch.full((batch, width, limit), PAD_ID, device=device)
     finished = _Finished(ids, torch.full_like(running, -torch.inf), torch.zeros_like(rows).view(batch, width))
-    done = torch.zeros(batch, dtype=torch.bool, device=device)
     last = torch.full((batch * width, 1), BOS_ID, device=device)
     for position in range(limit):
         states = model.decode(last, memory, memory_mask, cache=cache)
-        log_probs = model.generator(states[:, -1]).log_softmax(-1).view(batch, width, -1)
+        log_probs = model.generator(states[:, -1]).log_softmax(-1).unflatten(0, (-1, width))
         if constraints:
             log_probs = _constrained(log_probs, ids[:, :, :position], constraints)
         scores, parents, tokens = _candidates(running, log_probs, 2 * width)
@@ -107,16 +113,19 @@ def beam_search(
         ids[:, :, position] = tokens
         ends = (tokens == EOS_ID) | (position + 1 == limit)
         finishes = ends & (torch.arange(2 * width, device=device) < width) & scores.isfinite()
-        counted = torch.where(finishes & ~done[:, None], scores / (position + 1) ** alpha, -torch.inf)
-        finished = finished.with_new(ids, counted, position + 1)
+        counted = torch.where(finishes, scores / (position + 1) ** alpha, -torch.inf)
+        finished = finished.with_new(sentences, ids, counted, position + 1)
         running, alive = scores.masked_fill(ends, -torch.inf).topk(width)
-        yield BeamStep(position, parents, tokens, scores, finishes, alive, finished)
-        done |= finished.scores[:, -1] >= running[:, 0] / (position + 1) ** alpha
-        if done.all():
+        yield BeamStep(position, sentences, parents, tokens, scores, finishes, alive, finished)
+        going = finished.scores[sentences, -1] < running[:, 0] / (position + 1) ** alpha
+        if not going.any():
             return
-        ids, last = _take(ids, alive), tokens.gather(1, alive).view(-1, 1)
-        kept = parents.gather(1, alive) + first[:, None]
-        cache.reorder(kept.view(-1), cross=False)
+        kept = parents.gather(1, alive) + width * torch.arange(len(sentences), device=device)[:, None]
+        ids, last = _take(ids, alive)[going], tokens.gather(1, alive)[going].view(-1, 1)
+        cache.reorder(kept[going].view(-1), cross=not going.all())
+        if memory_mask is not None:
+            memory_mask = memory_mask[kept[going].view(-1)]
+        sentences, running = sentences[going], running[going]
 
 
 def _constrained(log_probs: Tensor, ids: Tensor, constraints: Constraints) -> Tensor:

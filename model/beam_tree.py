@@ -46,30 +46,28 @@ class BeamTree:
         return bool(self.best) and self.best[0].token_ids[: len(node.token_ids)] == node.token_ids
 
 
-def beam_tree(steps: Iterable[BeamStep], sentence: int = 0) -> BeamTree:
-    """The tree of one sentence of a search, from its steps so far."""
+def beam_tree(steps: Iterable[BeamStep]) -> BeamTree:
+    """The tree of a search over one sentence, from its steps so far."""
     nodes: list[BeamNode] = []
     running: list[int | None] = [None]
     last: BeamStep | None = None
     for step in steps:
-        alive = step.alive[sentence].tolist()
+        alive = step.alive[0].tolist()
         numbers: dict[int, int] = {}
-        for place, score in enumerate(step.scores[sentence].tolist()):
+        for place, score in enumerate(step.scores[0].tolist()):
             if score == float("-inf"):
                 continue
-            slot = int(step.parents[sentence, place])
+            slot = int(step.parents[0, place])
             numbers[place] = len(nodes)
-            nodes.append(_node(step, sentence, place, running[slot], nodes, place in alive))
+            nodes.append(_node(step, place, running[slot], nodes, place in alive))
         running = [numbers.get(place) for place in alive]
         last = step
-    return BeamTree(tuple(nodes), tuple(last.best(sentence)) if last else ())
+    return BeamTree(tuple(nodes), tuple(last.best(0)) if last else ())
 
 
-def _node(
-    step: BeamStep, sentence: int, place: int, parent: int | None, nodes: list[BeamNode], alive: bool
-) -> BeamNode:
+def _node(step: BeamStep, place: int, parent: int | None, nodes: list[BeamNode], alive: bool) -> BeamNode:
     before = () if parent is None else nodes[parent].token_ids
-    finished = bool(step.finishes[sentence, place])
+    finished = bool(step.finishes[0, place])
     fate: Fate = "finished" if finished else "alive" if alive else "pruned"
-    ids = (*before, int(step.token_ids[sentence, place]))
-    return BeamNode(step.position, place, parent, ids, float(step.scores[sentence, place]), fate)
+    ids = (*before, int(step.token_ids[0, place]))
+    return BeamNode(step.position, place, parent, ids, float(step.scores[0, place]), fate)

@@ -97,12 +97,20 @@ def test_width_one_is_greedy(tiny_model: Transformer) -> None:
     assert list(last.best(0)[0].token_ids) == [step.token_id for step in greedy(tiny_model, SOURCE, LIMIT)]
 
 
-def test_a_batch_finds_what_each_sentence_finds_alone() -> None:
-    model = lively(1)
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_batch_finds_what_each_sentence_finds_alone(seed: int) -> None:
+    model = lively(seed)
     *_, together = beam_search(model, BATCH, 3, 1.0, LIMIT)
     for number, row in enumerate(BATCH):
         *_, alone = beam_search(model, row[row != PAD_ID][None], 3, 1.0, LIMIT)
         assert [one.token_ids for one in together.best(number)] == [one.token_ids for one in alone.best(0)]
+
+
+def test_a_sentence_that_is_done_is_not_searched_any_further() -> None:
+    counts = [len(step.sentences) for step in beam_search(lively(3), BATCH, 2, 1.0, LIMIT)]
+    assert counts[0] == len(BATCH)
+    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] < len(BATCH)
 
 
 def test_the_batch_of_texts_takes_the_best_without_its_end() -> None:
