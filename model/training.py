@@ -7,12 +7,11 @@ the loss curve is that of one process with the same global batch.
 
 from __future__ import annotations
 
-import csv
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,28 +23,13 @@ from torch import Tensor
 from .checkpoint import unique_weights
 from .config import PAD_ID
 from .data import Batch, Batches
+from .history import HISTORY, HistoryRow, write_history
 from .loss import smoothed_cross_entropy
 from .masks import padding_mask
 from .recipe import Recipe
 from .transformer import Transformer
 
-STATE, HISTORY = "state.pt", "history.csv"
-
-
-@dataclass(frozen=True)
-class HistoryRow:
-    """One line of history.csv."""
-
-    step: int
-    epoch: int
-    loss: float
-    """Label-smoothed cross-entropy a target token, mean since the last row."""
-    rate: float
-    tokens_per_second: float
-    seconds: float
-    """Training time since step 0, over all sessions."""
-    bleu: float | None = None
-    """Greedy sacreBLEU on the first `evaluate_sentences` of dev, or empty."""
+STATE = "state.pt"
 
 
 class WorkerLostError(RuntimeError):
@@ -213,20 +197,17 @@ class Trainer:
             )
 
     def _save(self) -> None:
-        history = [asdict(row) for row in self.history]
         state = {
             "model": unique_weights(self.model),
             "optimizer": self.optimizer.state_dict(),
             "step": self.step,
             "seconds": self.seconds,
-            "history": history,
+            "history": [asdict(row) for row in self.history],
         }
         with whole(self.folder / STATE) as temporary:
             torch.save(state, temporary)
-        with whole(self.folder / HISTORY) as temporary, temporary.open("w", newline="") as file:
-            writer = csv.DictWriter(file, fieldnames=list(HistoryRow.__dataclass_fields__))
-            writer.writeheader()
-            writer.writerows(history)
+        with whole(self.folder / HISTORY) as temporary:
+            write_history(self.history, temporary)
 
     def _resume(self) -> None:
         path = self.folder / STATE

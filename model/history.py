@@ -1,0 +1,61 @@
+"""The course of a training: history.csv, a row every so many steps."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+HISTORY = "history.csv"
+
+
+class HistoryError(ValueError):
+    """A history that cannot be read; the message names the file and the fault."""
+
+
+@dataclass(frozen=True)
+class HistoryRow:
+    """One line of history.csv."""
+
+    step: int
+    epoch: int
+    loss: float
+    """Label-smoothed cross-entropy a target token, mean since the last row."""
+    rate: float
+    tokens_per_second: float
+    seconds: float
+    """Training time since step 0, over all sessions."""
+    bleu: float | None = None
+    """Greedy sacreBLEU on the first `evaluate_sentences` of dev, or empty."""
+
+
+NAMES = tuple(field.name for field in fields(HistoryRow))
+
+
+def write_history(rows: Sequence[HistoryRow], path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fieldnames=NAMES)
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in rows)
+
+
+def read_history(folder: Path) -> tuple[HistoryRow, ...]:
+    """What :func:`write_history` wrote into a checkpoint's folder; no rows where there is no history. HistoryError."""
+    path = folder / HISTORY
+    if not path.exists():
+        return ()
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return tuple(_row(line) for line in csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error, KeyError, TypeError, ValueError) as error:
+        raise HistoryError(
+            f"{folder.name}/{HISTORY} is not a training history: it must have the columns {', '.join(NAMES)} "
+            "and numbers in them."
+        ) from error
+
+
+def _row(line: dict[str, str]) -> HistoryRow:
+    whole = {name: int(line[name]) for name in ("step", "epoch")}
+    numbers = {name: float(line[name]) for name in ("loss", "rate", "tokens_per_second", "seconds")}
+    return HistoryRow(**whole, **numbers, bleu=float(line["bleu"]) if line["bleu"] else None)
