@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import sacrebleu
 
+from .scores import Protocol, Score
 from .translate import Translator
 
 LENGTHS = ((1, 5), (6, 10), (11, 15), (16, 25), (26, 10_000))
 """Words of the source sentence, both ends included."""
-
-Protocol = Literal["raw", "tokenized"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,11 @@ class Evaluation:
             **self.__dict__,
             "by_length": [dict(zip(("words", "sentences", "bleu"), row, strict=True)) for row in self.by_length],
         }
+
+    def score(self, name: str, step: int | None = None) -> Score:
+        """What of it is kept beside the checkpoint; `name` is that of the set, `step` that of a snapshot."""
+        shared = {field.name for field in dataclasses.fields(Score)} & set(self.__dict__)
+        return Score(set=name, step=step, **{field: self.__dict__[field] for field in shared})
 
 
 def evaluate(

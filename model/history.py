@@ -47,7 +47,10 @@ def read_history(folder: Path) -> tuple[HistoryRow, ...]:
         return ()
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            return tuple(_row(line) for line in csv.DictReader(file))
+            lines = csv.DictReader(file)
+            if not set(NAMES) <= set(lines.fieldnames or ()):
+                raise ValueError("columns are missing")
+            return tuple(map(_row, lines))
     except (OSError, UnicodeDecodeError, csv.Error, KeyError, TypeError, ValueError) as error:
         raise HistoryError(
             f"{folder.name}/{HISTORY} is not a training history: it must have the columns {', '.join(NAMES)} "

@@ -14,9 +14,11 @@ from tqdm import tqdm
 from .checkpoint import FOLDER, Checkpoint, save_checkpoint, unique_weights
 from .config import TransformerConfig, preset
 from .data import Batches, Pair, read_pairs, sloppy_copies
+from .history import HISTORY, HistoryRow
 from .recipe import Recipe
+from .snapshots import release_snapshots
 from .tokenizer import Tokenizer
-from .training import HISTORY, HistoryRow, Trainer, WorkerLostError, distributed, whole
+from .training import Trainer, WorkerLostError, distributed, whole
 from .transformer import Transformer
 from .translate import Translator
 
@@ -111,7 +113,7 @@ def _bleu(model: Transformer, tokenizer: Tokenizer, dev: list[Pair]) -> float:
 
 
 def _release(trainer: Trainer, tokenizer: Tokenizer, output: Path) -> None:
-    """Average the last weights and write the checkpoint folder, the history beside it."""
+    """Average the last weights and write the checkpoint folder, history and snapshots beside them."""
     weights = trainer.averaged()
     with torch.no_grad():
         for name, parameter in unique_weights(trainer.model).items():
@@ -120,4 +122,5 @@ def _release(trainer: Trainer, tokenizer: Tokenizer, output: Path) -> None:
     card = {"source_language": recipe.source_language, "target_language": recipe.target_language, **recipe.facts}
     save_checkpoint(Checkpoint(recipe.name, trainer.model, tokenizer, card), output)
     shutil.copyfile(trainer.folder / HISTORY, output / HISTORY)
+    release_snapshots(trainer.folder, output)
     print(f"Wrote {output}")

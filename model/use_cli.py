@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 
 from .checkpoint import FOLDER
+from .folder import folder_of
 from .quality import quality_table
+from .scores import Protocol, keep_score
+from .snapshots import load_snapshot
 from .translate import Translator
 
 DEFAULT = "everyday-en-de"
@@ -33,6 +36,8 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tokenized", action="store_true", help="lower-case, normalise and Moses-tokenise both sides")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--output", type=Path, help="write the translations here, one a line")
+    parser.add_argument("--step", type=int, help="score the snapshot of this training step")
+    parser.add_argument("--keep", metavar="SET", help="put the score into the checkpoint's scores.json under this name")
 
 
 def add_quality(parser: argparse.ArgumentParser) -> None:
@@ -67,14 +72,18 @@ def trace(arguments: argparse.Namespace) -> int:
 
 
 def evaluate(arguments: argparse.Namespace) -> int:
-    from .evaluation import Protocol, report  # sacrebleu is asked only of those who evaluate
-    from .evaluation import evaluate as score
+    from .evaluation import evaluate as score  # sacrebleu is asked only of those who evaluate
+    from .evaluation import report
 
     sources, references = (_lines(path) for path in (arguments.source, arguments.reference))
     translator = Translator.load(arguments.checkpoint, arguments.device)
+    if arguments.step is not None:
+        translator = Translator(load_snapshot(translator.checkpoint, arguments.step, arguments.checkpoint))
     protocol: Protocol = "tokenized" if arguments.tokenized else "raw"
     result, written = score(translator, sources, references, arguments.beam, protocol)
     print(json.dumps(result.as_json(), ensure_ascii=False) if arguments.json else report(result))
+    if arguments.keep:
+        keep_score(folder_of(arguments.checkpoint), result.score(arguments.keep, arguments.step))
     if arguments.output:
         arguments.output.write_text("\n".join(written) + "\n", encoding="utf-8")
     return 0
