@@ -44,7 +44,7 @@ class Answer:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``diagnose``."""
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help=".npz, .npy, .safetensors, .csv, .json, or a saved trace"
+        "files", nargs="+", metavar="FILE", help=".npz, .npy, .safetensors, .csv, .json, .pt, or a saved trace"
     )
     parser.add_argument(
         "--meant",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import numpy as np
 
 Severity = Literal["error", "warning", "info"]
 
@@ -219,6 +221,8 @@ class Diagnosis:
     """In words, what the mask was taken to be meant as."""
     sure: float
     """How sure that is: 1 when it was stated."""
+    meant: np.ndarray | None = field(default=None, compare=False, repr=False)
+    """(B, L, H, Q, K) bool, axes may be 1: the same as cells, True = may attend. ``None`` when it cannot be told."""
 
     @property
     def sound(self) -> bool:

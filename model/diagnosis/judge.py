@@ -34,8 +34,11 @@ def judge(arrays: Arrays, named: str | None = None) -> Diagnosis:
         intent = _explain(case, [said] if said is not None else proposed(arrays, case.evidence))
         report_rows(case, intent)
     found = tuple(sorted(case.found, key=lambda one: one.severity == "info"))
-    words, sure = (intent.words, intent.sure) if intent is not None else ("cannot be told", 0.0)
-    return Diagnosis(found, cannot_tell(arrays, said, found), words, sure)
+    unknown = cannot_tell(arrays, said, found)
+    if intent is None:
+        return Diagnosis(found, unknown, "cannot be told", 0.0)
+    meant = intent.allowed & ~intent.idle[:, None, None, :, None]
+    return Diagnosis(found, unknown, intent.words, intent.sure, meant)
 
 
 def _sums(arrays: Arrays, said: Intent | None) -> tuple[Arrays, list[Finding], bool]:

@@ -1,6 +1,7 @@
-"""Files to arrays, without trusting them: .npz, .npy, .safetensors, .csv, .json, and saved traces.
+"""Files to arrays, without trusting them: .npz, .npy, .safetensors, .csv, .json, .pt, and saved traces.
 
-Nothing is unpickled, nothing is allocated because a header says so, and every refusal is a sentence.
+Nothing is unpickled (a .pt goes through torch.load(weights_only=True)), nothing is allocated because a header says
+so, and every refusal is a sentence.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from ..trace import FORMAT, AttentionTrace, TraceError
 from .binary import read_npy, read_npz, read_safetensors, safetensors_metadata
 from .inputs import NAMES, Arrays, DiagnosisError, arrange
+from .torch_file import read_torch
 
 MAX_BINARY = 256 * 2**20
 """Bytes of arrays, unpacked."""
@@ -93,6 +95,11 @@ def _safetensors(path: Path) -> list[Contents]:
     if safetensors_metadata(data).get("format") == FORMAT:
         return _trace(path)
     return _several(read_safetensors(data))
+
+
+def _pt(path: Path) -> list[Contents]:
+    found = read_torch(path, MAX_BINARY)
+    return _several(found) if isinstance(found, dict) else [Contents("", named(found, path.stem))]
 
 
 def _trace(path: Path) -> list[Contents]:
@@ -186,4 +193,7 @@ _READERS: dict[str, Callable[[Path], list[Contents]]] = {
     ".safetensors": _safetensors,
     ".csv": _csv,
     ".json": _json,
+    ".pt": _pt,
 }
+ENDINGS = tuple(_READERS)
+"""Of the files that are read."""
