@@ -9,10 +9,9 @@ Nothing in the model knows of it, no output changes, and two threads capturing o
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -20,7 +19,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .capturing import Capture
+from .foreign import watch
+from .foreign.kinds import CROSS
+from .foreign.stacking import NEVER_COMPUTED
 from .hooks import OutputHook, hooked
+from .token_names import Tokens, name_tokens
 from .trace import KINDS, TENSORS, AttentionMap, AttentionTrace, Kind, TraceError
 
 
@@ -48,13 +52,13 @@ def attention_sites(model: nn.Module) -> list[AttentionSite]:
 
 def kind_of(path: str) -> Kind:
     """``encoder.layers.0.self_attention`` -> encoder, ``…decoder…cross_attention`` -> cross, and so on."""
-    if re.search(r"cross|multihead_attn|encoder_attn|EncDecAttention", path):
+    if CROSS.search(path):
         return "cross"
     return "decoder" if "decoder" in path else "encoder"
 
 
 @dataclass
-class Recording:
+class Recording(Capture):
     """What the hooks of one capture have seen; becomes a trace when the block has ended."""
 
     sites: list[AttentionSite]
@@ -63,17 +67,13 @@ class Recording:
     """(path, hook point) -> the tensors of all calls, in order."""
     masks: dict[tuple[str, int], Tensor] = field(default_factory=dict)
     """(path, number of the call) -> its mask, of the calls that had one."""
+    tokens: Tokens | None = None
+    looking = "These are the weights that the model computed step by step, as it does while somebody looks."
 
-    @property
-    def trace(self) -> AttentionTrace:
-        """The trace of a batch of one sentence. TraceError for a larger batch or when nothing ran."""
-        sizes = {tensor.shape[0] for (_, point), found in self.calls.items() if point == "weights" for tensor in found}
-        if sizes and sizes != {1}:
-            raise TraceError(f"A trace is of one sentence, but batches of {sorted(sizes)} ran: use .sample(i).")
-        return self.sample(0)
+    def batches(self) -> Collection[int]:
+        return {tensor.shape[0] for (_, point), found in self.calls.items() if point == "weights" for tensor in found}
 
     def sample(self, index: int) -> AttentionTrace:
-        """The trace of sentence `index` of the batch."""
         maps: dict[Kind, AttentionMap] = {}
         for kind in KINDS:
             sites = [site for site in self.sites if site.kind == kind and self.calls[site.path, "weights"]]
@@ -81,7 +81,8 @@ class Recording:
                 maps[kind] = self._map(kind, sites, index)
         if not maps:
             raise TraceError("Nothing was captured: run the model inside the block.")
-        return AttentionTrace(maps.get("encoder"), maps.get("decoder"), maps.get("cross"), model=self.model)
+        trace = AttentionTrace(maps.get("encoder"), maps.get("decoder"), maps.get("cross"), model=self.model)
+        return trace if self.tokens is None else name_tokens(trace, self.tokens, index)
 
     def _map(self, kind: Kind, sites: list[AttentionSite], sample: int) -> AttentionMap:
         calls = self.calls[sites[0].path, "weights"][-self._calls_of_last_run(kind, sites[0]) :]
@@ -146,25 +147,42 @@ class Recording:
         return mask
 
 
-# What stands for a key that did not exist yet when a cached decoding made this row; 0 for weights.
-NEVER_COMPUTED = {"scores": math.nan, "masked_scores": -math.inf}
-
-
 @contextmanager
-def capture_attention(model: nn.Module, tensors: Collection[str] = ()) -> Iterator[Recording]:
+def capture_attention(
+    model: nn.Module,
+    tensors: Collection[str] = (),
+    *,
+    modules: Collection[str] | Mapping[str, Kind] = (),
+    tokens: Tokens | None = None,
+) -> Iterator[Capture]:
     """Record the attention of whatever `model` runs inside the block, in this thread.
 
-    `tensors` may name more to keep: any of q, k, v, scores, masked_scores. The hooks are gone when the block ends, also
-    by an exception. Raises TraceError when the model has no attention that can be read.
+    Args:
+        model: one of this project, or any other: what it does by ``F.scaled_dot_product_attention``,
+            nn.MultiheadAttention, or a softmax in a module called attention is recorded.
+        tensors: more to keep: any of q, k, v, scores, masked_scores. Of a foreign model only those that can be seen.
+        modules: paths or patterns (``blocks.*.mixer``) of the modules that are attention, where they cannot be told;
+            nothing else is recorded then. A mapping also says what they are: ``{"blocks.*.mixer": "decoder"}``.
+        tokens: names of the rows and columns: a list of strings, one list for each sample of a batch, or either as
+            ``{"source": ..., "target": ...}``.
+
+    The model is as it was when the block ends, also by an exception. A module that is compiled, scripted or runs in
+    another thread cannot be looked into. Raises TraceError for names that do not exist.
     """
     if unknown := set(tensors) - set(TENSORS):
         raise TraceError(f"Cannot capture {', '.join(sorted(unknown))}; there are {', '.join(TENSORS)}.")
     sites = attention_sites(model)
-    if not sites:
-        raise TraceError(
-            f"No attention was found in this {type(model).__name__}: no module has a hook point `weights`."
-        )
-    recording = Recording(sites, type(model).__name__)
+    own = bool(sites) and not modules
+    with _recorded(model, sites, tensors, tokens) if own else watch(model, tensors, modules, tokens) as recording:
+        yield recording
+
+
+@contextmanager
+def _recorded(
+    model: nn.Module, sites: list[AttentionSite], tensors: Collection[str], tokens: Tokens | None
+) -> Iterator[Recording]:
+    """A model with hook points."""
+    recording = Recording(sites, type(model).__name__, tokens=tokens)
     functions: dict[nn.Module, OutputHook] = {}
     for site in sites:
         for point in ("weights", *tensors):

@@ -17,7 +17,8 @@ from .agreement import Agreement, three_ways
 from .attention import AttentionPath, chosen_path
 from .beam_search import BeamStep, beam_batch, beam_search
 from .beam_tree import BeamTree, beam_tree
-from .capture import Recording, capture_attention
+from .capture import capture_attention
+from .capturing import Capture
 from .checkpoint import Checkpoint, available, load_checkpoint
 from .config import BOS_ID, SPECIAL_PIECES
 from .constraints import FREE, Constraints
@@ -227,7 +228,7 @@ class Translator:
         encoded: Encoded,
         steps: Sequence[DecodingStep],
         started: float,
-        recording: Recording | None,
+        recording: Capture | None,
         decoding: str,
     ) -> Translation:
         written = self.tokenizer.decode([step.token_id for step in steps])

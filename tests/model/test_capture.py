@@ -211,8 +211,11 @@ def test_nothing_run_is_said(tiny_model: Transformer) -> None:
 
 
 def test_a_model_without_attention_is_refused() -> None:
-    with pytest.raises(TraceError, match="No attention was found in this Linear"), capture_attention(nn.Linear(2, 2)):
-        pass
+    model = nn.Linear(2, 2)
+    with capture_attention(model) as capture:
+        model(torch.ones(1, 2))
+    with pytest.raises(TraceError, match="No attention was found in this Linear"):
+        _ = capture.trace
 
 
 def test_hooks_are_gone_afterwards_and_after_an_exception() -> None:

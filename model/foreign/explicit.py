@@ -1,0 +1,97 @@
+"""What a fused kernel does not give: its weights, computed beside it from the same arguments."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+BLOCKS = -1e3
+"""An added value or a score at or below this blocks; above it, it may be a position bias."""
+HEADS = ("num_heads", "n_heads", "num_attention_heads", "nhead", "n_head", "heads", "h")
+"""What modules call their number of heads."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attention:
+    """One attention as it was computed. Every tensor is (B, H, Q, K), or (B, H, Q or K, d) for q, k and v."""
+
+    weights: Tensor
+    allowed: Tensor
+    """Booleans, True = may attend; a view that may be broadcast."""
+    tensors: dict[str, Tensor]
+    """Those of q, k, v, scores and masked_scores that are known."""
+
+
+@torch.no_grad()
+def from_scores(masked_scores: Tensor, weights: Tensor, heads: int) -> Attention:
+    """From what went into a softmax and what came out; the mask is read off the scores."""
+    masked, weights = (four_axes(tensor.detach(), heads) for tensor in (masked_scores, weights))
+    return Attention(weights, masked > BLOCKS, {"masked_scores": masked})
+
+
+@torch.no_grad()
+def from_arguments(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    *,
+    heads: int = 1,
+) -> Attention:
+    """What ``F.scaled_dot_product_attention`` computes with these arguments, before dropout.
+
+    As there, a query with no key allowed gets a row of zeros, a causal mask starts at the top left, and keys and values
+    of fewer heads are repeated.
+    """
+    q, k, v = query.detach(), key.detach(), value.detach()
+    if enable_gqa:
+        k, v = (tensor.repeat_interleave(q.shape[-3] // tensor.shape[-3], -3) for tensor in (k, v))
+    scores = q.float() @ k.float().transpose(-1, -2) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    allowed, masked = _masked(scores, attn_mask, is_causal)
+    weights = torch.nan_to_num(masked.softmax(-1), nan=0.0) if _has_empty_row(masked) else masked.softmax(-1)
+    tensors = {"q": q, "k": k, "v": v, "scores": scores, "masked_scores": masked}
+    lifted = {name: four_axes(tensor, heads) for name, tensor in tensors.items()}
+    return Attention(four_axes(weights, heads), four_axes(allowed, heads), lifted)
+
+
+def _masked(scores: Tensor, mask: Tensor | None, is_causal: bool) -> tuple[Tensor, Tensor]:
+    """(allowed, masked scores), both of the shape of the scores."""
+    if mask is not None and hasattr(mask, "_materialize"):  # torch.nn.attention.bias, a mask that is only described
+        mask = mask._materialize(scores.device)
+    if is_causal:
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+    if mask is None:
+        return torch.ones((), dtype=torch.bool, device=scores.device).broadcast_to(scores.shape), scores
+    mask = mask.detach()
+    if mask.dtype == torch.bool:
+        return mask.broadcast_to(scores.shape), scores.masked_fill(~mask, -math.inf)
+    return (mask > BLOCKS).broadcast_to(scores.shape), scores + mask.float()
+
+
+def _has_empty_row(masked: Tensor) -> bool:
+    return bool((masked == -math.inf).all(-1).any())
+
+
+def four_axes(tensor: Tensor, heads: int) -> Tensor:
+    """(Q, K), (B, Q, K), batch-major (B*H, Q, K) or (B, ..., Q, K) as (B, H, Q, K)."""
+    if tensor.dim() == 4:
+        return tensor
+    if tensor.dim() == 2:
+        return tensor[None, None]
+    if tensor.dim() == 3:
+        together = heads if tensor.shape[0] % heads == 0 else 1
+        return tensor.unflatten(0, (-1, together))
+    return tensor.flatten(1, -3)
+
+
+def heads_of(module: nn.Module) -> int:
+    """How many heads a module says that it has; 1 where it does not say."""
+    found = (getattr(module, name, None) for name in HEADS)
+    return next((one for one in found if isinstance(one, int) and one > 0), 1)

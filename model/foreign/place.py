@@ -1,0 +1,70 @@
+"""Which module makes a call: read off the stack, so that nothing need be put on the model."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import FrameType
+
+import torch
+from torch import nn
+
+REASONS = ("why_not_fast_path", "why_not_sparsity_fast_path")
+"""Where nn.MultiheadAttention and nn.TransformerEncoderLayer note why they do not take their fast path."""
+WATCHED = "some Tensor argument has_torch_function"
+"""The reason when it is only watching that keeps them from it."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a call was made."""
+
+    path: str
+    """Of the innermost module, leaving out those that are nothing but a softmax."""
+    module: nn.Module
+    run: FrameType | None
+    """The outermost forward of the model: one run of it is one frame."""
+    fast_path: bool
+    """Whether torch's fused path would have been taken if nobody looked."""
+
+
+def place(modules: Mapping[int, tuple[str, nn.Module]]) -> Place | None:
+    """Of the call being made; None when it is not made by one of `modules` (by id: path and module)."""
+    nearest: tuple[str, nn.Module] | None = None
+    run: FrameType | None = None
+    fast_path = False
+    for frame, found in _frames(modules):
+        module = found[1]
+        if nearest is None and not _is_leaf(module):
+            nearest = found
+        fast_path = fast_path or _would_be_fused(frame, module)
+        if frame.f_code.co_name == "forward":
+            run = frame
+    return None if nearest is None else Place(*nearest, run, fast_path)
+
+
+def _frames(modules: Mapping[int, tuple[str, nn.Module]]) -> Iterator[tuple[FrameType, tuple[str, nn.Module]]]:
+    """From the inside out, the frames of functions whose first argument is one of the modules."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_argcount:
+            first = frame.f_locals.get(code.co_varnames[0])
+            if isinstance(first, nn.Module) and id(first) in modules:
+                yield frame, modules[id(first)]
+        frame = frame.f_back
+
+
+def _is_leaf(module: nn.Module) -> bool:
+    """nn.Softmax and the like, which are steps of an attention and not one."""
+    return type(module).__module__.startswith("torch.nn.") and not isinstance(module, nn.MultiheadAttention)
+
+
+def _would_be_fused(frame: FrameType, module: nn.Module) -> bool:
+    """Whether watching is the first reason against the fast path, and gradients, which come after it, are none."""
+    if not any(frame.f_locals.get(name) == WATCHED for name in REASONS):
+        return False
+    inputs = (frame.f_locals.get(name) for name in ("query", "key", "value", "src"))
+    tensors = [*module.parameters(), *(one for one in inputs if isinstance(one, torch.Tensor))]
+    return not (torch.is_grad_enabled() and any(one.requires_grad for one in tensors))

@@ -1,0 +1,338 @@
+"""Strangers' models: what is recorded is what they computed, and they never notice."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.attention.bias import causal_lower_right
+
+from model.capture import capture_attention
+from model.diagnosis import diagnose
+from model.foreign.looking import FAST_PATH, OWN
+from model.trace import AttentionTrace, TraceError
+from tests.model.foreign_models import AttentionSeq2Seq, Block, Fused, Mixers
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*nested.tensor")  # torch says so of its own encoder
+X = torch.randn(2, 5, 16, generator=torch.Generator().manual_seed(0))
+PAD = torch.tensor([[False] * 5, [False, False, False, True, True]])
+
+
+def encoder(**how: object) -> nn.TransformerEncoder:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(16, 4, 32, dropout=0.1, batch_first=True, **how)  # type: ignore[arg-type]
+    return nn.TransformerEncoder(layer, 3).eval()
+
+
+def state(model: nn.Module) -> list[int]:
+    """How many hooks each module has; and every own attribute's name."""
+    counts = [len(one._forward_hooks) + len(one._forward_pre_hooks) for one in model.modules()]
+    return counts + [len(vars(one)) for one in model.modules()]
+
+
+@pytest.mark.parametrize("grad", [False, True], ids=["fast path", "with gradients"])
+def test_an_encoder_with_its_fast_path(grad: bool) -> None:
+    model = encoder()
+    with torch.set_grad_enabled(grad):
+        alone, before = model(X, src_key_padding_mask=PAD), state(model)
+        with capture_attention(model) as capture:
+            watched = model(X, src_key_padding_mask=PAD)
+    assert state(model) == before
+    torch.testing.assert_close(watched[~PAD], alone[~PAD], atol=1e-6, rtol=0)
+    assert (FAST_PATH in capture.looking) == (not grad)
+    one = capture.sample(1).encoder
+    assert one is not None
+    assert one.weights.shape == (3, 4, 5, 5)
+    assert one.mask.tolist() == [[True, True, True, False, False]] * 5
+    assert not one.weights[..., 3:].any()
+    layer = model.layers[0].self_attn
+    _, asked = layer(X, X, X, key_padding_mask=PAD, average_attn_weights=False)
+    np.testing.assert_allclose(one.weights[0], asked[1].detach(), atol=1e-6)
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_a_transformer_has_three_kinds(batch_first: bool, norm_first: bool) -> None:
+    torch.manual_seed(0)
+    model = nn.Transformer(16, 4, 2, 3, 32, batch_first=batch_first, norm_first=norm_first).eval()
+    source, target = (one if batch_first else one.transpose(0, 1) for one in (X, X[:, :4]))
+    masks = {"src_key_padding_mask": PAD, "memory_key_padding_mask": PAD}
+    causal = model.generate_square_subsequent_mask(4)
+    alone = model(source, target, tgt_mask=causal, **masks)
+    with capture_attention(model, ["q", "k", "v", "scores", "masked_scores"]) as capture:
+        watched = model(source, target, tgt_mask=causal, **masks)
+    assert torch.equal(alone, watched)
+    trace = capture.sample(1)
+    shapes = {kind: one.weights.shape for kind, one in trace.maps.items()}
+    assert shapes == {"encoder": (2, 4, 5, 5), "decoder": (3, 4, 4, 4), "cross": (3, 4, 4, 5)}
+    assert trace.decoder is not None
+    assert trace.cross is not None
+    np.testing.assert_array_equal(trace.decoder.mask, np.tri(4, dtype=bool))
+    assert trace.cross.mask.tolist() == [[True, True, True, False, False]] * 4
+    for one in trace.maps.values():
+        scores = one.tensors["q"] @ one.tensors["k"].swapaxes(2, 3) / 2
+        np.testing.assert_allclose(one.tensors["scores"], scores, atol=1e-5)
+        np.testing.assert_array_equal(np.isinf(one.tensors["masked_scores"]), np.broadcast_to(~one.mask, scores.shape))
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize(
+    "how", [{}, {"add_zero_attn": True}, {"add_bias_kv": True}, {"kdim": 6, "vdim": 7}, {"bias": False}], ids=str
+)
+def test_multi_head_attention_in_all_its_forms(how: dict[str, int], need_weights: bool) -> None:
+    """Two ways through torch's code, one asked for its own weights and one not."""
+    torch.manual_seed(0)
+    model = nn.MultiheadAttention(16, 4, batch_first=True, **how).eval()
+    key, value = (torch.randn(2, 5, how.get(name, 16)) for name in ("kdim", "vdim"))
+    masks = {"key_padding_mask": PAD, "attn_mask": torch.ones(3, 5).tril(2) == 0}
+    with capture_attention(model) as capture:
+        output, average = model(X[:, :3], key, value, need_weights=need_weights, **masks)
+    alone, weights = model(X[:, :3], key, value, average_attn_weights=False, **masks)
+    torch.testing.assert_close(output, alone, atol=1e-6, rtol=0)
+    assert (average is not None) == need_weights
+    for sample in (0, 1):
+        one = capture.sample(sample).cross
+        assert one is not None
+        np.testing.assert_allclose(one.weights[0], weights[sample].detach(), atol=1e-6)
+        np.testing.assert_array_equal(one.mask, weights[sample, 0].detach() > 0)
+
+
+def test_looking_does_not_turn_an_empty_row_into_nan() -> None:
+    """Asked for its weights with gradients on, torch answers NaN; not asked, it does not, and stays so."""
+    model = nn.MultiheadAttention(16, 4, batch_first=True).eval()
+    empty = torch.ones(1, 5, dtype=torch.bool)
+    with capture_attention(model) as capture:
+        quiet, _ = model(X[:1], X[:1], X[:1], key_padding_mask=empty, need_weights=False)
+    assert torch.isfinite(quiet).all()
+    assert not capture.trace.maps.popitem()[1].weights.any()
+    with capture_attention(model) as capture:
+        asked, _ = model(X[:1], X[:1], X[:1], key_padding_mask=empty)
+    assert torch.isnan(asked).all()
+    assert np.isnan(capture.trace.maps.popitem()[1].weights).all()
+
+
+def test_an_unbatched_call_and_a_mask_for_each_head() -> None:
+    model = nn.MultiheadAttention(16, 4).eval()
+    blocked = torch.rand(4, 5, 5) < 0.3
+    blocked[:, range(5), range(5)] = False
+    with capture_attention(model) as capture:
+        _, weights = model(X[0], X[0], X[0], attn_mask=blocked, average_attn_weights=False)
+    one = capture.trace.encoder
+    assert one is not None
+    np.testing.assert_array_equal(one.weights[0], weights.detach())
+    np.testing.assert_array_equal(one.mask, (~blocked).any(0))
+
+
+def qkv(*lengths: int, heads: int = 2) -> list[Tensor]:
+    torch.manual_seed(1)
+    return [torch.randn(1, heads, length, 4) for length in lengths]
+
+
+@pytest.mark.parametrize(
+    ("how", "allowed"),
+    [
+        ({}, np.ones((3, 5))),
+        ({"is_causal": True}, np.tri(3, 5)),
+        ({"attn_mask": causal_lower_right(3, 5)}, np.tri(3, 5, 2)),
+        ({"attn_mask": torch.ones(3, 5).tril() > 0, "scale": 2.0}, np.tri(3, 5)),
+        ({"attn_mask": torch.tensor([[0, 0.5, -3, -1e9, -torch.inf]])}, np.array([[1, 1, 1, 0, 0]] * 3)),
+    ],
+    ids=["full", "causal", "lower right", "boolean", "added"],
+)
+def test_the_fused_kernel_with_every_sort_of_mask(how: dict[str, object], allowed: np.ndarray) -> None:
+    q, k, v = qkv(3, 5, 5)
+    model = Fused(**how)
+    with capture_attention(model, ["v"]) as capture:
+        output = model(q, k, v)
+    assert torch.equal(output, Fused(**how)(q, k, v))
+    one = capture.trace.maps.popitem()[1]
+    np.testing.assert_array_equal(one.mask, allowed.astype(bool))
+    np.testing.assert_allclose(one.weights[0] @ one.tensors["v"][0], output[0], atol=1e-6)
+    assert "weights times values differ from its output by at most" in capture.looking
+
+
+def test_keys_of_fewer_heads_and_calls_without_a_head_axis() -> None:
+    (q,), (k, v) = qkv(3), qkv(3, 3, heads=1)
+    with capture_attention(model := Fused(enable_gqa=True), ["k"]) as capture:
+        model(q, k, v)
+    assert capture.trace.maps.popitem()[1].tensors["k"].shape == (1, 2, 3, 4)
+    with capture_attention(model := Fused()) as capture:
+        model(k[:, 0], k[:, 0], v[:, 0])
+    assert capture.trace.maps.popitem()[1].weights.shape == (1, 1, 3, 3)
+
+
+def test_a_model_by_hand_tells_its_three_kinds_and_leaves_other_softmaxes_out() -> None:
+    torch.manual_seed(0)
+    model = AttentionSeq2Seq()
+    source, target = torch.tensor([[3, 4, 5, 0]]), torch.tensor([[1, 6, 7]])
+    names = {"source": ["a", "b", "c", "<pad>"], "target": ["<s>", "x", "y"]}
+    with capture_attention(model, tokens=names) as capture:
+        model(source, target)
+    trace = capture.trace
+    assert {kind: one.layers for kind, one in trace.maps.items()} == {"encoder": 2, "decoder": 2, "cross": 2}
+    assert trace.cross is not None
+    assert (trace.cross.query_tokens, trace.cross.key_tokens) == (("<s>", "x", "y"), ("a", "b", "c", "<pad>"))
+    assert trace.source == "a b c <pad>"
+    kept = model.decoder[1].get_submodule("src_attn").kept
+    assert isinstance(kept, Tensor)
+    np.testing.assert_array_equal(trace.cross.weights[1], kept[0].detach())
+    np.testing.assert_array_equal(trace.cross.mask, [[True, True, True, False]] * 3)
+    assert capture.looking == OWN
+
+
+def test_a_module_for_each_head_becomes_one_layer() -> None:
+    model = nn.Sequential(Block(), Block(), Block())
+    with capture_attention(model, modules=["*.heads.*"]) as capture:
+        model(torch.randn(1, 4, 8))
+    one = capture.trace.decoder
+    assert one is not None
+    assert one.weights.shape == (3, 2, 4, 4)
+    np.testing.assert_array_equal(one.mask, np.tri(4, dtype=bool))
+
+
+def test_a_softmax_that_nothing_calls_attention_is_named_in_the_refusal() -> None:
+    model = nn.Sequential(Block())
+    with capture_attention(model) as capture:
+        model(torch.randn(1, 4, 8))
+    with pytest.raises(TraceError, match=r"A softmax ran in 0\.heads\.0, 0\.heads\.1: if that is attention, name it"):
+        _ = capture.trace
+
+
+def test_any_module_that_one_names_by_what_it_returns() -> None:
+    model, before = Mixers(), state(Mixers())
+    with capture_attention(model, modules={"blocks.*": "decoder"}) as capture:
+        model(torch.randn(1, 4, 8) / 8)
+    assert state(model) == before
+    one = capture.trace.decoder
+    assert one is not None
+    assert one.weights.shape == (2, 1, 4, 4)
+    np.testing.assert_allclose(one.weights.sum(-1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("modules", "said"),
+    [(["nothing.*"], "No module of this Mixers is named 'nothing"), ({"blocks.*": "sideways"}, "must be one of")],
+)
+def test_names_that_do_not_exist_are_refused(modules: object, said: str) -> None:
+    with pytest.raises(TraceError, match=said), capture_attention(Mixers(), modules=modules):  # type: ignore[arg-type]
+        pass
+
+
+def test_tokens_that_do_not_fit_are_refused_and_can_be_given_again() -> None:
+    model = encoder()
+    with capture_attention(model, tokens=["a", "b"]) as capture:
+        model(X[:1])
+    with pytest.raises(TraceError, match="encoder map has 5 rows, but 2 tokens were given"):
+        _ = capture.trace
+    capture.tokens = [["▁Where", "▁did", "▁you", "▁bu", "y"]]
+    assert capture.trace.source == "Where did you buy"
+    capture.tokens = "abcde"
+    with pytest.raises(TraceError, match="one text; give a list"):
+        _ = capture.trace
+
+
+def test_the_last_of_several_calls_is_the_trace_and_shared_layers_are_layers() -> None:
+    attention = nn.MultiheadAttention(16, 4, batch_first=True).eval()
+
+    class Shared(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention = attention
+
+        def forward(self, x: Tensor) -> Tensor:
+            for _ in range(4):
+                x = x + self.attention(x, x, x)[0]
+            return x
+
+    model = Shared().eval()
+    with capture_attention(model) as capture:
+        model(X[:1])
+        model(X[:1, :3])
+    assert capture.trace.encoder is not None
+    assert capture.trace.encoder.weights.shape == (4, 4, 3, 3)
+
+
+def test_gradients_and_training_go_on_as_if_nobody_looked() -> None:
+    runs = []
+    for look in (False, True):
+        model = encoder().train()
+        torch.manual_seed(3)
+        if look:
+            with capture_attention(model) as capture:
+                model(X).pow(2).sum().backward()
+            assert "before dropout" in capture.looking
+        else:
+            model(X).pow(2).sum().backward()
+        runs.append([one.grad for one in model.parameters()])
+    assert all(torch.equal(one, other) for one, other in zip(*runs, strict=True))
+
+
+def test_nothing_remains_after_an_exception() -> None:
+    model, before = encoder(), state(encoder())
+    with pytest.raises(AssertionError, match="embedding dimension"), capture_attention(model):
+        model(torch.randn(1, 5, 3))
+    assert state(model) == before
+    assert torch._C._len_torch_function_stack() == 0
+
+
+def test_each_thread_records_its_own_calls() -> None:
+    """While others run the shared model unwatched, and on the fast path."""
+    model, found = encoder(), dict[int, AttentionTrace]()
+    same: list[bool] = []
+    barrier = threading.Barrier(9)
+
+    def look(length: int) -> None:
+        barrier.wait()
+        for _ in range(5):
+            with torch.no_grad(), capture_attention(model) as capture:
+                model(X[:1, :length].repeat(1, 2, 1))
+            found[length] = capture.trace
+
+    def run() -> None:
+        alone = model.eval()(X)
+        barrier.wait()
+        same.extend(torch.equal(model(X), alone) for _ in range(20))
+
+    threads = [threading.Thread(target=look, args=(1 + number % 5,)) for number in range(8)]
+    threads.append(threading.Thread(target=torch.no_grad()(run)))
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len(same) == 20
+    assert all(same)
+    assert {length: trace.encoder.weights.shape for length, trace in found.items() if trace.encoder} == {
+        length: (3, 4, 2 * length, 2 * length) for length in range(1, 6)
+    }
+
+
+def test_captures_may_stand_in_each_other() -> None:
+    outer_model, inner_model = encoder(), encoder()
+    with capture_attention(outer_model) as outer, capture_attention(inner_model) as inner:
+        outer_model(X[:1])
+        inner_model(X[:1, :2])
+    assert outer.trace.encoder is not None
+    assert outer.trace.encoder.weights.shape[2:] == (5, 5)
+    assert inner.trace.encoder is not None
+    assert inner.trace.encoder.weights.shape[2:] == (2, 2)
+
+
+def test_what_was_recorded_is_saved_and_judged(tmp_path: Path) -> None:
+    """A decoder that forgot its mask, and one that did not."""
+    verdicts = []
+    for mask in (None, nn.Transformer.generate_square_subsequent_mask(5)):
+        model = nn.TransformerDecoder(nn.TransformerDecoderLayer(16, 4, 32, batch_first=True), 2).eval()
+        with capture_attention(model, ["scores"], modules={"*.self_attn": "decoder"}) as capture:
+            model(X, X, tgt_mask=mask)
+        verdicts.append(diagnose(**capture.arrays("decoder"), meant="causal", map="decoder"))
+        capture.sample(0).save(tmp_path / "t.safetensors")
+        again = AttentionTrace.load(tmp_path / "t.safetensors")
+        assert again.decoder is not None
+        np.testing.assert_array_equal(again.decoder.weights[None], capture.arrays("decoder")["weights"][:1])
+        assert again.settings["looking"] == capture.looking
+    assert [one.sound for one in verdicts] == [False, True]
+    assert verdicts[0].findings[0].code == "future-visible"

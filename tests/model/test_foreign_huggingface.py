@@ -1,0 +1,113 @@
+"""Hugging Face models of five families, tiny and random: recorded by either kernel, alone and while they generate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from model.capture import capture_attention
+from model.diagnosis import diagnose
+from model.foreign.looking import OWN
+from model.trace import AttentionMap
+
+transformers = pytest.importorskip("transformers")
+
+SIZES = {"vocab_size": 50, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+TWO = {"vocab_size": 50, "d_model": 32, "encoder_layers": 2, "decoder_layers": 3, "encoder_ffn_dim": 64}
+TWO |= {"decoder_ffn_dim": 64, "encoder_attention_heads": 4, "decoder_attention_heads": 4, "pad_token_id": 0}
+TWO |= {"max_position_embeddings": 32, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 0}
+TWO |= {"forced_eos_token_id": 2}
+T5 = {"vocab_size": 50, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_decoder_layers": 2}
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "BertModel": ("BertConfig", SIZES),
+    "GPT2LMHeadModel": ("GPT2Config", {"vocab_size": 50, "n_embd": 32, "n_layer": 2, "n_head": 4}),
+    "T5ForConditionalGeneration": ("T5Config", {**T5, "num_heads": 4, "decoder_start_token_id": 0}),
+    "BartForConditionalGeneration": ("BartConfig", TWO),
+    "MarianMTModel": ("MarianConfig", TWO),
+    "AlbertModel": ("AlbertConfig", {**SIZES, "embedding_size": 16}),
+    "LlamaForCausalLM": ("LlamaConfig", {**SIZES, "num_key_value_heads": 2}),
+}
+SOURCE = torch.tensor([[5, 6, 7, 8, 2], [9, 10, 2, 0, 0]])
+TARGET = torch.tensor([[0, 3, 4], [0, 7, 8]])
+KEEP = [True, True, True, False, False]
+
+
+def built(name: str, kernel: str) -> Any:
+    config, sizes = MODELS[name]
+    torch.manual_seed(0)
+    how = getattr(transformers, config)(**sizes, attn_implementation=kernel)
+    return getattr(transformers, name)(how).eval()
+
+
+def inputs(model: Any) -> dict[str, torch.Tensor]:
+    found = {"input_ids": SOURCE, "attention_mask": (SOURCE != 0).long()}
+    return found | ({"decoder_input_ids": TARGET} if model.config.is_encoder_decoder else {})
+
+
+def told(model: Any, kind: str) -> list[torch.Tensor]:
+    """What the model itself says that its weights are."""
+    found = model(**inputs(model), output_attentions=True)
+    name = {"cross": "cross_attentions"}.get(kind, f"{kind}_attentions")
+    return found[name if name in found else "attentions"]
+
+
+@pytest.mark.parametrize("kernel", ["sdpa", "eager"])
+@pytest.mark.parametrize("name", MODELS)
+@torch.no_grad()
+def test_the_weights_are_those_the_model_tells_of_itself(name: str, kernel: str) -> None:
+    model = built(name, kernel)
+    alone = model(**inputs(model))[0]
+    with capture_attention(model) as capture:
+        watched = model(**inputs(model))[0]
+    assert torch.equal(alone, watched)
+    assert (capture.looking == OWN) == (kernel == "eager")
+    trace, explicit = capture.sample(1), built(name, "eager")
+    alone_kind = {"BertModel": "encoder", "AlbertModel": "encoder", "GPT2LMHeadModel": "decoder"}
+    alone_kind["LlamaForCausalLM"] = "decoder"
+    assert set(trace.maps) == ({alone_kind[name]} if name in alone_kind else {"encoder", "decoder", "cross"})
+    for kind, one in trace.maps.items():
+        weights = torch.stack([layer[1] for layer in told(explicit, kind)])
+        np.testing.assert_allclose(one.weights, weights, atol=1e-6)
+        np.testing.assert_array_equal(one.mask, expected(kind, one, model.config.is_encoder_decoder))
+        meant = one.mask[None, None]
+        assert diagnose(one.weights[None], mask=one.mask, meant=meant, map=kind).sound
+
+
+def expected(kind: str, one: AttentionMap, two: bool) -> np.ndarray:
+    whole = np.ones(one.mask.shape, bool)
+    causal = np.tril(whole) if kind == "decoder" else whole
+    return causal if two and kind == "decoder" else causal & np.array(KEEP)
+
+
+@pytest.mark.parametrize("kernel", ["sdpa", "eager"])
+@pytest.mark.parametrize("name", ["GPT2LMHeadModel", "T5ForConditionalGeneration", "MarianMTModel"])
+@torch.no_grad()
+def test_generating_with_a_cache_is_one_trace(name: str, kernel: str) -> None:
+    model, how = built(name, kernel), {"max_new_tokens": 5, "min_new_tokens": 5, "do_sample": False}
+    written = model.generate(SOURCE[:1], **how)
+    with capture_attention(model, ["masked_scores"]) as capture:
+        watched = model.generate(SOURCE[:1], **how)
+    assert torch.equal(written, watched)
+    fed = written[:, :-1]
+    whole = {"decoder_input_ids": fed} if model.config.is_encoder_decoder else {}
+    with capture_attention(model) as at_once:
+        model(input_ids=SOURCE[:1] if whole else fed, **whole)
+    assert set(capture.trace.maps) == set(at_once.trace.maps)
+    for kind, one in at_once.trace.maps.items():
+        stepwise = capture.trace.maps[kind]
+        np.testing.assert_allclose(stepwise.weights, one.weights, atol=1e-5)
+        np.testing.assert_array_equal(stepwise.mask, one.mask)
+        assert stepwise.tensors["masked_scores"].shape == one.weights.shape
+
+
+def test_a_language_model_that_sees_the_future_is_found() -> None:
+    """RoFormerForCausalLM with is_decoder=False, its default, is bidirectional."""
+    config = transformers.RoFormerConfig(**SIZES)
+    model = transformers.RoFormerForCausalLM(config).eval()
+    with torch.no_grad(), capture_attention(model) as capture:
+        model(SOURCE)
+    verdict = diagnose(**capture.arrays("decoder"), meant="causal", map="decoder")
+    assert [one.code for one in verdict.findings] == ["future-visible"]
