@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
@@ -46,6 +46,8 @@ class Comparison:
     def sentence(self) -> str:
         same = self.before.target_ids == self.after.target_ids
         odds = f"log-probability {sum(self.log_probs_before):.2f} before, {sum(self.log_probs_after):.2f} after"
+        if was_given(self.before):
+            return f"The given translation: {odds} ({self.log_prob_change:+.2f})."
         what = "The translation stays the same" if same else "The translation changes"
         return f"{what}. The old one: {odds} ({self.log_prob_change:+.2f})."
 
@@ -66,18 +68,32 @@ def translate_changed(
 
 
 def force_changed(
-    translator: Translator, text: str, target: str | Sequence[int], changes: Sequence[Change], capture: bool = True
+    translator: Translator,
+    text: str,
+    target: str | Sequence[int],
+    changes: Sequence[Change],
+    capture: bool = True,
+    tensors: Collection[str] = (),
 ) -> Translation:
-    """Read a given translation with the changes made. Raises InputError and InterventionError."""
+    """Read a given translation with the changes made; `tensors` as in `Translator.force`.
+
+    Raises InputError and InterventionError.
+    """
     with intervening(translator.model, changes):
-        return _told(translator.force(text, target, capture=capture), changes)
+        return _told(translator.force(text, target, capture=capture, tensors=tensors), changes)
 
 
 def compare(
     translator: Translator, before: Translation, changes: Sequence[Change], strategy: Strategy = GREEDY
 ) -> Comparison:
-    """Make the changes, translate the same sentence again and weigh the old translation. Raises InterventionError."""
-    after = translate_changed(translator, before.source, changes, strategy)
+    """Make the changes, translate the same sentence again and weigh the old translation. Raises InterventionError.
+
+    A translation that was given is not made again but read again.
+    """
+    if was_given(before):
+        after = force_changed(translator, before.source, before.target_ids, changes)
+    else:
+        after = translate_changed(translator, before.source, changes, strategy)
     # Both by teacher forcing, so that no change at all is a difference of exactly zero.
     forced = [
         force_changed(translator, before.source, before.target_ids, made, capture=False) for made in ((), changes)
@@ -85,6 +101,11 @@ def compare(
     as_it_was, as_it_is = (tuple(step.log_prob for step in one.steps) for one in forced)
     difference = word_difference(before.text, after.text)
     return Comparison(before, after, tuple(changes), difference, as_it_was, as_it_is)
+
+
+def was_given(translation: Translation) -> bool:
+    """Whether the model only read this translation, by teacher forcing, and wrote none of it."""
+    return all(step.forced for step in translation.steps)
 
 
 def word_difference(before: str, after: str) -> tuple[WordChange, ...]:

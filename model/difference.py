@@ -12,6 +12,9 @@ import numpy as np
 from .trace import AttentionMap, TraceError
 from .words import Label
 
+Pairs = tuple[tuple[int, int], ...]
+"""(Position in the first, position in the second), rising."""
+
 
 @dataclass(frozen=True, eq=False)
 class Difference:
@@ -19,6 +22,10 @@ class Difference:
 
     first: AttentionMap
     second: AttentionMap
+    queries: Pairs
+    """Rows of the two maps as they were given that are shared: (row of the first, row of the second)."""
+    keys: Pairs
+    """The same of the columns."""
 
     @property
     def weights(self) -> np.ndarray:
@@ -29,6 +36,17 @@ class Difference:
     def mask(self) -> np.ndarray:
         """(Q, K) bool: allowed in both."""
         return self.first.mask & self.second.mask
+
+    @property
+    def moved(self) -> float:
+        """The share of a row that lies elsewhere in the second map, 0 to 1, averaged over all rows with a choice.
+
+        Total variation distance where both maps have the same columns; a lower bound where some are not shared.
+        """
+        weights = np.where(self.mask, self.weights, 0)
+        apart = np.maximum(weights.clip(min=0).sum(-1), -weights.clip(max=0).sum(-1))
+        rows = self.mask.sum(-1) > 1
+        return float(apart[..., rows].mean()) if rows.any() else 0.0
 
     @property
     def largest(self) -> tuple[int, int, int, int]:
@@ -50,14 +68,32 @@ def difference(first: AttentionMap, second: AttentionMap, rows: Label = "fed") -
             f"The first model has {first.layers} layers of {first.heads} heads, the second {second.layers} of "
             f"{second.heads}: there is no head-by-head difference. Average over heads and layers first."
         )
-    queries = shared(first.rows(rows), second.rows(rows))
-    keys = shared(first.key_tokens, second.key_tokens)
+    queries, keys = shared_axes(first, second, rows)
     if not queries or not keys:
         raise TraceError("The two sentences share no token, so there is nothing to take the difference of.")
     return Difference(
         _part(first, [one for one, _ in queries], [one for one, _ in keys]),
         _part(second, [two for _, two in queries], [two for _, two in keys]),
+        queries,
+        keys,
     )
+
+
+def shared_axes(first: AttentionMap, second: AttentionMap, rows: Label = "fed") -> tuple[Pairs, Pairs]:
+    """The rows and the columns that two maps have in common, whatever their kinds; either may be none.
+
+    Maps of different kinds have a common axis only where it counts the same tokens: the decoder's and the cross map's
+    rows, the encoder's and the cross map's columns.
+    """
+    same = first.kind == second.kind
+    queries = shared(first.rows(rows), second.rows(rows)) if same or "encoder" not in (first.kind, second.kind) else []
+    keys = shared(first.key_tokens, second.key_tokens) if same or "decoder" not in (first.kind, second.kind) else []
+    return tuple(queries), tuple(keys)
+
+
+def only(attention: AttentionMap, layer: int, head: int) -> AttentionMap:
+    """A map of nothing but one head, counted from 0: weights (1, 1, Q, K)."""
+    return dataclasses.replace(attention, weights=attention.weights[layer, head][None, None], tensors={})
 
 
 def shared(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:

@@ -19,18 +19,23 @@ from .trace import AttentionTrace, TraceError
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """One layer of a trace over source and target together, N = S + T."""
+    """One layer of a trace over source and target together: R rows of queries, C columns of keys.
+
+    R and C are both S + T of a trace as it was captured; merged into words, rows and columns may differ in number.
+    """
 
     weights: np.ndarray
-    """(N, N) float32"""
+    """(R, C) float32"""
     mask: np.ndarray
-    """(N, N) bool, True = may attend; the encoder never sees the target."""
+    """(R, C) bool, True = may attend; the encoder never sees the target."""
     row_tokens: tuple[str, ...]
-    """(N,) the source tokens, then the tokens fed in to the decoder."""
+    """(R,) the source tokens, then the tokens fed in to the decoder."""
     predicted_tokens: tuple[str, ...]
-    """(N,) the source tokens, then the tokens predicted, where known."""
+    """(R,) the source tokens, then the tokens predicted, where known."""
+    column_tokens: tuple[str, ...]
+    """(C,) the source tokens, then the tokens that the decoder attends to."""
     source_length: int
-    """S, where the blocks meet."""
+    """S, where the blocks meet, down and across."""
 
 
 def joint(trace: AttentionTrace, layer: int, head: int | None = None) -> Joint:
@@ -45,8 +50,8 @@ def joint(trace: AttentionTrace, layer: int, head: int | None = None) -> Joint:
     layers, heads = min(one.layers for one in maps), min(one.heads for one in maps)
     if not 0 <= layer < layers or not (head is None or 0 <= head < heads):
         raise TraceError(f"All three attentions have layers 1 to {layers} and heads 1 to {heads}; choose among these.")
-    source, target = len(encoder.query_tokens), len(decoder.query_tokens)
-    weights = np.zeros((source + target, source + target), dtype=np.float32)
+    source = len(encoder.query_tokens)
+    weights = np.zeros((source + len(decoder.query_tokens), source + len(decoder.key_tokens)), dtype=np.float32)
     mask = np.zeros(weights.shape, dtype=bool)
     places = (
         (encoder, slice(0, source), slice(0, source)),
@@ -61,5 +66,6 @@ def joint(trace: AttentionTrace, layer: int, head: int | None = None) -> Joint:
         mask,
         (*encoder.query_tokens, *decoder.query_tokens),
         (*encoder.query_tokens, *decoder.rows("predicted")),
+        (*encoder.key_tokens, *decoder.key_tokens),
         source,
     )

@@ -9,7 +9,8 @@ import streamlit as st
 
 from model.agreement import Agreement
 from model.changes import parse
-from model.compare import Comparison, compare
+from model.compare import Comparison, compare, force_changed
+from model.interventions import intervening
 from model.lens import Lens, logit_lens
 from model.position_experiments import ExperimentResult, PositionExperiment, belief, run_experiment
 from model.position_forms import FORMS, FormError, form_error, form_values
@@ -95,20 +96,38 @@ def position_heads(name: str, sentence: str) -> PositionalHeads:
     return positional_heads(translator(name), translation(name, sentence)[0])
 
 
+@st.cache_resource(max_entries=64, show_spinner=False)
+def given(name: str, sentence: str, target: str) -> Translation:
+    """A given translation read by teacher forcing; frozen. Raises InputError."""
+    return translator(name).force(sentence, target)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def changed(name: str, sentence: str, changes: str, target: str = "") -> Comparison:
+    """A sentence translated again by the model with changes made, as changes.text_of writes them; frozen.
+
+    With `target`, that given translation is read again. Raises InterventionError.
+    """
+    return compare(translator(name), reading(name, sentence, target), parse(changes))
+
+
+def reading(name: str, sentence: str, target: str = "", changes: str = "") -> Translation:
+    """A sentence with the model's own translation or a given one, by the model as it is or with changes made."""
+    if changes:
+        return changed(name, sentence, changes, target).after
+    return given(name, sentence, target) if target else translation(name, sentence)[0]
+
+
 @st.cache_resource(max_entries=16, show_spinner=False)
-def whole_trace(name: str, sentence: str) -> AttentionTrace:
-    """The trace of a translation with queries, keys, values and scores, by one teacher-forced pass; frozen."""
-    found, _ = translation(name, sentence)
-    return translator(name).force(sentence, found.target_ids, tensors=TENSORS).trace
+def whole_trace(name: str, sentence: str, target: str = "", changes: str = "") -> AttentionTrace:
+    """The trace of a reading with queries, keys, values and scores, by one teacher-forced pass; frozen."""
+    ids = reading(name, sentence, target, changes).target_ids
+    return force_changed(translator(name), sentence, ids, parse(changes), tensors=TENSORS).trace
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def lens(name: str, sentence: str) -> Lens:
+def lens(name: str, sentence: str, target: str = "", changes: str = "") -> Lens:
     """What the decoder would have written after each layer; frozen."""
-    return logit_lens(translator(name), translation(name, sentence)[0])
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def changed(name: str, sentence: str, changes: str) -> Comparison:
-    """A sentence translated again by the model with changes made, as changes.text_of writes them; frozen."""
-    return compare(translator(name), translation(name, sentence)[0], parse(changes))
+    model, found = translator(name), reading(name, sentence, target, changes)
+    with intervening(model.model, parse(changes)):
+        return logit_lens(model, found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import streamlit as st
@@ -34,7 +34,9 @@ SHOWN = 70
 
 # In the URL, so that a link restores it, and in the session, so that other pages find it.
 SHARED: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
-FOLDED = SHARED | {"horizontal": True}
+KEPT: dict[str, Any] = {"persist_state": "session"}
+"""Of a control whose place in the address is kept by :func:`in_address`."""
+FOLDED = KEPT | {"horizontal": True}
 
 
 def sentence() -> tuple[Translator, str]:
@@ -117,6 +119,18 @@ def _pins(text: str) -> dict[Place, int]:
     return pins if of == text else {}
 
 
+def in_address(key: str, options: Sequence[str], default: str) -> None:
+    """Keep what a control holds in the address by its own short name, not by the words it shows. Comes before it."""
+    state = st.session_state
+    if state.get(key) not in options:
+        brought = st.query_params.get(key)
+        state[key] = brought if brought in options else default
+    if state[key] != default:
+        st.query_params[key] = state[key]
+    elif key in st.query_params:
+        del st.query_params[key]
+
+
 def look() -> tuple[Look, Rows]:
     """How pictures are coloured and their rows named; folded away, as it is rarely changed."""
     with display():
@@ -130,6 +144,8 @@ def display() -> Any:
 
 def look_choices() -> tuple[Look, Rows]:
     """The controls of :func:`look`, for a page that has more to put beside them."""
+    for key, options in (("rows", ROWS), ("scale", SCALES), ("colours", RAMPS)):
+        in_address(key, options, options[0])
     rows = st.radio("Decoder rows are named by the token", ROWS, key="rows", format_func=ROW_NAMES.get, **FOLDED)
     scale = st.radio("Colour grows with the weight", SCALES, key="scale", format_func=SCALE_NAMES.get, **FOLDED)
     ramp = st.radio("Colours", RAMPS, key="colours", **FOLDED)

@@ -23,10 +23,11 @@ from viz import cache
 from viz.components.packing import FULL, MASKED
 from viz.components.stage import Shown, packed
 from viz.decode.compare import attention_difference, changes
-from viz.decode.remarks import agreement_in_words, astray, given_in_words
+from viz.decode.remarks import agreement_in_words, astray
 from viz.decode.request import Request, from_address, to_address
 from viz.figures.beam_tree import beam_tree
 from viz.figures.palette import LIGHT, Look
+from viz.given import given_in_words
 
 from .fakes import FakeTranslator
 

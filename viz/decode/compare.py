@@ -31,8 +31,3 @@ def attention_difference(one: AttentionMap, other: AttentionMap) -> float:
     """
     rows = min(one.weights.shape[2], other.weights.shape[2])
     return float(np.abs(one.weights[:, :, :rows] - other.weights[:, :, :rows]).sum(-1).mean() / 2)
-
-
-def signed(value: float, digits: int = 2) -> str:
-    """A number as it is printed, with a minus sign as wide as its digits."""
-    return f"{value:.{digits}f}".replace("-", "−")

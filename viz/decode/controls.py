@@ -15,6 +15,7 @@ from model.translate import InputError
 from ..components.stage import Shown
 from ..components.switchboard import Head
 from ..controls import SHARED
+from ..given import typed
 from .request import METHODS, Method, Request, from_address, to_address
 
 if TYPE_CHECKING:
@@ -46,8 +47,7 @@ def request(model: Translator, text: str) -> Request:
         width = _number("Width", "width", 4, 1, 10)
         penalty = _number("Length penalty", "penalty", 1.0, 0.0, 3.0)
     elif method == "given":
-        hint = "Type a translation: how probable is each of its tokens?"
-        given = st.text_input("Given", placeholder=hint, key="given", label_visibility="collapsed", **SHARED) or ""
+        given = typed()
     return Request(text, method, sampling, seed, width, penalty, given, _constraints(model, method), _changes())
 
 

@@ -14,9 +14,11 @@ from ..components.stage import stage
 from ..components.switchboard import switchboard
 from ..components.versions import Version, versions
 from ..figures.beam_tree import beam_tree
+from ..figures.labels import signed
+from ..given import given_in_words
 from ..remarks import caption, hints
 from . import controls, remarks, runs
-from .compare import attention_difference, changes, signed
+from .compare import attention_difference, changes
 
 if TYPE_CHECKING:
     from model.beam_tree import BeamTree
@@ -65,7 +67,7 @@ def finished(model: Translator, one: runs.Run, look: Look) -> None:
     for sentence in remarks.astray(result, one.stopped):
         caption(sentence)
     if one.request.method == "given":
-        caption(remarks.given_in_words(result.steps))
+        caption(given_in_words(result.steps))
     if found.tree:
         _tree(found.tree, look, way or result.target_ids)
         _best(model, one, found.tree, way)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from model.config import EOS_ID
 from model.repetition import repetition
 
 from ..figures.labels import quoted, readable
-from .compare import signed
 
 if TYPE_CHECKING:
     from model.agreement import Agreement
     from model.constraints import Constraints
-    from model.decoding import DecodingStep
     from model.tokenizer import Tokenizer
     from model.translate import Translation
 
@@ -22,9 +19,6 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-5
 """What rounding may do to an attention weight in float32."""
-SURPRISING = 0.05
-"""A given token less probable than this is named."""
-NAMED = 4
 
 
 def astray(result: Translation, stopped: bool) -> list[str]:
@@ -44,23 +38,6 @@ def astray(result: Translation, stopped: bool) -> list[str]:
             f"Caught in a loop: {quoted(said)} is written {loop.times} times in a row from step {loop.start + 1} on."
         )
     return found
-
-
-def given_in_words(steps: tuple[DecodingStep, ...]) -> str:
-    """What the model thinks of a given translation: its probability, and the tokens that surprised it most."""
-    total = sum(step.log_prob for step in steps)
-    perplexity = math.exp(-total / len(steps))
-    found = f"Log-probability {signed(total)}, perplexity {perplexity:.1f} a token."
-    odd = sorted((step for step in steps if step.log_prob < math.log(SURPRISING)), key=lambda step: step.log_prob)
-    if not odd:
-        return f"{found} Nothing surprised the model: every token had a probability of {SURPRISING:.0%} or more."
-    named = "; ".join(
-        f"{quoted(step.token)} was its choice no. {step.rank:,} ({math.exp(step.log_prob):.2%}), "
-        f"it would have written {quoted(step.candidates[0].token)}"
-        for step in odd[:NAMED]
-    )
-    more = f"; and {len(odd) - NAMED} more" if len(odd) > NAMED else ""
-    return f"{found} Surprising: {named}{more}."
 
 
 def agreement_in_words(found: Agreement) -> str:

@@ -11,6 +11,7 @@ from viz.figures.words import head_in_words, overview_in_words, row_in_words
 from viz.remarks import caption
 
 from .choices import SMALLEST_FIRST
+from .switchboard import off_in_words
 
 if TYPE_CHECKING:
     from model.statistics import Measure
@@ -23,6 +24,8 @@ def head_captions(scene: Scene, measure: Measure | None) -> None:
     """What the order of the tiles is, what the chosen head does, and where its pinned row looks."""
     caption(_ordered(measure) if measure else overview_in_words(scene.attention))
     caption(summary(scene.arranged.captured, scene.layer, scene.head))
+    if scene.reading.changes and (remark := off_in_words(scene.kind, scene.layer, scene.head)):
+        caption(remark)
     if measure == "alignment":
         _alignment(scene)
     if scene.query is None:

@@ -17,19 +17,27 @@ if TYPE_CHECKING:
     from viz.figures.heatmap import Rows
     from viz.figures.palette import Look
 
+    from .reading import Reading
+
 
 @dataclass(frozen=True, eq=False)
 class Scene:
     """One sentence, one head, and what is pinned."""
 
     model: Translator
-    text: str
+    reading: Reading
     result: Translation
+    """What was read: the translation that the pictures are of."""
     arranged: Arranged
     layer: int
     """From 0, as is the head."""
     head: int
     display: Display
+
+    @property
+    def text(self) -> str:
+        """The sentence; what is pinned is pinned in it."""
+        return self.reading.sentence
 
     @property
     def look(self) -> Look:
@@ -51,7 +59,8 @@ class Scene:
     @property
     def title(self) -> str:
         """What a saved picture is of."""
-        return f"{KIND_NAMES[self.kind]} · layer {self.layer + 1}, head {self.head + 1} · {self.model.name}"
+        place = f"{KIND_NAMES[self.kind]} · layer {self.layer + 1}, head {self.head + 1} · {self.model.name}"
+        return f"{place} · {self.reading.changes}" if self.reading.changes else place
 
     @property
     def captured_query(self) -> int | None:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import streamlit as st
 
 from model.changes import Change, HeadChange, InterventionError, parse, text_of
-from viz import cache
+from viz import cache, controls
 from viz.remarks import caption, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from model.compare import WordChange
-    from model.trace import AttentionMap
+    from model.trace import AttentionMap, Kind
     from model.translate import Translator
 
 AS_IT_IS = "as it is"
+Pictured = Literal["changed", "unchanged"]
+PICTURED: tuple[Pictured, ...] = get_args(Pictured)
+REMARKS = {
+    "off": "This head is off: it still computes these weights, but nothing it reads is passed on.",
+    "uniform": "This head is made uniform: every key that it may attend to has the same weight.",
+    "copy": "This head has the weights of another head; the values it reads are its own.",
+}
 TAGS = {"same": "span", "removed": "del", "added": "ins"}
 
 
@@ -72,28 +79,58 @@ def changed_heads(attention: AttentionMap) -> frozenset[tuple[int, int]]:
     return frozenset((one.layer, one.head) for one in made)
 
 
-def translated_again(model: Translator, text: str) -> None:
-    """With any change made: the new translation, word by word against the old one, and how likely the old one is."""
+def translated_again(model: Translator, text: str, given: str = "") -> str:
+    """With any change made: the new translation, word by word against the old one, and how likely the old one is.
+
+    A given translation is read again instead. Returns the changes that the pictures show, "" for none.
+    """
     made = changes()
     if not made:
-        return
+        return ""
     try:
-        found = cache.changed(model.name, text, text_of(made))
+        found = cache.changed(model.name, text, text_of(made), given)
     except InterventionError as error:
         st.info(plain(str(error)))
-        st.button("Undo all changes", key="undo", type="tertiary", on_click=_undo)
-        return
+        _undo_button()
+        return ""
     with st.container(key="again"):
-        st.html(f'<p dir="auto">{difference(found.words)}</p>')
-        with st.container(horizontal=True, vertical_alignment="center"):
-            heads = ", ".join(map(_told, made))
-            caption(f"With {heads}. {found.sentence} The pictures below show the model as it is.")
-            st.button("Undo all changes", key="undo", type="tertiary", on_click=_undo)
+        if not given:
+            st.html(f'<p dir="auto">{difference(found.words)}</p>')
+        caption(f"With {', '.join(map(_told, made))}. {found.sentence}")
+        with st.container(key="pictured", horizontal=True, vertical_alignment="center"):
+            pictured = _pictured()
+            _undo_button()
+    return text_of(made) if pictured == "changed" else ""
+
+
+def _pictured() -> Pictured:
+    """Whether all that stands below is of the changed model or of the model as it is."""
+    controls.in_address("pictures", PICTURED, "changed")
+    return st.segmented_control(
+        "Pictures show",
+        PICTURED,
+        required=True,
+        key="pictures",
+        format_func=lambda which: f"{which} model",
+        **controls.KEPT,
+    )
+
+
+def off_in_words(kind: Kind, layer: int, head: int) -> str:
+    """What has to be known of a picture of this head, counted from 0, where it does not run as it is."""
+    for one in changes():
+        if isinstance(one, HeadChange) and (one.kind, one.layer, one.head) == (kind, layer, head):
+            return REMARKS[one.change]
+    return ""
 
 
 def difference(words: Sequence[WordChange]) -> str:
     """Words as HTML, what is gone struck through and what is new underlined."""
     return "".join(f"<{TAGS[one.change]}>{html.escape(one.text)}</{TAGS[one.change]}>" for one in words)
+
+
+def _undo_button() -> None:
+    st.button("Undo all changes", key="undo", type="tertiary", on_click=_undo)
 
 
 def _undo() -> None:

@@ -96,7 +96,7 @@ def _text(scene: Scene) -> Shown | None:
 
 def _pipeline(scene: Scene) -> Shown | None:
     query = choices.query(scene)
-    trace = cache.whole_trace(scene.model.name, scene.text)
+    trace = cache.whole_trace(*scene.reading)
     captured = trace.maps[scene.kind]
     try:
         steps = pipeline(captured, scene.layer, scene.head, query)
@@ -126,7 +126,7 @@ def _joint(scene: Scene) -> Shown | None:
 
 def _flow(scene: Scene) -> Shown | None:
     which, weighted = choices.flow()
-    trace = cache.whole_trace(scene.model.name, scene.text) if weighted else scene.result.trace
+    trace = cache.whole_trace(*scene.reading) if weighted else scene.result.trace
     try:
         found = flow_of(trace, scene.kind, which, weighted=weighted)
     except TraceError as error:
@@ -150,7 +150,7 @@ def _flow(scene: Scene) -> Shown | None:
 
 
 def _layers(scene: Scene) -> Shown | None:
-    lens = cache.lens(scene.model.name, scene.text)
+    lens = cache.lens(*scene.reading)
     position = scene.position
     figure = lens_grid(lens, look=scene.look, pinned=position)
     chart(figure, ABOUT["layers"].line, key="lens", on_cell=lambda _, column: scene.pin_position(column))

@@ -35,6 +35,11 @@ def label_text(token: str, longest: int = 18) -> str:
     return text if ends[-1] <= longest else text[: bisect_right(ends, longest - 1)] + "…"
 
 
+def signed(value: float, digits: int = 2, plus: bool = False) -> str:
+    """A number as it is printed, with a minus sign as wide as its digits; `plus` writes the other sign too."""
+    return f"{value:{'+' if plus else ''}.{digits}f}".replace("-", "−")
+
+
 def labels(tokens: Sequence[str]) -> list[str]:
     return [label(token) for token in tokens]
 

@@ -4,12 +4,12 @@ import streamlit as st
 
 from viz import controls, theme
 from viz.components.overview import overview
-from viz.components.tokens import tokens
 from viz.explore import choices, switchboard, views
 from viz.explore.arranged import arrange
+from viz.explore.reading import read
 from viz.explore.remarks import arranged_in_words, head_captions
 from viz.explore.scene import Scene
-from viz.remarks import badge, caption, hints
+from viz.remarks import badge
 
 theme.apply()
 model, text = controls.sentence()
@@ -21,11 +21,7 @@ badge(model, result, check)
 def pictures() -> None:
     """The translation, all heads and the chosen one. A fragment: a click here leaves the sentence's controls alone."""
     controls.pins_in_address(text)
-    chosen = controls.pinned(text, "target")
-    tokens(result.steps, chosen, key="translation", on_pin=lambda at: controls.pin(text, {"target": at}))
-    caption("Underlined where the model was less sure. Click a piece to pin its row.")
-    hints(model, result)
-    switchboard.translated_again(model, text)
+    reading, shown = read(model, text)
     left, right = st.columns([0.42, 0.58], gap="large")
     with right, st.container(key="viewbar", horizontal=True, vertical_alignment="center"):
         view = choices.view()
@@ -34,15 +30,15 @@ def pictures() -> None:
         menu = st.container(width="content")
     with left:
         with st.container(key="kindbar", horizontal=True, vertical_alignment="center"):
-            captured = result.trace.maps[controls.kind()]
+            captured = shown.trace.maps[controls.kind()]
             order, measure = choices.order(captured)
-            choices.find_aligning(result.trace.maps["cross"])
+            choices.find_aligning(shown.trace.maps["cross"])
         arranged = arrange(captured, display.rows, merge=display.merge, hide=display.hide)
         tiles = st.container()
         with st.container(key="placebar", horizontal=True, vertical_alignment="center"):
             layer, head = controls.place(captured)
             switchboard.switch(captured, layer, head)
-        scene = Scene(model, text, result, arranged, layer, head, display)
+        scene = Scene(model, reading, shown, arranged, layer, head, display)
         with tiles:
             overview(
                 arranged.attention,
