@@ -16,7 +16,16 @@ from .inputs import BLOCKS, DiagnosisError
 from .structure import recognise
 
 Role = Literal[
-    "weights", "mask keeps", "mask blocks", "mask added", "scores", "masked_scores", "key_keep", "key_blocks", "meant"
+    "weights",
+    "mask keeps",
+    "mask blocks",
+    "mask added",
+    "scores",
+    "masked_scores",
+    "key_keep",
+    "key_blocks",
+    "query_keep",
+    "meant",
 ]
 ROLES: tuple[Role, ...] = get_args(Role)
 ROLE_NAMES: dict[Role, str] = {
@@ -28,6 +37,7 @@ ROLE_NAMES: dict[Role, str] = {
     "masked_scores": "scores after the mask",
     "key_keep": "key padding, True = a real token",
     "key_blocks": "key padding, True = padding",
+    "query_keep": "query padding, True = a real token",
     "meant": "what was meant, True = may attend",
 }
 FLIPPED: dict[Role, Role] = {
@@ -54,6 +64,7 @@ _BY_NAME: dict[str, Role] = {
     "memory_key_padding_mask": "key_blocks",
     "tgt_key_padding_mask": "key_blocks",
     "key_keep": "key_keep",
+    "query_keep": "query_keep",
     "weights": "weights",
     "attn": "weights",
     "attentions": "weights",

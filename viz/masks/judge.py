@@ -2,8 +2,61 @@
 
 from __future__ import annotations
 
-from ..remarks import caption
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from ..controls import SHARED
+from ..remarks import caption, plain
+from . import build, edits, given, pictures, pipeline, verdict
+from .brought import Brought
+from .examples import EXAMPLES
+from .judged import judged
+
+STYLE = Path(__file__).parent / "masks.css"
+WAYS = {"paste": given.pasted, "upload": given.uploaded, "build": build.built}
 
 
+@st.fragment
 def show() -> None:
-    caption("Paste the mask or the weights you printed, or start from an example.")
+    """One way to bring a mask at a time. A fragment: its controls leave the rest of the page alone."""
+    st.html(STYLE)
+    with st.container(key="lead"):
+        st.markdown("Paste the mask or the weights you printed, or start from an example that is broken:")
+        with st.container(key="mask-examples", horizontal=True, gap="small"):
+            for name in EXAMPLES:
+                st.button(name, key=f"broken-{name}", on_click=given.take_example, args=(name,))
+    way = st.segmented_control(
+        "From", WAYS, default="paste", required=True, key="from", label_visibility="collapsed", **SHARED
+    )
+    left, right = st.columns([0.42, 0.58], gap="large")
+    with left:
+        brought = WAYS[way]()
+    if brought is None:
+        return
+    top = right.container(key="verdict")
+    _judged(brought, top, way == "build")
+
+
+def _judged(brought: Brought, top: Any, built: bool) -> None:
+    try:
+        found = judged(brought, edits.edits(brought.identity))
+    except ValueError as error:
+        st.error(plain(str(error)))
+        return
+    if built:
+        edits.in_address(brought.identity, "given")
+    with top:
+        verdict.headline(found)
+        with st.expander("How it was read", expanded=len(brought.notes) < 2):
+            for note in brought.notes:
+                caption(note)
+    with st.container(key="mask-bar", horizontal=True, vertical_alignment="center"):
+        at = pictures.place(brought, found)
+        if edits.edits(brought.identity).cells:
+            st.button("Turn all cells back", key="reset-cells", on_click=edits.reset, args=(brought.identity,))
+    pictures.show(brought, found, at)
+    verdict.show(brought, found)
+    with st.expander("Step by step: scores, mask, softmax, dropout"):
+        pipeline.show(found, at)

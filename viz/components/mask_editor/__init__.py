@@ -1,0 +1,120 @@
+"""Masks side by side on one grid of cells: hover reads a cell in all of them, a click or Enter turns one over.
+
+What contradicts the meant mask is told apart by colour and by a sign in the cell, never by colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from ..bundle import component
+from ..packing import pack
+
+if TYPE_CHECKING:
+    from ...figures.mask_colours import MaskColours
+
+_mount = component("mask_editor")
+
+
+class State(IntEnum):
+    """What a cell is."""
+
+    BLOCKED = 0
+    ALLOWED = 1
+    LEAK = 2
+    OVER = 3
+    """Blocked although it was meant to be allowed."""
+    NAN = 4
+    DIM = 5
+    """Carries weight, but in the row of a padding query, which nothing reads."""
+
+
+class Mark(IntEnum):
+    """How it came to be so."""
+
+    NONE = 0
+    INFINITE = 1
+    """Blocked by -inf."""
+    FINITE = 2
+    """Blocked by a finite fill."""
+    UNIFORM = 3
+    """In a row whose weights are all the same although nothing was meant to be seen."""
+    ADDED = 4
+    """A 1 that was added to the score."""
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One mask. Arrays are (Q, K); a panel without them says why in ``note``."""
+
+    name: str
+    title: str
+    note: str
+    states: np.ndarray | None = None
+    marks: np.ndarray | None = None
+    values: np.ndarray | None = None
+    """Numbers that the readout tells; NaN where there are none."""
+    editable: bool = False
+    row_sums: Sequence[float] = field(default=())
+    column_sums: Sequence[float] = field(default=())
+
+
+def mask_editor(
+    panels: Sequence[Panel],
+    colours: MaskColours,
+    *,
+    key: str,
+    marked: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    on_cell: Callable[[str, int, int], None] | None = None,
+) -> None:
+    """Draw ``panels``; ``on_cell(panel, query, key)`` hears of a cell that was turned over in an editable one.
+
+    ``marked`` are queries and keys to draw a frame around, from 0.
+    """
+
+    def turned() -> None:
+        cell = st.session_state[key].cell
+        if on_cell:
+            on_cell(str(cell["panel"]), int(cell["row"]), int(cell["column"]))
+
+    _mount(key=key, data=packed(panels, colours, marked), on_cell_change=turned)
+
+
+def packed(panels: Sequence[Panel], colours: MaskColours, marked: tuple[Sequence[int], Sequence[int]]) -> bytes:
+    """What mask_editor.js reads: for every panel with arrays (Q, K) float32, then (Q, K) states, then marks."""
+    drawn = [panel for panel in panels if panel.states is not None]
+    rows, columns = drawn[0].states.shape if drawn and drawn[0].states is not None else (0, 0)
+    header = {
+        "rows": rows,
+        "columns": columns,
+        "marked": [list(marked[0]), list(marked[1])],
+        "colours": vars(colours),
+        "panels": [
+            {
+                "name": panel.name,
+                "title": panel.title,
+                "note": panel.note,
+                "drawn": panel.states is not None,
+                "editable": panel.editable,
+                "rowSums": [round(float(one), 3) for one in np.nan_to_num(panel.row_sums, nan=-1)],
+                "columnSums": [round(float(one), 3) for one in np.nan_to_num(panel.column_sums, nan=-1)],
+            }
+            for panel in panels
+        ],
+    }
+    body = b"".join(_bytes(panel) for panel in drawn)
+    return pack(header, body)
+
+
+def _bytes(panel: Panel) -> bytes:
+    states = np.asarray(panel.states, np.uint8)
+    marks = np.zeros_like(states) if panel.marks is None else panel.marks.astype(np.uint8)
+    values = np.full(states.shape, np.nan) if panel.values is None else panel.values
+    with np.errstate(over="ignore"):
+        return values.astype("<f4").tobytes() + states.tobytes() + marks.tobytes()

@@ -1,0 +1,146 @@
+import { unpack } from "../shared/packed.js";
+import { mounted, unmount } from "../shared/mounted.js";
+import { paintPanel } from "./paint.js";
+import { asPicture } from "./picture.js";
+
+const LEFT = 30, TOP = 22, RIGHT = 40, BELOW = 22;
+const LARGEST = 34, SMALLEST = 3;
+const WORDS = ["blocked", "allowed", "leak: should be blocked", "blocked, should be allowed", "NaN", "padding query"];
+const HOWS = ["", "by -inf", "by a finite fill", "uniform row", "1 added to the score"];
+
+function build(root, { panels }) {
+  root.className = "masks";
+  const grid = document.createElement("div");
+  grid.className = "panels";
+  const readout = document.createElement("p");
+  readout.className = "readout";
+  readout.setAttribute("aria-live", "polite");
+  const views = panels.map(({ name, drawn }) => {
+    const panel = document.createElement("section");
+    const title = document.createElement("h4");
+    const note = document.createElement("p");
+    const plot = document.createElement("div");
+    const canvas = document.createElement("canvas");
+    const cursor = document.createElement("b");
+    const [across, down] = [document.createElement("i"), document.createElement("i")];
+    plot.className = "plot";
+    plot.dataset.panel = name;
+    plot.append(canvas, across, down, cursor);
+    panel.append(title, note);
+    if (drawn) panel.append(plot);
+    grid.append(panel);
+    return { panel, title, note, plot, canvas, cursor, across, down };
+  });
+  root.append(grid, readout);
+  return { grid, readout, views, at: null };
+}
+
+/** The arrays of every drawn panel, out of the bytes behind the header. */
+function read({ panels, rows, columns }, body) {
+  const count = rows * columns;
+  let at = 0;
+  return panels.map((panel) => {
+    if (!panel.drawn) return panel;
+    const values = new Float32Array(body.slice(at, at + 4 * count).buffer);
+    const states = body.slice(at + 4 * count, at + 5 * count);
+    const marks = body.slice(at + 5 * count, at + 6 * count);
+    at += 6 * count;
+    return { ...panel, values, states, marks };
+  });
+}
+
+/** Cells as large as the room allows, the same in all panels. */
+function fit(grid, { rows, columns }) {
+  const width = grid.firstElementChild?.clientWidth || 280;
+  const size = Math.max(SMALLEST, Math.min(LARGEST, (width - LEFT - RIGHT) / columns, 420 / rows));
+  const whole = size > 6 ? Math.floor(size) : size;
+  return { size: whole, left: LEFT, top: TOP, width: LEFT + RIGHT + columns * whole, height: TOP + BELOW + rows * whole };
+}
+
+const told = (panel, at) => {
+  const value = panel.values[at];
+  const number = Number.isNaN(value) ? "" : ` ${Math.abs(value) < 0.0005 && value !== 0 ? value.toExponential(1) : +value.toFixed(3)}`;
+  const how = HOWS[panel.marks[at]];
+  return `${panel.title.toLowerCase()}: ${WORDS[panel.states[at]]}${how ? ` ${how}` : ""}${number}`;
+};
+
+export default function mask_editor({ data, parentElement, setTriggerValue }) {
+  const { header, body } = unpack(data);
+  const panels = read(header, body);
+  const { rows, columns } = header;
+  const identity = JSON.stringify(header.panels.map(({ name, drawn }) => [name, drawn]));
+  const view = mounted(parentElement, identity, (root, made) => {
+    const built = build(root, header);
+    const observer = new ResizeObserver(() => made.draw?.());
+    observer.observe(root);
+    return { ...built, dispose: () => observer.disconnect() };
+  });
+  let place;
+  view.draw = () => {
+    place = fit(view.grid, header);
+    panels.forEach((panel, i) => panel.drawn && paintPanel(view.views[i].canvas, panel, header, place));
+  };
+  const put = (mark, x, y, width, height) => {
+    mark.hidden = false;
+    Object.assign(mark.style, { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` });
+  };
+  const readCell = (row, column) => {
+    view.at = [row, column];
+    const { size, left, top } = place;
+    for (const { across, down, cursor } of view.views) {
+      put(across, left, top + row * size, columns * size, size);
+      put(down, left + column * size, top, size, rows * size);
+      put(cursor, left + column * size, top + row * size, size, size);
+    }
+    const facts = panels.filter((panel) => panel.drawn).map((panel) => told(panel, row * columns + column));
+    view.readout.textContent = `query ${row + 1} → key ${column + 1} · ${facts.join(" · ")}`;
+  };
+  const leave = () => {
+    view.readout.textContent = "";
+    for (const { across, down, cursor } of view.views) across.hidden = down.hidden = cursor.hidden = true;
+  };
+  const turn = (i, row, column) => {
+    const panel = panels[i];
+    if (!panel.editable) return;
+    const at = row * columns + column;
+    panel.states[at] = [1, 3].includes(panel.states[at]) ? 0 : panel.states[at] === 0 ? 1 : 0; // At once, before Python.
+    panel.marks[at] = 0;
+    paintPanel(view.views[i].canvas, panel, header, place);
+    setTriggerValue("cell", { panel: panel.name, row, column });
+  };
+  panels.forEach((panel, i) => {
+    const { title, note, plot } = view.views[i];
+    title.textContent = panel.title;
+    note.textContent = panel.note;
+    if (!panel.drawn) return;
+    plot.tabIndex = 0;
+    plot.setAttribute("role", panel.editable ? "application" : "img");
+    const help = panel.editable ? " Arrow keys move, Enter or Space turns a cell over." : "";
+    plot.setAttribute("aria-label", `${panel.title}: ${rows} queries by ${columns} keys.${help}`);
+    plot.classList.toggle("editable", panel.editable);
+    const under = (event) => {
+      const box = plot.getBoundingClientRect();
+      const row = Math.floor((event.clientY - box.top - place.top) / place.size);
+      const column = Math.floor((event.clientX - box.left - place.left) / place.size);
+      return row >= 0 && column >= 0 && row < rows && column < columns ? [row, column] : null;
+    };
+    plot.onmousemove = (event) => (under(event) ? readCell(...under(event)) : leave());
+    plot.onmouseleave = leave;
+    plot.onblur = leave;
+    plot.onclick = (event) => under(event) && turn(i, ...under(event));
+    plot.onkeydown = (event) => {
+      const [row, column] = view.at ?? [0, 0];
+      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+      const held = (value, most) => Math.min(most - 1, Math.max(0, value));
+      if (event.key === "Enter" || event.key === " ") turn(i, held(row, rows), held(column, columns));
+      else if (step) readCell(held(row + step[0], rows), held(column + step[1], columns));
+      else return;
+      event.preventDefault();
+    };
+  });
+  view.draw();
+  leave();
+  view.root.picture = () => asPicture(view);
+  view.root.dataset.painted = `${rows}×${columns}`;
+  return () => unmount(parentElement);
+}

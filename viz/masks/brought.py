@@ -1,0 +1,35 @@
+"""What a person brought, whichever way: the arrays to be judged, and how they were read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from model.mask_run import Reader
+
+MOST_CELLS = 2**22
+"""Cells of the largest array that the page takes; the command line takes more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Brought:
+    """One map."""
+
+    identity: str
+    """Changes, fixes and marks of a visitor belong to this."""
+    arrays: Mapping[str, np.ndarray]
+    """Under the names of a diagnosis, in its conventions."""
+    map: str = ""
+    """encoder, decoder or cross, where that is known."""
+    named: str | None = None
+    """What was meant, in words, where somebody said so."""
+    notes: tuple[str, ...] = ()
+    """How it was read, a sentence each."""
+    editable: frozenset[str] = frozenset()
+    """Pictures whose cells can be turned over: ``meant``, ``given``."""
+    handed: np.ndarray | None = None
+    """The mask exactly as a program would hand it over, where that is known."""
+    reader: Reader = "sdpa"
+    """Who reads it."""

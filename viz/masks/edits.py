@@ -1,0 +1,95 @@
+"""What a visitor changed about the mask that is looked at: cells turned over, fixes applied, a finding pointed at.
+
+All of it belongs to one mask, named by its identity, and is forgotten with it. Cells of a built mask are in the
+address too: ``cells=1.3.5,1.4.5`` (sample, query, key, from 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import streamlit as st
+
+MOST_IN_ADDRESS = 200
+_KEY = "mask_edits"
+
+
+@dataclass(frozen=True)
+class Edits:
+    """Of one mask."""
+
+    identity: str
+    cells: frozenset[tuple[str, int, int, int]] = frozenset()
+    """(picture, sample, query, key) turned over."""
+    fixes: tuple[str, ...] = ()
+    """Codes whose fixes were applied, in order."""
+    marked: tuple[tuple[int, ...], tuple[int, ...]] = field(default=((), ()))
+    """Queries and keys of the finding pointed at."""
+
+
+def edits(identity: str) -> Edits:
+    """Of the mask with this identity; another one starts with none."""
+    found = st.session_state.get(_KEY)
+    return found if isinstance(found, Edits) and found.identity == identity else Edits(identity)
+
+
+def turned_cells(identity: str, picture: str, shape: tuple[int, ...]) -> list[tuple[int, int, int]]:
+    """Cells of one picture that were turned over and lie inside (B, H, Q, K), sorted."""
+    _from_address(identity, picture)
+    samples, _, queries, keys = shape
+    found = [cell[1:] for cell in edits(identity).cells if cell[0] == picture]
+    return sorted(cell for cell in found if cell[0] < samples and cell[1] < queries and cell[2] < keys)
+
+
+def turn(identity: str, picture: str, sample: int, query: int, key: int) -> None:
+    """Turn a cell over, or back; for callbacks."""
+    before = edits(identity)
+    cells = before.cells ^ {(picture, sample, query, key)}
+    _set(replace(before, cells=cells, fixes=()))
+
+
+def apply(identity: str, code: str) -> None:
+    """Apply the fix of a finding; for callbacks."""
+    before = edits(identity)
+    _set(replace(before, fixes=(*before.fixes, code), marked=((), ())))
+
+
+def undo(identity: str) -> None:
+    """Take the last fix back; for callbacks."""
+    before = edits(identity)
+    _set(replace(before, fixes=before.fixes[:-1], marked=((), ())))
+
+
+def reset(identity: str) -> None:
+    """Turn every cell back; for callbacks."""
+    _set(replace(edits(identity), cells=frozenset(), fixes=()))
+
+
+def point(identity: str, queries: tuple[int, ...], keys: tuple[int, ...]) -> None:
+    """Mark cells in the pictures, or no longer; for callbacks."""
+    before = edits(identity)
+    _set(replace(before, marked=((), ()) if before.marked == (queries, keys) else (queries, keys)))
+
+
+def _set(changed: Edits) -> None:
+    st.session_state[_KEY] = changed
+
+
+def in_address(identity: str, picture: str) -> None:
+    """Keep the cells of a built mask in the address."""
+    cells = sorted(cell[1:] for cell in edits(identity).cells if cell[0] == picture)[:MOST_IN_ADDRESS]
+    text = ",".join(".".join(str(part + 1) for part in cell) for cell in cells)
+    if text:
+        st.query_params["cells"] = text
+    elif "cells" in st.query_params:
+        del st.query_params["cells"]
+
+
+def _from_address(identity: str, picture: str) -> None:
+    """Take over what a link brought, once."""
+    if _KEY in st.session_state:
+        return
+    parts = [part.split(".") for part in st.query_params.get("cells", "").split(",")[:MOST_IN_ADDRESS]]
+    good = [part for part in parts if len(part) == 3 and all(one.isdecimal() and 0 < int(one) < 999 for one in part)]
+    cells = frozenset((picture, int(a) - 1, int(b) - 1, int(c) - 1) for a, b, c in good)
+    _set(Edits(identity, cells))

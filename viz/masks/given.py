@@ -1,0 +1,173 @@
+"""Masks and weights that a person pastes or uploads, and in which convention they are read."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from model.diagnosis import NAMES, DiagnosisError
+from model.diagnosis.axes import ambiguous, in_words, sizes_of
+from model.diagnosis.inputs import arrange
+from model.diagnosis.printed import read_printed
+from model.diagnosis.reading import ENDINGS, Contents, UnreadableError, read
+from model.diagnosis.roles import FLIPPED, ROLE_NAMES, ROLES, Guess, Role, guess, take
+
+from ..remarks import caption, plain
+from .brought import MOST_CELLS, Brought
+from .examples import EXAMPLES
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+PLACEHOLDER = "tensor([[ True, False],\n        [ True,  True]])"
+MOST_FILES, MEGABYTES = 32, 64
+MEANT = ("full", "causal", "causal+window:4", "prefix:2", "packed:3,3")
+
+
+def pasted() -> Brought | None:
+    """The box for a printed tensor, with what its arrays were read as."""
+    text = st.text_area(
+        "Printed tensor", key="mask_text", height=190, placeholder=PLACEHOLDER, label_visibility="collapsed"
+    )
+    if not (text or "").strip():
+        caption(
+            "Paste what torch, numpy or a nested list printed. Several arrays need a name each: weights = …, mask = …, "
+            f"key_keep = …; known names are {', '.join(NAMES)} and torch's key_padding_mask."
+        )
+        return None
+    try:
+        arrays = read_printed(text or "")
+    except DiagnosisError as error:
+        st.error(plain(str(error)))
+        return None
+    return _asked(arrays, "", hashlib.sha1((text or "").encode()).hexdigest())
+
+
+def uploaded() -> Brought | None:
+    """The place to drop files, a sentence for each that cannot be read, and the map chosen of those that can."""
+    files = st.file_uploader(
+        "Files", accept_multiple_files=True, key="mask_files", label_visibility="collapsed", max_upload_size=MEGABYTES
+    )
+    caption(
+        f"Read are {', '.join(ENDINGS)} and saved traces, up to {MEGABYTES} MB. Nothing in a file is ever executed."
+    )
+    found: dict[str, Contents] = {}
+    for file in files[:MOST_FILES]:
+        try:
+            maps = _contents(file)
+        except UnreadableError as error:
+            st.error(plain(f"{file.name}: {error}"))
+            continue
+        for one in maps:
+            name = f"{file.name} · {one.map}" if one.map else file.name
+            found[name if name not in found else f"{name} ({len(found) + 1})"] = one
+    if len(files) > MOST_FILES:
+        st.error(f"{len(files)} files were given; the first {MOST_FILES} are read.")
+    if not found:
+        return None
+    chosen = next(iter(found))
+    if len(found) > 1:
+        chosen = st.selectbox("File", list(found), format_func=plain, key="mask_file", width=420) or chosen
+    contents = found[chosen]
+    return _asked(contents.arrays, contents.map, f"file {chosen} {[one.file_id for one in files]}")
+
+
+def take_example(name: str) -> None:
+    """Load a broken case into the box; for callbacks."""
+    st.session_state["mask_text"] = EXAMPLES[name]()
+    st.session_state["from"] = "paste"
+
+
+def _contents(file: UploadedFile) -> list[Contents]:
+    """The maps of an uploaded file; what was read is kept for this visitor as long as the file is."""
+    kept = st.session_state.setdefault("mask_read", {})
+    if file.file_id not in kept:
+        try:
+            kept[file.file_id] = _read(file)
+        except UnreadableError as error:
+            kept[file.file_id] = error
+    found = kept[file.file_id]
+    if isinstance(found, UnreadableError):
+        raise found
+    return found
+
+
+def _read(file: UploadedFile) -> list[Contents]:
+    """Through a file of our own naming: the visitor's name is never a path."""
+    given = Path(file.name)
+    ending = given.suffix if re.fullmatch(r"\.\w{1,16}", given.suffix) else ""
+    stem = given.stem if given.stem in NAMES else "array"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{stem}{ending}"
+        path.write_bytes(file.getbuffer())
+        return read(path)
+
+
+def _asked(arrays: Mapping[str, np.ndarray], kind: str, identity: str) -> Brought | None:
+    """Say what each array was taken for, and let it be changed."""
+    largest = max(array.size for array in arrays.values())
+    if largest > MOST_CELLS:
+        st.error(f"An array has {largest:,} cells; this page takes {MOST_CELLS:,}. Use python -m model diagnose.")
+        return None
+    with st.container(key="roles", horizontal=True, vertical_alignment="center"):
+        roles = {name: _role(name, array, identity) for name, array in arrays.items()}
+        named = st.selectbox(
+            "Meant",
+            MEANT,
+            index=None,
+            key="mask_meant",
+            placeholder="not said: propose it",
+            accept_new_options=True,
+            width=270,
+        )
+    notes = tuple(_note(name, array, roles[name]) for name, array in arrays.items())
+    try:
+        found = dict(take(array, roles[name][0]) for name, array in arrays.items())
+        if len(found) < len(arrays):
+            raise DiagnosisError("Two arrays are read as the same thing. Say above what each of them is.")
+        return _brought(found, kind, named, notes, identity)
+    except DiagnosisError as error:
+        st.error(plain(str(error)))
+        return None
+
+
+def _brought(
+    arrays: dict[str, np.ndarray], kind: str, named: str | None, notes: tuple[str, ...], identity: str
+) -> Brought:
+    if not {"weights", "mask", "masked_scores"} & set(arrays):
+        if "key_keep" not in arrays:
+            raise DiagnosisError("There is nothing to judge yet: add weights, a mask, or scores after the mask.")
+        keep = np.atleast_2d(arrays["key_keep"])
+        arrays["mask"] = np.repeat(keep[:, None, None, :], keep.shape[1], 2)
+        notes = (*notes, "Only key padding was given, so this is the mask that it makes.")
+    sizes = sizes_of(arrange(arrays, kind).weights)
+    read_as = [in_words(name, array.shape, sizes) for name, array in arrays.items()]
+    doubts = [ambiguous(name, array.shape, sizes) for name, array in arrays.items()]
+    editable = {"meant"} if "weights" in arrays or "mask" not in arrays else {"meant", "given"}
+    every = (*notes, *read_as, *filter(None, doubts))
+    return Brought(identity, arrays, kind, named or None, every, frozenset(editable))
+
+
+def _role(name: str, array: np.ndarray, identity: str) -> tuple[Role, Guess]:
+    found = guess(array, name)
+    key = f"role-{name}-{hashlib.sha1(identity.encode()).hexdigest()[:12]}"
+    label = plain(name) if name else "Read as"
+    first = [found.role, FLIPPED[found.role]] if found.role in FLIPPED else [found.role]
+    options = [*first, *(role for role in ROLES if role not in first)]
+    chosen = st.selectbox(label, options, format_func=ROLE_NAMES.__getitem__, key=key, width=340)
+    return chosen, found
+
+
+def _note(name: str, array: np.ndarray, chosen: tuple[Role, Guess]) -> str:
+    role, found = chosen
+    what = name or "the array"
+    if role != found.role:
+        return f"You say that {what} is: {ROLE_NAMES[role]}."
+    return f"{what[0].upper()}{what[1:]} is taken for: {ROLE_NAMES[role]} ({found.sure:.0%} sure: {found.why})."

@@ -1,0 +1,176 @@
+"""What was brought, with a visitor's changes, judged; and one sample and head of it ready to be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from model.diagnosis import Arrays, Diagnosis, arrange, judge
+from model.diagnosis.evidence import gather
+from model.diagnosis.inputs import softmax
+from model.diagnosis.mending import can_mend, mend, rearranged
+from model.mask_run import Reader, depends, depends_through, random_scores
+
+from .brought import Brought
+from .edits import Edits
+
+LARGEST_RUN = 96
+"""Queries or keys of the largest map on which gradients are taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The verdict on what stands on the page now."""
+
+    arrays: Arrays
+    diagnosis: Diagnosis
+    before: Diagnosis
+    """Without the fixes."""
+    done: tuple[str, ...]
+    """What the fixes did, a sentence each."""
+    handed: np.ndarray | None
+    reader: Reader
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """One sample, layer and head. All (Q, K)."""
+
+    meant: np.ndarray | None
+    allowed: np.ndarray | None
+    bias: np.ndarray | None
+    scores: np.ndarray | None
+    masked: np.ndarray | None
+    weights: np.ndarray
+    rounded: np.ndarray
+    """(Q,): rows in which a zero may be rounding."""
+    idle: np.ndarray
+    """(Q,): padding queries."""
+    generated: bool
+    """Whether the scores are random ones."""
+    handed: np.ndarray | None
+    reader: Reader
+
+
+def judged(brought: Brought, changed: Edits) -> Judged:
+    """Turn cells over, judge, apply the fixes one after the other and judge again. Raises ValueError."""
+    arrays = _turned(brought, changed)
+    first = found = judge(arrays, brought.named)
+    done: list[str] = []
+    handed = brought.handed
+    for code in changed.fixes:
+        if not can_mend(code, arrays, found):
+            break
+        mended = mend(code, arrays, found)
+        arrays = rearranged(mended, brought.map)
+        found = judge(arrays, brought.named)
+        handed = None
+        made_up = f" ({mended.invented} cells had no weight, so their scores are made up)" if mended.invented else ""
+        done.append(f"{code}: {mended.done}{made_up}.")
+    return Judged(arrays, found, first, tuple(done), handed, brought.reader if handed is not None else "sdpa")
+
+
+def _turned(brought: Brought, changed: Edits) -> Arrays:
+    arrays = arrange(brought.arrays, brought.map)
+    raw = dict(brought.arrays)
+    if meant := _cells(changed, "meant"):
+        base = arrays.meant if arrays.meant is not None else judge(arrays, brought.named).meant
+        if base is not None:
+            raw["meant"] = _flip(base, arrays, meant)
+    given = _cells(changed, "given")
+    if given and brought.handed is None and arrays.mask is not None:
+        allowed = _flip(arrays.mask, arrays, given)
+        raw["mask"] = allowed if arrays.bias is None else _added(arrays.bias, allowed)
+    return arrange(raw, brought.map) if meant or given else arrays
+
+
+def _cells(changed: Edits, picture: str) -> list[tuple[int, int, int]]:
+    return [cell[1:] for cell in changed.cells if cell[0] == picture]
+
+
+def _flip(mask: np.ndarray, arrays: Arrays, cells: Sequence[tuple[int, int, int]]) -> np.ndarray:
+    """(B, L, H, Q, K) with these cells turned over in every layer and head."""
+    samples, _, _, queries, keys = arrays.sizes
+    whole = np.broadcast_to(mask, (samples, *mask.shape[1:3], queries, keys)).copy()
+    for sample, query, key in cells:
+        if sample < samples and query < queries and key < keys:
+            whole[sample, :, :, query, key] ^= True
+    return whole
+
+
+def _added(bias: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """A float mask that blocks as ``allowed`` says, with the fill it had."""
+    low = bias.min()
+    fill = low if low < 0 else -np.inf
+    soft = bool(np.isin(bias, (0, 1)).all())
+    return np.where(allowed, 1.0 if soft else 0.0, 0.0 if soft else fill).astype(bias.dtype)
+
+
+def slice_of(found: Judged, sample: int, layer: int, head: int) -> Slice:
+    """One sample, layer and head, from 0."""
+    arrays = found.arrays
+
+    def one(array: np.ndarray | None) -> np.ndarray | None:
+        if array is None:
+            return None
+        whole = np.broadcast_to(array, (*_grown(array.shape[:3], arrays.sizes[:3]), *arrays.sizes[3:]))
+        return whole[sample, layer, head]
+
+    allowed, bias = one(arrays.mask), one(arrays.bias)
+    scores, masked, generated = _scores(one(arrays.scores), one(arrays.masked_scores), allowed, bias, arrays)
+    weights = arrays.weights[sample, layer, head]
+    if "weights" not in arrays.given and masked is not None:
+        weights = softmax(masked.astype(np.float32), nan_rows=arrays.bias is not None)
+    idle = np.zeros(arrays.sizes[3], bool) if arrays.query_keep is None else ~arrays.query_keep[sample]
+    handed = None
+    if found.handed is not None:
+        shape = (arrays.sizes[0], arrays.sizes[2], *arrays.sizes[3:])
+        handed = np.broadcast_to(found.handed, shape)[sample, head]
+    rounded = gather(arrays.weights).peaked[sample, layer, head]
+    meant = one(found.diagnosis.meant)
+    return Slice(meant, allowed, bias, scores, masked, weights, rounded, idle, generated, handed, found.reader)
+
+
+def _grown(own: tuple[int, ...], want: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(max(a, b) for a, b in zip(own, want, strict=True))
+
+
+def _scores(
+    scores: np.ndarray | None,
+    masked: np.ndarray | None,
+    allowed: np.ndarray | None,
+    bias: np.ndarray | None,
+    arrays: Arrays,
+) -> tuple[np.ndarray | None, np.ndarray | None, bool]:
+    """Scores before and after the mask; random ones where there is a mask and no weights."""
+    generated = scores is None and masked is None and "weights" not in arrays.given
+    if generated:
+        queries, keys = arrays.sizes[3:]
+        scores = random_scores(1, 1, queries, keys)[0, 0]
+    if masked is None and scores is not None and allowed is not None:
+        masked = scores + bias if bias is not None else np.where(allowed, scores, -np.inf)
+    return scores, masked, generated
+
+
+def dependence(one: Slice, layers: int = 1) -> np.ndarray | None:
+    """What each output depends on (Q, K), or None where the map is too large to run."""
+    sizes = (1, 1, *one.weights.shape)
+    if max(one.weights.shape) > LARGEST_RUN:
+        return None
+    mask = one.handed if one.handed is not None else one.bias if one.bias is not None else one.allowed
+    if mask is None:
+        return depends_through(one.weights[None, None])[0, 0]
+    return depends(mask[None, None], (sizes[0], sizes[1], sizes[2], sizes[3]), one.reader, layers)[0, 0]
+
+
+def reach(meant: np.ndarray, layers: int) -> np.ndarray:
+    """What may be reached through so many layers with a residual stream: (I + A) ^ layers; A itself for one."""
+    if layers == 1:
+        return meant
+    step = (meant | np.eye(len(meant), dtype=bool)).astype(np.int64)
+    whole = step
+    for _ in range(layers - 1):
+        whole = ((whole @ step) > 0).astype(np.int64)
+    return whole > 0
