@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, get_args
 
 from model.rollout import EXPLAINED as ROLLOUT
 
-View = Literal["heatmap", "links", "text", "pipeline", "joint", "flow", "layers"]
+View = Literal["heatmap", "links", "text", "pipeline", "joint", "flow", "layers", "compare"]
 VIEWS: tuple[View, ...] = get_args(View)
 
 
@@ -70,5 +70,14 @@ ABOUT: dict[View, About] = {
         r"$p_l = \mathrm{softmax}(W\, \mathrm{norm}(x_l))$ (nostalgebraist 2020). Early layers were never trained to "
         "be read in this way: a token far down the list does not mean that the model does not know it yet. Click a "
         "column to follow one position.",
+    ),
+    "compare": About(
+        "Two heads, sentences or models side by side; below, what the second has more (indigo) or less (orange).",
+        r"The difference is $A^{(2)}_{qk} - A^{(1)}_{qk}$ on the rows and columns that both have, in a scale with zero "
+        "in its middle. Nothing is rescaled. Two sentences share the tokens that stand in both in the same order; two "
+        "models that cut words into other pieces are compared word by word. How much of a row lies elsewhere is the "
+        r"total variation distance $\tfrac12 \sum_k |A^{(2)}_{qk} - A^{(1)}_{qk}|$, averaged over the rows; where "
+        "some columns are not shared, it is at least that much. Click a cell in any of the pictures, and its pair is "
+        "marked in all of them.\n\n" + _WEIGHTS,
     ),
 }

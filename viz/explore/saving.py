@@ -27,6 +27,8 @@ class Shown:
     """Key of the container that holds the picture."""
     page: Callable[[], str]
     """Makes a self-contained HTML page of it; runs only when somebody saves."""
+    numbers: Callable[[], pd.DataFrame] | None = None
+    """The table behind it; that of the chosen head where there is no other."""
 
 
 def save(shown: Shown, scene: Scene, name: str) -> None:
@@ -36,7 +38,8 @@ def save(shown: Shown, scene: Scene, name: str) -> None:
     with st.popover("Save", type="tertiary", key="save"):
         save_buttons(shown.frame, stem, key="save-pictures")
         _download("Interactive page (HTML)", shown.page, f"{stem}.html", "text/html")
-        _download("Weights of this head (CSV)", lambda: table(scene).to_csv(), f"{stem}.csv", "text/csv")
+        numbers, label = shown.numbers, "Weights of this head (CSV)" if shown.numbers is None else "Its numbers (CSV)"
+        _download(label, lambda: (numbers() if numbers else table(scene)).to_csv(), f"{stem}.csv", "text/csv")
         _download(
             "The whole trace (safetensors)", lambda: file_of(trace), "trace.safetensors", "application/octet-stream"
         )

@@ -28,7 +28,7 @@ from viz.figures.lens import lens_grid, lens_ranks
 from viz.figures.words import head_in_words, heatmap_in_words, lens_in_words
 from viz.remarks import caption, plain
 
-from . import choices
+from . import choices, comparison
 from .about import ABOUT, View
 from .arranged import arrange
 from .flow import flow_of
@@ -179,4 +179,5 @@ DRAW: dict[View, Callable[[Scene], Shown | None]] = {
     "joint": _joint,
     "flow": _flow,
     "layers": _layers,
+    "compare": comparison.draw,
 }
