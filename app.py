@@ -11,6 +11,8 @@ PAGES = [
     st.Page("viz/pages/explore.py", title="Explore", default=True),
     st.Page("viz/pages/decode.py", title="Decode"),
     st.Page("viz/pages/positions.py", title="Positions"),
+    st.Page("viz/pages/training.py", title="Training"),
     st.Page("viz/pages/masks.py", title="Masks"),
+    st.Page("viz/pages/talk.py", title="Talk"),
 ]
 st.navigation(PAGES, position="top").run()

@@ -59,6 +59,6 @@ def read_history(folder: Path) -> tuple[HistoryRow, ...]:
 
 
 def _row(line: dict[str, str]) -> HistoryRow:
-    whole = {name: int(line[name]) for name in ("step", "epoch")}
-    numbers = {name: float(line[name]) for name in ("loss", "rate", "tokens_per_second", "seconds")}
-    return HistoryRow(**whole, **numbers, bleu=float(line["bleu"]) if line["bleu"] else None)
+    loss, rate, speed, seconds = (float(line[name]) for name in ("loss", "rate", "tokens_per_second", "seconds"))
+    bleu = float(line["bleu"]) if line["bleu"] else None
+    return HistoryRow(int(line["step"]), int(line["epoch"]), loss, rate, speed, seconds, bleu)

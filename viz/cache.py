@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import gc
+import sys
 
 import numpy as np
 import streamlit as st
 
 from model.agreement import Agreement
+from model.alike import Alike, trained_alike
 from model.changes import parse
 from model.compare import Comparison, compare, force_changed
+from model.config import TransformerConfig
+from model.folder import config_of, described, folder_of
+from model.history import HistoryRow, read_history
 from model.interventions import intervening
 from model.lens import Lens, logit_lens
+from model.local import LocalError, LocalModel, option
+from model.local import load as load_local
 from model.position_experiments import ExperimentResult, PositionExperiment, belief, run_experiment
 from model.position_forms import FORMS, FormError, form_error, form_values
 from model.position_geometry import Uniqueness, similarity
 from model.position_geometry import uniqueness as closest
 from model.position_table import formula_table
 from model.positional_heads import PositionalHeads, positional_heads
+from model.scores import CARD, Score, read_scores
+from model.snapshots import snapshot_steps as kept_steps
+from model.timeline import Moment, Stop, timeline
+from model.timeline import stops as training_stops
 from model.trace import TENSORS, AttentionTrace
 from model.translate import ObserverCheck, Translation, Translator, available
+
+from .opened.reading import Opened, OpenError, opened
 
 
 @st.cache_data(ttl=10, show_spinner=False)
@@ -28,10 +41,51 @@ def checkpoints() -> list[str]:
     return list(available())
 
 
+@st.cache_data(ttl=10, show_spinner=False)
+def configurations() -> dict[str, TransformerConfig]:
+    """What each checkpoint that can be chosen is like, by name; nothing is loaded for it."""
+    folders = {name: folder_of(name) for name in checkpoints()}
+    return {name: config_of(folder, described(folder)) for name, folder in folders.items()}
+
+
+@st.cache_resource(show_spinner="Loading the model …")
+def _local(spec: str) -> Translator | LocalModel | LocalError:
+    """A failure is kept too: the factory runs once."""
+    try:
+        return load_local(spec)
+    except LocalError as error:
+        return error
+
+
+def local() -> Translator | LocalModel | LocalError | None:
+    """The model that the command line names, or why there is none."""
+    spec = option(sys.argv[1:])
+    return None if spec is None else _local(spec)
+
+
+def models() -> list[str]:
+    """Names of all that can be chosen, that of the command line first."""
+    own = local()
+    first = [own.name] if isinstance(own, Translator | LocalModel) else []
+    return [*first, *(name for name in checkpoints() if name not in first)]
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def local_trace(name: str, sentence: str) -> Opened:
+    """A sentence through the stranger's model of the command line; frozen. Raises LocalError."""
+    own = local()
+    assert isinstance(own, LocalModel)
+    try:
+        return opened(name, own.trace(sentence))
+    except OpenError as error:
+        raise LocalError(str(error)) from error
+
+
 @st.cache_resource(show_spinner="Loading the model …")
 def translator(name: str) -> Translator:
     """The one copy of a checkpoint that all visitors share."""
-    loaded = Translator.load(name)
+    own = local()
+    loaded = own if isinstance(own, Translator) and own.name == name else Translator.load(name)
     # Streamlit collects garbage after every rerun; walking all that torch has loaded would be most of a rerun.
     gc.collect()
     gc.freeze()
@@ -131,3 +185,56 @@ def lens(name: str, sentence: str, target: str = "", changes: str = "") -> Lens:
     model, found = translator(name), reading(name, sentence, target, changes)
     with intervening(model.model, parse(changes)):
         return logit_lens(model, found)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Loading the snapshots …")
+def stops(name: str) -> tuple[Stop, ...]:
+    """A model at every moment of its training that was kept; shared. Raises CheckpointError."""
+    return training_stops(translator(name).checkpoint)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the sentence at every snapshot …")
+def moments(name: str, sentence: str) -> tuple[Moment, ...]:
+    """A sentence at every stop, each reading the released model's translation; frozen. Raises CheckpointError."""
+    return timeline(stops(name), sentence, translation(name, sentence)[0].target_ids)
+
+
+@st.cache_data(ttl=10, show_spinner=False)
+def snapshot_steps(name: str) -> tuple[int, ...]:
+    """The steps a checkpoint has snapshots of. Raises CheckpointError."""
+    return kept_steps(name)
+
+
+@st.cache_data(ttl=10, show_spinner=False)
+def history(name: str) -> tuple[HistoryRow, ...]:
+    """The course of a checkpoint's training. Raises HistoryError."""
+    return read_history(folder_of(name))
+
+
+@st.cache_data(ttl=10, show_spinner=False)
+def scores(name: str) -> tuple[Score, ...]:
+    """The scores kept beside a checkpoint. Raises ScoresError."""
+    return read_scores(folder_of(name))
+
+
+@st.cache_data(ttl=10, show_spinner=False)
+def card(name: str) -> str:
+    """The model card, empty where there is none."""
+    try:
+        return (folder_of(name) / CARD).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+@st.cache_data(ttl=10, show_spinner=False)
+def alike() -> tuple[list[Alike], list[str]]:
+    """The checkpoints that were trained alike, and what is wrong with those that cannot be read."""
+    found, faults = [], []
+    for name in checkpoints():
+        try:
+            one = trained_alike(folder_of(name))
+        except ValueError as error:
+            faults.append(str(error))
+        else:
+            found += [one] if one else []
+    return found, faults

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import streamlit as st
 
 from model.checkpoint import CheckpointError
+from model.local import LocalError, LocalModel
 from model.trace import KINDS, AttentionMap, Kind
 from model.translate import InputError, ObserverCheck, Translation, Translator
 
@@ -39,20 +40,42 @@ KEPT: dict[str, Any] = {"persist_state": "session"}
 FOLDED = KEPT | {"horizontal": True}
 
 
-def sentence() -> tuple[Translator, str]:
-    """The sentence box, with examples, earlier sentences and the choice of the model that is to read it."""
+def sentence(beside: Callable[[], None] | None = None) -> tuple[Translator, str]:
+    """The sentence box, with examples, earlier sentences and the choice of the model that is to read it.
+
+    `beside` draws what else stands in the row of the examples.
+    """
     _keep("model", "sentence")
     box = st.container()
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         chips = st.container(key="chips", horizontal=True, gap="small")
         _earlier()
+        terms = st.container(key="terms", width="content")
         model = _model()
+        if beside:
+            beside()
+        with terms:
+            _licence(model)
     first, *more = EXAMPLES.get(model.card.get("source_language", ""), ("",))
     for example in more:
         chips.button(plain(example), key=f"example-{example}", on_click=_take, args=(example,))
     hint = "Type a sentence and press Enter"
     text = box.text_input("Sentence", first, key="sentence", placeholder=hint, label_visibility="collapsed", **SHARED)
     return model, text or ""
+
+
+def plain_sentence(beside: Callable[[], None]) -> str:
+    """The sentence box for a model that is none of this project; `beside` draws what else stands in its row."""
+    _keep("model", "sentence")
+    box = st.container()
+    with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
+        _earlier()
+        st.selectbox("Model", cache.models(), key="model", width=215, **SHARED)
+        beside()
+    first = EXAMPLES["en"][0]
+    hint = "Type a sentence and press Enter"
+    text = box.text_input("Sentence", first, key="sentence", placeholder=hint, label_visibility="collapsed", **SHARED)
+    return text or ""
 
 
 def translated(model: Translator, text: str) -> tuple[Translation, ObserverCheck]:
@@ -153,16 +176,28 @@ def look_choices() -> tuple[Look, Rows]:
 
 
 def _model() -> Translator:
-    names = cache.checkpoints()
+    names, local = cache.models(), cache.local()
+    if isinstance(local, LocalError):
+        st.error(plain(str(local)))
     if not names:
         st.info("There is no trained model yet. Train one with `python -m model train`, then reload this page.")
         st.stop()
     name = st.selectbox("Model", names, key="model", width=215, **SHARED)
+    if isinstance(local, LocalModel) and name == local.name:
+        st.info(plain(f"{name} is no model of this project: look at it on Explore, or choose another for this page."))
+        st.stop()
     try:
         return cache.translator(name)
     except CheckpointError as error:
         st.error(plain(str(error)))
         st.stop()
+
+
+def _licence(model: Translator) -> None:
+    """Beside the choice: what a model may not be used for, if anything."""
+    licence = str(model.card.get("licence", ""))
+    if "non-commercial" in licence.lower():
+        st.caption(plain(licence[:SHOWN]))
 
 
 def _keep(*keys: str) -> None:

@@ -15,6 +15,8 @@ import streamlit as st
 HERE = Path(__file__).parent
 IMPORT = re.compile(r'^import .* from "(?P<path>\.[^"]+)";\n', re.MULTILINE)
 
+SHEET = re.compile(r'^@import "(?P<path>\.[^"]+)";\n', re.MULTILINE)
+
 
 def bundle(entry: Path) -> str:
     """The JavaScript of `entry` with everything it imports, directly or not, before it."""
@@ -32,16 +34,17 @@ def _collect(path: Path, found: dict[Path, str]) -> None:
     found[path] = IMPORT.sub("", text)
 
 
-def component(name: str, *, styles: tuple[str, ...] = ()) -> Any:
-    """Register the view in the folder `name` (name.js, name.css) and return what mounts it.
-
-    `styles`: other views whose style sheets it needs before its own, since it draws parts of them.
-    """
-    css = "".join(map(style, (*styles, name)))
-    return st.components.v2.component(f"attenscope_{name}", css=css, js=bundle(HERE / name / f"{name}.js"))
+def component(name: str) -> Any:
+    """Register the view in the folder `name` (name.js, name.css) and return what mounts it."""
+    return st.components.v2.component(f"attenscope_{name}", css=style(name), js=bundle(HERE / name / f"{name}.js"))
 
 
 def style(name: str) -> str:
-    """The CSS of the view in the folder `name`, after what all views share."""
+    """The CSS of the view in the folder `name`, after what all views share; a sheet it imports stands in its place."""
     sheets = HERE / "shared" / "shared.css", HERE / name / f"{name}.css"
-    return "".join(path.read_text(encoding="utf-8") for path in sheets)
+    return "".join(map(_sheet, sheets))
+
+
+def _sheet(path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    return SHEET.sub(lambda match: _sheet(path.parent / match["path"]), text)

@@ -1,0 +1,96 @@
+import { FULL, MASKED } from "../shared/packed.js";
+import { element } from "../shared/tiles.js";
+
+const TALLEST = 26; // Pixels of a cell.
+const WIDEST = 46;
+const ROOM = 400; // Height of the whole matrix.
+const GAPS_FROM = 7; // Pixels a cell needs before a gap between cells is worth its room.
+const LABEL = 13; // Pixels a label needs; where cells are smaller, some are left out.
+
+/** One head, large: queries down, keys across, each named. */
+export function buildHead(root, header) {
+  const box = element("div", "head-large");
+  const title = element("div", "title");
+  const reading = element("div", "reading");
+  const frame = element("div", "frame");
+  const [columns, rows] = [element("div", "columns"), element("div", "rows")];
+  const canvas = element("canvas", "");
+  canvas.setAttribute("role", "img");
+  const axes = element("div", "axes", "query ↓ key →");
+  frame.append(axes, columns, rows, canvas);
+  box.append(title, frame, reading);
+  root.append(box);
+  const view = { box, title, reading, frame, columns, rows, canvas, cell: null };
+  canvas.onmousemove = (event) => {
+    const query = Math.floor(event.offsetY / view.height);
+    const key = Math.floor(event.offsetX / view.width);
+    view.cell = query >= 0 && key >= 0 && query < header.queries && key < header.keys ? { query, key } : null;
+    if (view.cell) view.onRead();
+  };
+  canvas.onmouseleave = () => {
+    view.cell = null;
+    reading.textContent = "";
+  };
+  return view;
+}
+
+function names(parent, texts, cell, side) {
+  const step = Math.ceil(LABEL / cell);
+  const made = texts.map((text, i) => {
+    if (i % step) return null;
+    const name = element("span", "", text);
+    name.dir = "auto";
+    name.style[side] = `${(i + 0.5) * cell}px`;
+    return name;
+  });
+  parent.replaceChildren(...made.filter(Boolean));
+}
+
+/** Fit the cells into the room there is. */
+export function layHead(view, { queries, keys, rows, columns }) {
+  const room = Math.max(view.frame.clientWidth - view.rows.offsetWidth - 40, 60);
+  view.width = Math.min(WIDEST, room / keys);
+  view.height = Math.min(TALLEST, ROOM / queries);
+  const { canvas } = view;
+  canvas.style.width = `${view.width * keys}px`;
+  canvas.style.height = `${view.height * queries}px`;
+  canvas.width = Math.round(view.width * keys * devicePixelRatio);
+  canvas.height = Math.round(view.height * queries * devicePixelRatio);
+  names(view.rows, rows, view.height, "top");
+  names(view.columns, columns, view.width, "left");
+}
+
+/** Paint the weights (queries x keys, bytes). */
+export function showHead(view, bytes, table, { queries, keys, background }) {
+  if (!view.width) return; // Not laid out yet.
+  const image = new ImageData(keys, queries);
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let i = 0; i < bytes.length; i += 1) pixels[i] = table[bytes[i]];
+  const small = new OffscreenCanvas(keys, queries);
+  small.getContext("2d").putImageData(image, 0, 0);
+  const pen = view.canvas.getContext("2d");
+  pen.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+  pen.imageSmoothingEnabled = false;
+  const [across, down] = [view.width * keys, view.height * queries];
+  pen.drawImage(small, 0, 0, across, down);
+  view.canvas.setAttribute("aria-label", view.title.textContent);
+  if (Math.min(view.width, view.height) < GAPS_FROM) return;
+  pen.strokeStyle = background;
+  pen.lineWidth = 2;
+  pen.beginPath();
+  for (let i = 0; i <= queries; i += 1) pen.moveTo(0, i * view.height), pen.lineTo(across, i * view.height);
+  for (let i = 0; i <= keys; i += 1) pen.moveTo(i * view.width, 0), pen.lineTo(i * view.width, down);
+  pen.stroke();
+}
+
+/** The cell under the pointer in words: its weight now, at the random start and at the end. */
+export function readCell(view, cells, stop, { keys, rows, columns, moments }) {
+  const { query, key } = view.cell;
+  const weight = (one) => (cells[one][query * keys + key] / FULL).toFixed(2);
+  const pair = `“\u2068${rows[query]}\u2069” → “\u2068${columns[key]}\u2069”`;
+  const last = moments.length - 1;
+  view.reading.textContent =
+    cells[stop][query * keys + key] === MASKED
+      ? `${pair}: masked, it may not look there`
+      : `${pair}: ${weight(stop)} now · ${weight(0)} at random · ${weight(last)} at the end`;
+}

@@ -1,0 +1,88 @@
+import { lookup } from "../shared/colours.js";
+import { listenToKeys } from "../shared/keys.js";
+import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
+import { unpack } from "../shared/packed.js";
+import { byLayer, element, mark, paint } from "../shared/tiles.js";
+import { buildHead, layHead, readCell, showHead } from "./head.js";
+import { buildSlider } from "./slider.js";
+
+const percent = (share) => (share < 0.0001 ? "less than 0.01%" : `${(100 * share).toPrecision(2)}%`);
+
+function buildWords(root) {
+  const words = { where: element("div", "where"), written: element("div", "written") };
+  words.written.dir = "auto";
+  root.append(words.where, words.written);
+  return words;
+}
+
+function showWords(words, { name, text, belief, quality }) {
+  words.where.textContent = `${name} · ${quality} · gives a piece of the fixed translation ${percent(belief)}`;
+  words.written.textContent = text || "(nothing)";
+  words.written.title = text;
+}
+
+/** All stops of one sentence and one kind of attention, drawn once; the chosen head may change. */
+function build(root, view, header) {
+  root.className = "snapshots";
+  const words = buildWords(root);
+  const bar = element("div", "");
+  const pictures = element("div", "pictures");
+  root.append(bar, pictures);
+  const grid = element("div", "grid");
+  grid.setAttribute("role", "group");
+  grid.style.setProperty("--heads", header.heads);
+  const left = element("div", "left");
+  left.append(grid);
+  pictures.append(left);
+  const tiles = byLayer(grid, header);
+  const head = buildHead(pictures, header);
+  const show = (stop) => {
+    const started = performance.now();
+    view.stop = stop;
+    const { body, table, place, now } = view;
+    const size = now.queries * now.keys;
+    const at = (moment, one) => body.subarray((moment * tiles.length + one) * size, (moment * tiles.length + one + 1) * size);
+    showWords(words, now.moments[stop]);
+    tiles.forEach((tile, i) => paint(tile, at(stop, i), table, now.keys, now.queries));
+    showHead(head, at(stop, place), table, now);
+    view.cells = now.moments.map((_, moment) => at(moment, place));
+    if (head.cell) readCell(head, view.cells, stop, now);
+    root.dataset.stop = now.moments[stop].tick;
+    root.dataset.drew = (performance.now() - started).toFixed(2);
+  };
+  const player = buildSlider(bar, header.moments, show, (stop) => view.send("stop", stop));
+  const choose = (place) => {
+    view.place = place;
+    mark(tiles, place);
+    head.title.textContent = `${header.kind} · layer ${Math.floor(place / header.heads) + 1}, head ${(place % header.heads) + 1}`;
+    if (view.stop !== undefined) show(view.stop);
+  };
+  grid.onclick = (event) => {
+    const tile = event.target.closest(".tile");
+    if (!tile) return;
+    choose(tiles.indexOf(tile)); // At once, before Python has answered.
+    view.send("pick", JSON.parse(tile.dataset.place));
+  };
+  grid.onkeydown = (event) => arrowKeys(event, tiles, header.heads);
+  head.onRead = () => readCell(head, view.cells, view.stop, view.now);
+  const observer = new ResizeObserver(() => {
+    layHead(head, header);
+    if (view.stop !== undefined) show(view.stop);
+  });
+  observer.observe(pictures);
+  const forget = listenToKeys(root, player, header.moments.length - 1);
+  return { grid, choose, player, show, dispose: () => (observer.disconnect(), forget(), player.stop()) };
+}
+
+export default function snapshots({ data, parentElement, setTriggerValue }) {
+  const { header, body } = unpack(data);
+  const view = mounted(parentElement, header.id, (root, made) => build(root, made, header));
+  view.send = (name, value) => setTriggerValue(name, value);
+  view.now = header;
+  view.body = body;
+  view.table = lookup(header.stops, header.masked, header.scale);
+  view.grid.setAttribute("aria-label", `${header.kind}: all layers and heads`);
+  view.choose(header.layer * header.heads + header.head);
+  if (view.stop === undefined) view.player.go(header.start, null);
+  return () => unmount(parentElement);
+}

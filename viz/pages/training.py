@@ -1,0 +1,34 @@
+"""Training: how a model came to be: its heads forming, its curves, its architecture and what it was trained on."""
+
+import streamlit as st
+
+from viz import controls, theme
+from viz.training import architecture, card, curves, five, parameters, snapshots
+from viz.training import controls as asked
+
+theme.apply()
+st.html(asked.STYLE)
+model, text = controls.sentence()
+
+
+@st.fragment
+def pictures() -> None:
+    """One view at a time. A fragment: its controls leave the sentence's alone."""
+    with st.container(key="views", horizontal=True, vertical_alignment="center"):
+        view = asked.view()
+        bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")
+    if view == "snapshots":
+        snapshots.show(model, text, bar)
+    elif view == "curves":
+        curves.show(model, bar)
+    elif view == "architecture":
+        architecture.show(model, bar)
+    elif view == "parameters":
+        parameters.show(model, bar)
+    elif view == "card":
+        card.show(model)
+    else:
+        five.show(bar)
+
+
+pictures()

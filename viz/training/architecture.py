@@ -1,0 +1,81 @@
+"""Every architectural choice of the model, beside those of the five published architectures."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from model.config import PRESETS, TransformerConfig, preset
+
+from ..remarks import caption
+from .table import Cell, download, table
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from model.translate import Translator
+
+GROUPS = {
+    "sizes": (
+        *("vocab_size", "target_vocab_size", "d_model", "heads", "encoder_layers", "decoder_layers", "feed_forward"),
+        "max_length",
+    ),
+    "normalisation": ("norm_order", "final_norm", "norm_form", "norm_eps"),
+    "attention and feed-forward": ("scale_scores", "qkv_bias", "output_bias", "feed_forward_bias"),
+    "embeddings and positions": (
+        *("positions", "scale_embedding", "shared_embedding", "tied_generator", "generator_bias"),
+    ),
+    "training": ("dropout", "dropout_places", "init"),
+}
+SIZES = (*GROUPS["sizes"], "dropout")
+"""What any architecture may choose freely; the rest is what makes it the one it is."""
+
+
+def show(model: Translator, bar: DeltaGenerator) -> None:
+    presets = {name: preset(name) for name in PRESETS}
+    table(["field", model.name, *presets], rows(model.config, presets), f"Architecture of {model.name}")
+    from_preset = f" It was built from the preset {model.config.preset}." if model.config.preset in PRESETS else ""
+    caption(f"Filled in where a preset differs from {model.name}; · where it is the same.{from_preset}")
+    with bar, st.container(key="saving", width="content"):
+        download("Save as CSV", lambda: numbers(model.config, presets), f"architecture-{model.name}")
+
+
+def rows(config: TransformerConfig, presets: dict[str, TransformerConfig]) -> list[list[Cell]]:
+    """A row a field, in groups, and how many fields differ at the end."""
+    differ = {name: config.differences(other) for name, other in presets.items()}
+    found: list[list[Cell]] = []
+    for group, fields in GROUPS.items():
+        found.append([(group, "group"), *[("", "group")] * (1 + len(presets))])
+        for field in fields:
+            cells: list[Cell] = [in_words(one[field][1]) if field in one else ("·", "same") for one in differ.values()]
+            found.append([field, (in_words(getattr(config, field)), "own"), *cells])
+    counts: list[Cell] = [(_count(one), "same") for one in differ.values()]
+    return [*found, [("differs in", "group"), ("", "group"), *counts]]
+
+
+def numbers(config: TransformerConfig, presets: dict[str, TransformerConfig]) -> pd.DataFrame:
+    """All values in full."""
+    columns = {"this model": config, **presets}
+    fields = [field.name for field in dataclasses.fields(TransformerConfig)]
+    made = {name: [in_words(getattr(one, field)) for field in fields] for name, one in columns.items()}
+    return pd.DataFrame({"field": fields, **made})
+
+
+def in_words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _count(differ: dict[str, Any]) -> str:
+    sizes = sum(field in SIZES for field in differ)
+    return f"{_plural(len(differ) - sizes, 'choice')}, {_plural(sizes, 'size')}"
+
+
+def _plural(count: int, what: str) -> str:
+    return f"{count} {what}" + ("" if count == 1 else "s")

@@ -1,0 +1,69 @@
+"""The architectures that were trained alike, in one table: what differs between them, and what it did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from model.alike import Alike, differing
+
+from .. import cache, theme
+from ..components.chart import chart
+from ..figures.training_curves import curves
+from ..remarks import caption, plain
+from . import controls
+from .architecture import in_words
+from .table import Cell, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from streamlit.delta_generator import DeltaGenerator
+
+
+def show(bar: DeltaGenerator) -> None:
+    with bar:
+        log_steps = controls.log_steps()
+    found, faults = cache.alike()
+    for fault in faults:
+        st.error(plain(fault))
+    if not found:
+        st.info(
+            "None of the five architectures is here yet. Train one with `python -m model train --config "
+            "checkpoints/five-original/recipe.json --data FOLDER`, then reload this page."
+        )
+        return
+    table(*cells(found), "Architectures trained alike")
+    caption(
+        "Built from the presets, small, and trained on the same data with the same number of steps; only fields in "
+        "which they differ are listed. Choose one as the model to see its attention on the other pages."
+    )
+    histories = {one.name: one.history for one in found if one.history}
+    if histories:
+        figure = curves(histories, theme.palette(), "Trained alike", log_steps=log_steps)
+        with st.container(key="picture"):
+            chart(figure, "Loss, BLEU and learning rate of each", key="alike", on_cell=lambda _, __: None)
+
+
+def cells(found: Sequence[Alike]) -> tuple[list[str], list[list[Cell]]]:
+    """A column a model, a row a fact: scores first, then the fields in which they differ."""
+    sets = list(dict.fromkeys((score.set, score.beam) for one in found for score in one.released))
+    rows: list[list[Cell]] = [
+        ["parameters", *[f"{one.parameters:,}" for one in found]],
+        ["steps", *[f"{one.steps:,}" for one in found]],
+        ["last loss", *[f"{one.history[-1].loss:.3f}" if one.history else "–" for one in found]],
+        ["last dev BLEU", *[_known(one.dev_bleu) for one in found]],
+    ]
+    for name, beam in sets:
+        bleu = [next((s.bleu for s in one.released if (s.set, s.beam) == (name, beam)), None) for one in found]
+        rows.append([f"BLEU, {name}, beam {beam}", *[(_known(value), "own") for value in bleu]])
+    fields = differing(found)
+    if fields:
+        rows.append([("what differs", "group"), *[("", "group")] * len(found)])
+    rows += [[field, *[in_words(getattr(one.config, field)) for one in found]] for field in fields]
+    return ["", *[one.name for one in found]], rows
+
+
+def _known(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"

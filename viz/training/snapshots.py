@@ -1,0 +1,82 @@
+"""One sentence at every snapshot of the training: watch the heads form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from model.checkpoint import CheckpointError
+from model.history import HistoryError
+from model.scores import ScoresError
+
+from .. import cache
+from .. import controls as shared
+from ..components.snapshots import Scrubbed, StopShown, packed, snapshots
+from ..export.parts import Component, Words
+from ..remarks import badge, caption, hints, plain
+from ..save import Saved, facts_of, save
+from . import controls, words
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from model.timeline import Moment
+    from model.translate import Translator
+
+
+def show(model: Translator, text: str, bar: DeltaGenerator) -> None:
+    with bar:
+        kind = shared.kind()
+    result, check = shared.translated(model, text)
+    badge(model, result, check)
+    hints(model, result)
+    try:
+        moments = cache.moments(model.name, text)
+        shown = described(model, moments)
+    except (CheckpointError, HistoryError, ScoresError) as error:
+        st.error(plain(str(error)))
+        return
+    maps = [moment.trace.maps[kind] for moment in moments]
+    steps = [moment.step for moment in moments]
+    with bar:
+        place = shared.place(maps[0])
+        look, rows = shared.look()
+        menu = st.container(width="content")
+    run = f"{model.name} {model.checkpoint.hash} {kind} {text}"
+    scrubbed = Scrubbed(shown, maps, controls.stop(steps), place, look, rows, run)
+    with st.container(key="picture"):
+        stopped = lambda stop: controls.rest_at(steps[stop])  # noqa: E731
+        snapshots(scrubbed, key="snapshots", on_stop=stopped, on_pick=shared.choose)
+    said = words.axes(model.name, result.text, len(moments) - 2)
+    caption(said)
+    with menu:
+        save(
+            Saved(
+                "training-snapshots",
+                lambda palette: [
+                    Component("snapshots", packed(replace(scrubbed, look=replace(look, palette=palette)))),
+                    Words(said),
+                ],
+                title=f"Training of {model.name}",
+                facts=facts_of(result.trace),
+                width=1280,
+            )
+        )
+
+
+def described(model: Translator, moments: tuple[Moment, ...]) -> list[StopShown]:
+    """Every stop in words."""
+    history, scores = cache.history(model.name), cache.scores(model.name)
+    last = max((step for step in (*(row.step for row in history), *(one.step for one in moments)) if step), default=0)
+    return [
+        StopShown(
+            words.tick(one.step),
+            words.stop_name(one.step, last),
+            one.written.text,
+            one.belief,
+            words.quality(one.step, history, scores),
+        )
+        for one in moments
+    ]

@@ -1,0 +1,49 @@
+"""What the page Training says of a stop and of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from model.history import HistoryRow
+    from model.scores import Score
+
+
+def stop_name(step: int | None, last: int | None) -> str:
+    if step is None:
+        return "released weights"
+    if step == 0:
+        return "random weights, step 0"
+    return f"step {step:,}" + (f" of {last:,}" if last else "")
+
+
+def tick(step: int | None) -> str:
+    return "released" if step is None else "random" if step == 0 else f"{step:,}"
+
+
+def quality(step: int | None, history: Sequence[HistoryRow], scores: Sequence[Score]) -> str:
+    """BLEU at a stop as far as it is known: kept for it, or measured while training, there or last before it."""
+    kept = next((one for one in scores if one.step == step), None)
+    if kept:
+        return f"BLEU {kept.bleu:.1f} on {kept.set}"
+    measured = [row for row in history if row.bleu is not None and (step is None or row.step <= step)]
+    if not measured:
+        return "dev BLEU not measured yet"
+    last = measured[-1]
+    return f"dev BLEU {last.bleu:.1f}" + ("" if last.step == step else f" at step {last.step:,}")
+
+
+def axes(model: str, translation: str, snapshots: int) -> str:
+    """What the reader must know of the axes, and of the stops."""
+    said = (
+        f"At every stop the model reads one fixed translation, “{translation}”, by teacher forcing, so that the axes "
+        f"stay the same; it is what the released {model} writes. In large type: what the model itself writes at that "
+        "stop. Bars over the slider: how probable it finds a piece of the fixed translation (geometric mean)."
+    )
+    if not snapshots:
+        said += (
+            f" {model} kept no snapshots, so there are the two ends only: weights drawn at random with the seed of its "
+            "recipe, and the released ones."
+        )
+    return said
