@@ -131,7 +131,7 @@ def generate(code: str, broken: bool, seed: int) -> Case:
     ways = [recipe for recipe in RECIPES if recipe.code == code]
     recipe = ways[seed % len(ways)]
     generator = torch.Generator().manual_seed(seed)
-    x = _suitable(recipe, generator)
+    x = suitable(recipe, generator)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         out = (recipe.broken if broken else recipe.fixed)(x)
@@ -149,7 +149,7 @@ def generate(code: str, broken: bool, seed: int) -> Case:
     return Case(code, broken, {name: everything[name].numpy() for name in everything if name in keep})
 
 
-def _suitable(recipe: Recipe, generator: torch.Generator) -> Batch:
+def suitable(recipe: Recipe, generator: torch.Generator) -> Batch:
     """Batches are drawn until the mistake makes a difference."""
     while True:
         sharpness = (0.0, 0.3, 1.0, 1.0, 3.0)[int(torch.randint(5, (), generator=generator))]
@@ -170,7 +170,7 @@ def _bites(recipe: Recipe, x: Batch) -> bool:
         return bool((x.key_keep.sum(-1) > 2).all()) and float(x.scores.std()) > 0.2
     if recipe.code == "weak-fill":
         return bool((c.weak_fill_broken(x)[~c.both(x).expand_as(x.scores)] > 0).any())
-    if recipe.code in ("fill-overflow", "double-fill", "empty-row"):
+    if recipe.code in ("fill-overflow", "double-fill", "empty-row", "pad-query"):
         return True
     changed = (_support(recipe.broken(x)) != _support(recipe.fixed(x))).any(1).any(-1)
     return bool((changed & x.query_keep).any())

@@ -4,11 +4,11 @@ import streamlit as st
 
 from viz import theme
 from viz.controls import SHARED
-from viz.masks import judge
+from viz.masks import gallery, judge
 
 theme.apply()
 
-PARTS = {"judge": judge.show}
+PARTS = {"judge": judge.show, "gallery": gallery.show}
 
 part = st.segmented_control(
     "Part", PARTS, default="judge", required=True, key="part", label_visibility="collapsed", **SHARED

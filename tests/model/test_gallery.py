@@ -1,0 +1,48 @@
+"""Every entry of the gallery, run as the page shows it: the broken side is named, the fixed side is sound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from model.diagnosis import FAULTS
+from model.faults import field
+from model.faults.exhibits import run, sources
+from model.faults.gallery import EXHIBITS
+
+
+def test_every_fault_of_the_catalogue_is_shown() -> None:
+    assert {one.code for one in EXHIBITS.values() if one.recipe} == set(FAULTS)
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_the_broken_side_is_named_and_the_fixed_side_is_sound(name: str) -> None:
+    entry = EXHIBITS[name]
+    broken, fixed = run(entry)
+    assert fixed.named == ()
+    assert not fixed.error
+    assert not np.isnan(fixed.weights).any()
+    if name == "pad-query":
+        assert [one.code for one in broken.diagnosis.findings] == ["pad-query"]  # type: ignore[union-attr]
+    elif entry.recipe:
+        assert broken.named[0] == entry.code
+    else:
+        assert broken.named == entry.tests
+
+
+def test_running_an_entry_leaves_chance_as_it_was() -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    for name in ("dropout-on", "observer"):
+        torch.manual_seed(5)
+        run(EXHIBITS[name])
+        assert torch.equal(torch.rand(3), expected)
+
+
+def test_the_source_shown_is_complete() -> None:
+    code, helpers = sources(field.left_pads_broken)
+    assert code.startswith("def left_pads_broken(")
+    assert "def three_layers(" in helpers
+    assert "def both(" in helpers
+    assert "noqa" not in sources(field.return_in_loop_broken)[0]
