@@ -79,15 +79,15 @@ def run(scores: np.ndarray, mask: np.ndarray, reader: Reader = "sdpa", form: For
     Raises:
         MaskRunError: when torch itself refuses, as it does for -1e9 in float16.
     """
-    given = torch.from_numpy(np.ascontiguousarray(scores)).to(getattr(torch, form))
+    given = torch.tensor(scores).to(getattr(torch, form))
     with np.errstate(over="ignore"):
-        masked = _masked(given, torch.from_numpy(np.ascontiguousarray(mask)), reader)
+        masked = _masked(given, torch.tensor(mask), reader)
     weights = masked.softmax(-1)
     return Run(given.numpy(), masked.numpy(), weights.numpy())
 
 
 def _masked(scores: Tensor, mask: Tensor, reader: Reader) -> Tensor:
-    told = torch.from_numpy(believed(mask.numpy(), reader))
+    told = torch.tensor(believed(mask.numpy(), reader))
     if told.dtype != torch.bool:
         return scores + told.to(scores.dtype)
     fill = -1e9 if reader == "masked_fill" else -torch.inf
@@ -118,33 +118,39 @@ def depends(mask: np.ndarray, sizes: tuple[int, int, int, int], reader: Reader =
     samples, heads, queries, keys = sizes
     if layers > 1 and queries != keys:
         raise MaskRunError("Several layers need self-attention: as many queries as keys.")
-    told = torch.from_numpy(np.ascontiguousarray(mask))
+    told = torch.tensor(np.broadcast_to(mask, sizes))
     q, k, values = _projected(samples, heads, queries, keys, 1)
     stream = values.clone().requires_grad_()
     with torch.enable_grad():
-        output = stream
-        for _ in range(layers):
-            seen = _attend(q, k, output, told, reader)
-            output = seen if layers == 1 else output + seen
-        rows = [torch.autograd.grad(output[:, :, i].sum(), stream, retain_graph=True)[0] for i in range(queries)]
-    return torch.stack(rows, 2).abs().sum(-1).numpy()
+        read = stream
+        for _ in range(layers - 1):
+            read = read + _attend(q, k, read, told, reader)
+        # Row by row: in one call a NaN row would reach all gradients, since 0 x NaN is NaN.
+        rows = [_attend(q[:, :, i : i + 1], k, read, told[:, :, i : i + 1], reader) for i in range(queries)]
+        if layers > 1:
+            rows = [row + read[:, :, i : i + 1] for i, row in enumerate(rows)]
+        return _gradients(rows, stream)
 
 
 def depends_through(weights: np.ndarray) -> np.ndarray:
     """The same for weights that are given, (B, H, Q, K): the output is weights @ values."""
-    fixed = torch.from_numpy(np.ascontiguousarray(weights)).float()
+    fixed = torch.tensor(weights).float()
     samples, heads, queries, keys = fixed.shape
     stream = _projected(samples, heads, queries, keys, 1)[2].clone().requires_grad_()
     with torch.enable_grad():
-        output = fixed @ stream
-        rows = [torch.autograd.grad(output[:, :, i].sum(), stream, retain_graph=True)[0] for i in range(queries)]
-    return torch.stack(rows, 2).abs().sum(-1).numpy()
+        return _gradients([fixed[:, :, i : i + 1] @ stream for i in range(queries)], stream)
+
+
+def _gradients(rows: list[Tensor], stream: Tensor) -> np.ndarray:
+    """Q outputs (B, H, 1, d) -> (B, H, Q, K), the size of each one's gradient by each input."""
+    found = [torch.autograd.grad(row.sum(), stream, retain_graph=True)[0] for row in rows]
+    return torch.stack(found, 2).abs().sum(-1).numpy()
 
 
 def _attend(q: Tensor, k: Tensor, values: Tensor, mask: Tensor, reader: Reader) -> Tensor:
     if reader == "masked_fill":
         return _masked(q @ k.transpose(-2, -1) / math.sqrt(WIDTH), mask, reader).softmax(-1) @ values
-    told = torch.from_numpy(believed(mask.numpy(), reader))
+    told = torch.tensor(believed(mask.numpy(), reader))
     told = told if told.dtype == torch.bool else told.to(q.dtype)
     return F.scaled_dot_product_attention(q, k, values, attn_mask=told)
 

@@ -80,7 +80,7 @@ def guess(array: np.ndarray, name: str = "") -> Guess:
     if name.lower() in _BY_NAME:
         return Guess(_BY_NAME[name.lower()], 0.95, f"its name is {name}")
     if name == "mask" and array.dtype.kind != "f":
-        return Guess("mask keeps", 0.9, "that is what mask means in a file for this page")
+        return Guess("mask keeps", 0.9, "its name is mask, which here means True = may attend")
     if array.dtype.kind in "biu" and np.isin(array, (0, 1)).all():
         return _switches(array.astype(bool))
     return _numbers(array.astype(np.float64))

@@ -15,7 +15,7 @@ from .palette import Look, Palette
 
 NUMBERED = 8
 """Longest side of a picture whose cells have room for their numbers."""
-HEIGHT, GAP = 330, 0.035
+HEIGHT, GAP = 310, 0.035
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +28,9 @@ class Stage:
 
 
 def mask_pipeline(stages: Sequence[Stage], title: str, look: Look) -> go.Figure:
-    """The steps side by side. A blocked cell (-inf, or a large negative fill) is grey and hatched, NaN is crossed."""
+    """The steps side by side. Blocked cells (-inf, or a large negative fill) are grey: the fill in figures, or hatched."""
     palette = look.palette
-    figure: dict = {"data": [], "layout": layout(palette, title, HEIGHT, margin={"l": 34, "r": 8, "t": 74, "b": 8})}
+    figure: dict = {"data": [], "layout": layout(palette, title, HEIGHT, margin={"l": 34, "r": 8, "t": 52, "b": 8})}
     figure["layout"]["annotations"] = []
     limit = _limit(stages)
     width = (1 - GAP * (len(stages) - 1)) / len(stages)
@@ -92,15 +92,17 @@ def _cells(values: np.ndarray, off: np.ndarray, stage: Stage, look: Look, limit:
 
 
 def _marks(off: np.ndarray, values: np.ndarray, palette: Palette, axes: dict) -> list[dict]:
-    """Grey and hatch under blocked cells; a cross on every NaN; the fill in figures where there is room."""
+    """Grey under blocked cells, with the fill in figures where there is room, else hatched; NaN spelled out."""
     found: list[dict] = []
     if off.any():
-        x, y = hatch(~off)
         fill = {"type": "heatmap", "z": off.astype(np.uint8), "zmin": 0, "zmax": 1, "showscale": False}
         shades = {"colorscale": [(0, "rgba(0,0,0,0)"), (1, palette.masked)], "hoverinfo": "skip", "xgap": 1, "ygap": 1}
-        line = {"mode": "lines", "line": {"color": palette.hatch, "width": 1}, "hoverinfo": "skip"}
-        found += [fill | shades | axes, {"type": "scatter", "x": x, "y": y} | line | axes]
-        if max(off.shape) <= NUMBERED:
+        found.append(fill | shades | axes)
+        if max(off.shape) > NUMBERED:
+            x, y = hatch(~off)
+            line = {"mode": "lines", "line": {"color": palette.hatch, "width": 1}, "hoverinfo": "skip"}
+            found.append({"type": "scatter", "x": x, "y": y} | line | axes)
+        else:
             rows, columns = np.nonzero(off)
             texts = [_short(values[row, column]) for row, column in zip(rows, columns, strict=True)]
             words = {"mode": "text", "text": texts, "textfont": {"size": 11, "color": palette.soft}}

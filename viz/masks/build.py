@@ -26,31 +26,32 @@ from .edits import turned_cells
 
 EXPLAINED = (
     f"A rule is made of {', '.join(KINDS)}, joined by and, or, not and brackets. More keys than queries is a cache; "
-    "without a causal part it is cross-attention."
+    "without a causal part it is cross-attention. Scores are random and stand in for a model's."
 )
 SIDES: tuple[Side, ...] = ("right", "left")
 
 
 def built() -> Brought | None:
     """The controls of a mask, and what comes of it; all of them are in the address."""
-    rule = st.text_input("Rule", "causal and padding", key="rule", label_visibility="collapsed", **SHARED)
+    rule = st.text_input("A query may attend where", "causal and padding", key="rule", **SHARED)
     with st.container(key="pieces", horizontal=True, vertical_alignment="center", gap="small"):
         for kind in KINDS:
             st.button(f"and {kind}", key=f"piece-{kind}", on_click=_add, args=(kind,))
     with st.container(key="mask-sizes", horizontal=True, vertical_alignment="center"):
         queries = _number("Queries", "queries", 6)
         keys = _number("Keys", "keys", queries)
-        lengths = st.text_input("Real keys of each sample", f"{keys}, {max(1, keys - 2)}", key="lengths", **SHARED)
-        side: Side = st.selectbox("Padding at the", SIDES, key="pad_side", width=190, **SHARED)
         heads = _number("Heads", "n_heads", 1)
-    with st.container(key="mask-writing", horizontal=True, vertical_alignment="center"):
+    with st.container(key="mask-samples", horizontal=True, vertical_alignment="center"):
+        lengths = st.text_input("Real keys a sample", f"{keys}, {max(1, keys - 2)}", key="lengths", **SHARED)
+        side: Side = st.selectbox("padded at the", SIDES, key="pad_side", width=215, **SHARED)
+    with st.container(key="mask-writing"):
         writing = st.selectbox(
-            "Written as", WRITINGS, format_func=WRITING_NAMES.__getitem__, key="written", width=310, **SHARED
+            "Written as", WRITINGS, format_func=WRITING_NAMES.__getitem__, key="written", width=400, **SHARED
         )
         reader = st.selectbox(
-            "read by", READERS, format_func=READER_NAMES.__getitem__, key="reader", width=340, **SHARED
+            "Read by", READERS, format_func=READER_NAMES.__getitem__, key="reader", width=400, **SHARED
         )
-        form = st.selectbox("in", FORMATS, key="mask_format", width=150, **SHARED)
+        form = st.selectbox("Scores in", FORMATS, key="mask_format", width=400, **SHARED)
     try:
         sizes = Sizes(queries, keys, read_lengths(lengths or "", keys), side)
         meant = build(rule or "", sizes)
@@ -79,8 +80,7 @@ def built() -> Brought | None:
     if queries == keys and "key_keep" in arrays:
         arrays["query_keep"] = sizes.keep()
     caption(EXPLAINED)
-    note = "Scores are random: they stand in for a model's. Click cells of “Given” to change the mask."
-    return Brought(identity, arrays, notes=(note,), editable=frozenset({"given"}), handed=mask, reader=reader)
+    return Brought(identity, arrays, editable=frozenset({"given"}), handed=mask, reader=reader)
 
 
 def _number(label: str, key: str, value: int) -> int:

@@ -28,7 +28,11 @@ def given_marks(bias: np.ndarray | None, allowed: np.ndarray) -> np.ndarray:
 
 
 def effect(
-    weights: np.ndarray, meant: np.ndarray | None, rounded: np.ndarray, idle: np.ndarray
+    weights: np.ndarray,
+    meant: np.ndarray | None,
+    rounded: np.ndarray,
+    idle: np.ndarray,
+    allowed: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """States and marks of weights (Q, K).
 
@@ -43,12 +47,13 @@ def effect(
     states[idle[:, None] & ~lit] = State.BLOCKED
     states[nan] = State.NAN
     marks = np.zeros(states.shape, np.uint8)
-    marks[uniform(weights, meant)] = Mark.UNIFORM
+    marks[uniform(weights, meant, allowed)] = Mark.UNIFORM
     return states, marks
 
 
-def uniform(weights: np.ndarray, meant: np.ndarray | None) -> np.ndarray:
-    """(Q,): rows of one same weight everywhere, although not every key was meant to be seen."""
+def uniform(weights: np.ndarray, meant: np.ndarray | None, allowed: np.ndarray | None = None) -> np.ndarray:
+    """(Q,): rows of one same weight everywhere, although not every key was meant to be seen, or none was allowed."""
     clean = np.nan_to_num(weights, nan=-1.0)
     level = (clean.max(-1) - clean.min(-1) <= 1e-6) & (clean.max(-1) > 0) & (weights.shape[-1] > 1)
-    return level if meant is None else level & ~meant.all(-1)
+    empty = np.zeros(len(weights), bool) if allowed is None else ~allowed.any(-1)
+    return level & (empty | ~meant.all(-1)) if meant is not None else level

@@ -116,7 +116,7 @@ def _asked(arrays: Mapping[str, np.ndarray], kind: str, identity: str) -> Brough
     if largest > MOST_CELLS:
         st.error(f"An array has {largest:,} cells; this page takes {MOST_CELLS:,}. Use python -m model diagnose.")
         return None
-    with st.container(key="roles", horizontal=True, vertical_alignment="center"):
+    with st.container(key="roles"):
         roles = {name: _role(name, array, identity) for name, array in arrays.items()}
         named = st.selectbox(
             "Meant",
@@ -127,32 +127,35 @@ def _asked(arrays: Mapping[str, np.ndarray], kind: str, identity: str) -> Brough
             accept_new_options=True,
             width=270,
         )
-    notes = tuple(_note(name, array, roles[name]) for name, array in arrays.items())
+    notes = [note for name in arrays if (note := _note(name, roles[name]))]
+    told = st.container(key="read-as")
     try:
         found = dict(take(array, roles[name][0]) for name, array in arrays.items())
         if len(found) < len(arrays):
             raise DiagnosisError("Two arrays are read as the same thing. Say above what each of them is.")
-        return _brought(found, kind, named, notes, identity)
+        brought = _brought(found, kind, named, identity)
     except DiagnosisError as error:
         st.error(plain(str(error)))
         return None
+    with told:
+        caption(" ".join([*notes, *brought.notes]))
+    return brought
 
 
-def _brought(
-    arrays: dict[str, np.ndarray], kind: str, named: str | None, notes: tuple[str, ...], identity: str
-) -> Brought:
+def _brought(arrays: dict[str, np.ndarray], kind: str, named: str | None, identity: str) -> Brought:
+    notes = []
     if not {"weights", "mask", "masked_scores"} & set(arrays):
         if "key_keep" not in arrays:
             raise DiagnosisError("There is nothing to judge yet: add weights, a mask, or scores after the mask.")
         keep = np.atleast_2d(arrays["key_keep"])
         arrays["mask"] = np.repeat(keep[:, None, None, :], keep.shape[1], 2)
-        notes = (*notes, "Only key padding was given, so this is the mask that it makes.")
+        notes.append("Only key padding was given, so the mask is the one that it makes.")
     sizes = sizes_of(arrange(arrays, kind).weights)
     read_as = [in_words(name, array.shape, sizes) for name, array in arrays.items()]
     doubts = [ambiguous(name, array.shape, sizes) for name, array in arrays.items()]
     editable = {"meant"} if "weights" in arrays or "mask" not in arrays else {"meant", "given"}
     every = (*notes, *read_as, *filter(None, doubts))
-    return Brought(identity, arrays, kind, named or None, every, frozenset(editable))
+    return Brought(identity, arrays, kind, named or None, tuple(every), frozenset(editable))
 
 
 def _role(name: str, array: np.ndarray, identity: str) -> tuple[Role, Guess]:
@@ -165,9 +168,11 @@ def _role(name: str, array: np.ndarray, identity: str) -> tuple[Role, Guess]:
     return chosen, found
 
 
-def _note(name: str, array: np.ndarray, chosen: tuple[Role, Guess]) -> str:
+def _note(name: str, chosen: tuple[Role, Guess]) -> str:
+    """How sure the guess is, where it is one; nothing for an array that says by its name what it is."""
     role, found = chosen
-    what = name or "the array"
     if role != found.role:
-        return f"You say that {what} is: {ROLE_NAMES[role]}."
-    return f"{what[0].upper()}{what[1:]} is taken for: {ROLE_NAMES[role]} ({found.sure:.0%} sure: {found.why})."
+        return f"You say that {name or 'the array'} is: {ROLE_NAMES[role]}."
+    if found.why.startswith("its name"):
+        return ""
+    return f"Taken for {ROLE_NAMES[role]}: {found.sure:.0%} sure, since {found.why}."

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from ..controls import SHARED
-from ..remarks import caption, plain
+from ..remarks import plain
 from . import build, edits, given, pictures, pipeline, verdict
 from .brought import Brought
 from .examples import EXAMPLES
@@ -48,15 +48,12 @@ def _judged(brought: Brought, top: Any, built: bool) -> None:
     if built:
         edits.in_address(brought.identity, "given")
     with top:
-        verdict.headline(found)
-        with st.expander("How it was read", expanded=len(brought.notes) < 2):
-            for note in brought.notes:
-                caption(note)
+        verdict.headline(brought, found)
     with st.container(key="mask-bar", horizontal=True, vertical_alignment="center"):
         at = pictures.place(brought, found)
         if edits.edits(brought.identity).cells:
             st.button("Turn all cells back", key="reset-cells", on_click=edits.reset, args=(brought.identity,))
     pictures.show(brought, found, at)
-    verdict.show(brought, found)
+    verdict.rest(brought, found)
     with st.expander("Step by step: scores, mask, softmax, dropout"):
         pipeline.show(found, at)

@@ -123,14 +123,26 @@ def slice_of(found: Judged, sample: int, layer: int, head: int) -> Slice:
     weights = arrays.weights[sample, layer, head]
     if "weights" not in arrays.given and masked is not None:
         weights = softmax(masked.astype(np.float32), nan_rows=arrays.bias is not None)
-    idle = np.zeros(arrays.sizes[3], bool) if arrays.query_keep is None else ~arrays.query_keep[sample]
     handed = None
     if found.handed is not None:
         shape = (arrays.sizes[0], arrays.sizes[2], *arrays.sizes[3:])
         handed = np.broadcast_to(found.handed, shape)[sample, head]
-    rounded = gather(arrays.weights).peaked[sample, layer, head]
+    # Where the verdict names a fault, a zero is taken for what it looks like.
+    peaked = gather(arrays.weights).peaked[sample, layer, head]
+    rounded = peaked & found.diagnosis.sound
     meant = one(found.diagnosis.meant)
-    return Slice(meant, allowed, bias, scores, masked, weights, rounded, idle, generated, handed, found.reader)
+    return Slice(
+        meant, allowed, bias, scores, masked, weights, rounded, _idle(found, sample), generated, handed, found.reader
+    )
+
+
+def _idle(found: Judged, sample: int) -> np.ndarray:
+    """(Q,): padding queries, as far as is said; in self-attention the padding keys where the verdict took them so."""
+    arrays = found.arrays
+    keep = arrays.query_keep
+    if keep is None and any(one.code == "pad-query" for one in found.diagnosis.findings):
+        keep = arrays.key_keep
+    return np.zeros(arrays.sizes[3], bool) if keep is None else ~keep[sample]
 
 
 def _grown(own: tuple[int, ...], want: tuple[int, ...]) -> tuple[int, ...]:

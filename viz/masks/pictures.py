@@ -11,7 +11,7 @@ from .. import theme
 from ..components.mask_editor import Panel, State, mask_editor
 from ..controls import SHARED
 from ..figures.mask_colours import MaskColours, mask_colours
-from . import edits
+from . import edits, verdict
 from .brought import Brought
 from .cells import compared, effect, given_marks
 from .judged import LARGEST_RUN, Judged, Slice, dependence, reach, slice_of
@@ -24,6 +24,7 @@ LEGEND = (
     ("leak", "+", "leak: open, should be blocked"),
     ("over", "−", "over-blocked: should be open"),
     ("nan", "×", "NaN"),
+    ("dim", "╱", "row of a padding query"),
 )
 MARKS = (("∞", "-inf"), ("•", "finite fill"), ("=", "uniform row"), ("▫", "a 1 was added"))
 
@@ -31,12 +32,14 @@ MARKS = (("∞", "-inf"), ("•", "finite fill"), ("=", "uniform row"), ("▫", 
 def place(brought: Brought, found: Judged) -> tuple[int, int, int, int]:
     """Which sample, layer and head is drawn (from 0), and through how many layers dependence is followed."""
     samples, layers, heads, queries, keys = found.arrays.sizes
+    worst = next((one for one in verdict.sorted_findings(found.before) if one.severity != "info"), None)
+    first = (worst.sample, worst.layer, worst.head) if worst is not None else (0, 0, 0)
     chosen = [
-        _one(label, key, size)
-        for label, key, size in (
-            ("Sample", "mask_sample", samples),
-            ("Layer", "mask_layer", layers),
-            ("Head", "mask_head", heads),
+        _one(label, key, size, index or 0)
+        for label, key, size, index in (
+            ("Sample", "mask_sample", samples, first[0]),
+            ("Layer", "mask_layer", layers, first[1]),
+            ("Head", "mask_head", heads, first[2]),
         )
     ]
     depth = 1
@@ -45,12 +48,13 @@ def place(brought: Brought, found: Judged) -> tuple[int, int, int, int]:
     return chosen[0], chosen[1], chosen[2], depth
 
 
-def _one(label: str, key: str, size: int) -> int:
+def _one(label: str, key: str, size: int, first: int) -> int:
+    """A choice from 1 on the page; until there is one, the place of the worst finding."""
     if size == 1:
         return 0
     if st.session_state.get(key) not in range(1, size + 1):
         st.session_state.pop(key, None)
-    return st.selectbox(label, range(1, size + 1), key=key, width=130, **SHARED) - 1
+    return st.selectbox(label, range(1, size + 1), first, key=key, width=130, **SHARED) - 1
 
 
 def show(brought: Brought, found: Judged, at: tuple[int, int, int, int]) -> None:
@@ -103,7 +107,7 @@ def _given(brought: Brought, one: Slice) -> Panel:
 
 
 def _effect(one: Slice) -> Panel:
-    states, marks = effect(one.weights, one.meant, one.rounded, one.idle)
+    states, marks = effect(one.weights, one.meant, one.rounded, one.idle, one.allowed)
     note = "weights above zero, of random scores" if one.generated else "weights above zero"
     with np.errstate(over="ignore"):
         weights = one.weights.astype(np.float64)
@@ -132,7 +136,8 @@ def _plain(name: str, title: str, note: str, allowed: np.ndarray, editable: bool
 
 def _counts(states: np.ndarray) -> str:
     kinds = ((State.LEAK, "leak"), (State.OVER, "over-blocked"), (State.NAN, "NaN"))
-    found = [f"{int((states == state).sum())} {word}" for state, word in kinds if (states == state).any()]
+    counts = [(int((states == state).sum()), word) for state, word in kinds]
+    found = [f"{count} {word}{'s' * (word == 'leak' and count > 1)}" for count, word in counts if count]
     return f": {', '.join(found)}" if found else ""
 
 

@@ -21,25 +21,27 @@ SIGNS = {"error": "●", "warning": "▲", "info": "○"}
 NAMES = {"error": "Error", "warning": "Warning", "info": "Note"}
 
 
-def headline(found: Judged) -> None:
-    """One line: whether something is wrong, and what most of all."""
+def headline(brought: Brought, found: Judged) -> None:
+    """Whether something is wrong; the worst finding, with its place and its fix; what it was judged against."""
     ranked = sorted_findings(found.diagnosis)
     bad = [one for one in ranked if one.severity != "info"]
-    fixed = bool(found.done)
     with st.container(key="verdict-line"):
-        if bad:
-            st.markdown(f"### {SIGNS[bad[0].severity]} {plain(headline_words(bad))}")
-        else:
-            st.markdown(f"### ✓ {'Sound once mended.' if fixed else 'Nothing wrong found.'}")
-    caption(meaning(found.diagnosis))
+        st.markdown(f"### {plain(headline_words(bad, bool(found.done)))}")
+        caption(meaning(found.diagnosis))
+    if found.done:
+        with st.container(key="fixes-done", horizontal=True, vertical_alignment="center"):
+            caption("Applied: " + " ".join(found.done))
+            st.button("Undo the last fix", key="undo-fix", on_click=edits.undo, args=(brought.identity,))
+    if bad:
+        _finding(brought.identity, 0, ranked[0], found)
 
 
-def headline_words(bad: list[Finding]) -> str:
-    """The worst finding in words, and how many more there are."""
-    first = bad[0]
-    _, _, what = first.message.partition(": ")
-    more = f" And {len(bad) - 1} more." if len(bad) > 1 else ""
-    return f"{first.code}: {what}{more}"
+def headline_words(bad: list[Finding], fixed: bool) -> str:
+    """``Faulty: 1 error, 2 warnings``, or that nothing is wrong."""
+    if not bad:
+        return "✓ Sound, once mended" if fixed else "✓ Nothing wrong found"
+    counts = {name: sum(one.severity == name for one in bad) for name in ("error", "warning")}
+    return "Faulty: " + ", ".join(f"{count} {name}{'s' * (count > 1)}" for name, count in counts.items() if count)
 
 
 def meaning(diagnosis: Diagnosis) -> str:
@@ -54,15 +56,12 @@ def meaning(diagnosis: Diagnosis) -> str:
     )
 
 
-def show(brought: Brought, found: Judged) -> None:
-    """Every finding, the fixes that were applied, and what cannot be told."""
-    identity = brought.identity
-    if found.done:
-        with st.container(key="fixes-done", horizontal=True, vertical_alignment="center"):
-            caption("Applied: " + " ".join(found.done))
-            st.button("Undo the last fix", key="undo-fix", on_click=edits.undo, args=(identity,))
-    for at, one in enumerate(sorted_findings(found.diagnosis)):
-        _finding(identity, at, one, can_mend(one.code, found.arrays, found.diagnosis))
+def rest(brought: Brought, found: Judged) -> None:
+    """The other findings, and what cannot be told."""
+    ranked = sorted_findings(found.diagnosis)
+    first = 1 if ranked and ranked[0].severity != "info" else 0
+    for at, one in enumerate(ranked[first:], first):
+        _finding(brought.identity, at, one, found)
     _unknown(found.diagnosis)
     _downloads(found.diagnosis)
 
@@ -72,12 +71,14 @@ def sorted_findings(diagnosis: Diagnosis) -> list[Finding]:
     return sorted(diagnosis.findings, key=lambda one: ORDER[one.severity])
 
 
-def where(one: Finding) -> str:
-    """The place in words, counted from 1."""
+def where(one: Finding, sizes: tuple[int, ...]) -> str:
+    """The place in words, counted from 1; ``sizes`` are B, L, H: an axis of one is not named."""
     parts = [
         f"{name} {index + 1}"
-        for name, index in (("sample", one.sample), ("layer", one.layer), ("head", one.head))
-        if index is not None
+        for name, index, size in zip(
+            ("sample", "layer", "head"), (one.sample, one.layer, one.head), sizes, strict=False
+        )
+        if index is not None and size > 1
     ]
     return ", ".join([*parts, f"queries {spans(one.queries)}", f"keys {spans(one.keys)}"])
 
@@ -93,15 +94,15 @@ def spans(places: tuple[int, ...]) -> str:
     return ", ".join(str(a + 1) if a == b else f"{a + 1}–{b + 1}" for a, b in runs)
 
 
-def _finding(identity: str, at: int, one: Finding, mendable: bool) -> None:
+def _finding(identity: str, at: int, one: Finding, found: Judged) -> None:
     with st.container(key=f"finding-{at}-{one.severity}"):
         st.markdown(f"**{SIGNS[one.severity]} {NAMES[one.severity]} · {plain(one.code)}** {plain(one.message)}")
         if one.severity == "info":
             return
         st.code(one.fix, language="python", wrap_lines=True)
         with st.container(key=f"acts-{at}", horizontal=True, vertical_alignment="center"):
-            st.button(f"Show {where(one)}", key=f"show-{at}", on_click=_point, args=(identity, one))
-            if mendable:
+            st.button(f"Show {where(one, found.arrays.sizes)}", key=f"show-{at}", on_click=_point, args=(identity, one))
+            if can_mend(one.code, found.arrays, found.diagnosis):
                 st.button(
                     "Apply this fix", key=f"apply-{at}", type="primary", on_click=edits.apply, args=(identity, one.code)
                 )

@@ -4,7 +4,7 @@ import { paintPanel } from "./paint.js";
 import { asPicture } from "./picture.js";
 
 const LEFT = 30, TOP = 22, RIGHT = 40, BELOW = 22;
-const LARGEST = 34, SMALLEST = 3;
+const LARGEST = 38, SMALLEST = 3;
 const WORDS = ["blocked", "allowed", "leak: should be blocked", "blocked, should be allowed", "NaN", "padding query"];
 const HOWS = ["", "by -inf", "by a finite fill", "uniform row", "1 added to the score"];
 

@@ -56,6 +56,7 @@ export function paintCell(pen, colours, state, mark, x, y, size) {
   }
   if (state === STATES.blocked || state === STATES.dim) {
     pen.strokeStyle = colours.hatch;
+    pen.lineWidth = 1;
     if (!mark) strokes(pen, "hatch", x, y, inside);
   }
   if (!mark || size < 9) return;
