@@ -68,15 +68,15 @@ def test_each_kind_and_its_masked_cells(page: Page) -> None:
         assert f"kind={kind}" in page.url
     expect(page.get_by_text("masked: not yet written")).to_be_visible()
     # Upper right corner of the decoder's square: the first step may not see the last.
-    point(page, page.locator(".st-key-heatmap .nsewdrag"), 0.97, 0.03)
-    expect(page.locator(".st-key-heatmap .hoverlayer")).to_contain_text("may not attend")
+    point(page, page.locator(".st-key-heatmap .plot"), 0.97, 0.03)
+    expect(page.locator(".st-key-heatmap .tip")).to_contain_text("may not attend")
 
 
 def test_hover_names_both_tokens(page: Page) -> None:
     open_page(page, "/?sentence=He+reads+a+book.&kind=encoder")
     expect_head(page, 1, 1)
-    point(page, page.locator(".st-key-heatmap .nsewdrag"), 0.02, 0.02)
-    expect(page.locator(".st-key-heatmap .hoverlayer")).to_contain_text(re.compile(r"He → He.*[01]\.\d{3}"))
+    point(page, page.locator(".st-key-heatmap .plot"), 0.02, 0.02)
+    expect(page.locator(".st-key-heatmap .tip")).to_contain_text(re.compile(r"He → He.*[01]\.\d{3}"))
 
 
 def test_pinning_a_piece_of_the_translation(page: Page) -> None:
@@ -86,17 +86,17 @@ def test_pinning_a_piece_of_the_translation(page: Page) -> None:
     piece.click()
     settle(page)
     expect(piece).to_have_attribute("aria-pressed", "true")
-    expect(page.locator(".st-key-heatmap .shapelayer path")).to_have_count(1)
+    expect(page.locator(".st-key-heatmap .pin")).to_have_count(1)
     expect(page.get_by_text(re.compile("^Pinned: "))).to_be_visible()
     piece.click()
-    expect(page.locator(".st-key-heatmap .shapelayer path")).to_have_count(0)
+    expect(page.locator(".st-key-heatmap .pin")).to_have_count(0)
     expect(piece).to_have_attribute("aria-pressed", "false")
 
 
 def test_clicking_a_cell_pins_its_row(page: Page) -> None:
     open_page(page)
     expect_head(page, 1, 1)
-    click_at(page, page.locator(".st-key-heatmap .nsewdrag"), 0.02, 0.02)
+    click_at(page, page.locator(".st-key-heatmap .plot"), 0.02, 0.02)
     expect(page.locator(".st-key-translation button").first).to_have_attribute("aria-pressed", "true")
 
 
@@ -196,10 +196,10 @@ def test_another_head_moves_nothing(page: Page) -> None:
 def test_switching_the_theme_redraws_the_pictures(page: Page) -> None:
     open_page(page)
     expect_head(page, 1, 1)
-    drawing = page.locator(".st-key-heatmap .main-svg").first
-    expect(drawing).to_have_css("background-color", "rgb(251, 251, 250)")
+    title = page.locator(".st-key-heatmap .title")
+    expect(title).to_have_css("fill", "rgb(28, 27, 34)")
     page.get_by_test_id("stMainMenuButton").click()
     page.get_by_test_id("stMainMenuItem-theme-Dark").click()
-    expect(drawing).to_have_css("background-color", "rgb(19, 18, 24)")
+    expect(title).to_have_css("fill", "rgb(236, 234, 243)")
     corner = "c => [...c.getContext('2d').getImageData(c.width - 1, 0, 1, 1).data]"
     assert sum(tile(page, 1, 1).locator("canvas").evaluate(corner)[:3]) < 3 * 160

@@ -91,7 +91,7 @@ def test_a_masked_pair_is_said_to_be_masked(page: Page) -> None:
 def test_words_and_special_tokens(page: Page) -> None:
     open_page(page, CROSS)
     expect_head(page, 3, 1)
-    ticks = page.locator(".st-key-heatmap .xaxislayer-above .xtick")
+    ticks = page.locator(".st-key-heatmap .column")
     before = ticks.count()
     page.get_by_role("button", name="Display").click()
     page.get_by_text("Hide special tokens").click()
@@ -161,7 +161,7 @@ def test_joint_flow_and_layers(page: Page) -> None:
 
 def test_every_view_explains_itself(page: Page) -> None:
     open_page(page, CROSS)
-    expect(page.locator(".st-key-heatmap .hm image").last).to_be_visible()
+    expect_head(page, 3, 1)
     page.locator(".st-key-about button").click()
     expect(page.get_by_test_id("stPopoverBody").locator(".katex").first).to_be_visible()
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -15,6 +15,7 @@ from model.translate import Translation
 from viz import cache
 
 from .fakes import FakeTranslator
+from .test_components import unpack
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 
@@ -29,8 +30,11 @@ def app(monkeypatch: pytest.MonkeyPatch) -> AppTest:
 
 
 def title(app: AppTest) -> str:
-    figure = app.get("plotly_chart")[0].proto
-    return json.loads(figure.spec)["layout"]["title"]["text"]
+    return unpack(heatmaps(app)[0].proto.bytes)[0]["title"]
+
+
+def heatmaps(app: AppTest) -> list[Any]:
+    return [one for one in app.get("bidi_component") if one.proto.component_name.endswith("heatmap")]
 
 
 def captions(app: AppTest) -> str:
@@ -103,7 +107,7 @@ def test_an_input_error_is_shown_as_its_sentence(app: AppTest) -> None:
     app.text_input(key="sentence").set_value("  ").run()
     assert not app.exception
     assert "nothing to translate" in app.info[0].value
-    assert not app.get("plotly_chart")
+    assert not heatmaps(app)
 
 
 def test_earlier_sentences_can_be_gone_back_to(app: AppTest) -> None:

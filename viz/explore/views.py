@@ -14,6 +14,7 @@ from model.statistics import summary
 from model.trace import TraceError
 from viz import cache
 from viz.components.chart import chart
+from viz.components.heatmap import heatmap
 from viz.components.links import Lines, links
 from viz.components.links import packed as packed_links
 from viz.components.pipeline import STEPS, pipeline_steps
@@ -22,8 +23,9 @@ from viz.components.standalone import page
 from viz.components.text import packed as packed_text
 from viz.components.text import text
 from viz.figures.flow import flow_heatmap
-from viz.figures.heatmap import heatmap, room_for_numbers
+from viz.figures.heatmap import head_grid, room_for_numbers, weight_grid
 from viz.figures.joint import joint_heatmap
+from viz.figures.labels import KIND_NAMES
 from viz.figures.lens import lens_grid, lens_ranks
 from viz.figures.words import head_in_words, heatmap_in_words, lens_in_words
 from viz.remarks import caption, plain
@@ -55,24 +57,36 @@ def question_mark(view: View) -> None:
 
 
 def _heatmap(scene: Scene) -> Shown | None:
-    figure = heatmap(
-        scene.attention,
-        scene.layer,
-        scene.head,
-        model=scene.model.name,
-        look=scene.look,
-        rows=scene.rows,
-        pinned=scene.query,
-        pinned_key=scene.key,
-        numbers=scene.display.numbers,
-    )
+    grid = head_grid(scene.attention, scene.layer, scene.head, scene.rows)
     strongest = head_in_words(scene.attention, scene.layer, scene.head, scene.rows)
     alt = f"{summary(scene.arranged.captured, scene.layer, scene.head)} {strongest}"
-    chart(figure, alt, key="heatmap", on_cell=lambda query, key: scene.pin(query=query, key=key))
+    heatmap(
+        grid,
+        scene.look,
+        alt,
+        model=scene.model.name,
+        pinned=(scene.query, scene.key),
+        numbers=scene.display.numbers,
+        follows=KIND_NAMES[scene.kind],
+        key="heatmap",
+        on_cell=lambda query, key: scene.pin(query=query, key=key),
+    )
     caption(heatmap_in_words(scene.attention, scene.rows, scene.look.scale))
     if scene.display.numbers and not room_for_numbers(scene.attention.weights):
         caption("There is no room for numbers in so many cells: hover over one to read it.")
-    return _chart("heatmap", figure)
+
+    def saved() -> str:
+        figure = weight_grid(
+            grid,
+            scene.look,
+            model=scene.model.name,
+            pinned=scene.query,
+            pinned_key=scene.key,
+            numbers=scene.display.numbers,
+        )
+        return figure.to_html(include_plotlyjs=True)
+
+    return Shown("heatmap", saved)
 
 
 def _links(scene: Scene) -> Shown | None:

@@ -45,14 +45,19 @@ def heatmap(
     Axes are integer positions with tokens as tick labels: token strings as categories would drop repeated tokens.
     A masked cell is no weight at all: it is grey and hatched, and says so on hover.
     """
-    grid = Grid(
+    grid = head_grid(attention, layer, head, rows)
+    return weight_grid(grid, look or Look(), model=model, pinned=pinned, pinned_key=pinned_key, numbers=numbers)
+
+
+def head_grid(attention: AttentionMap, layer: int, head: int, rows: Rows) -> Grid:
+    """What a heatmap of one head (from 0) draws."""
+    return Grid(
         attention.weights[layer, head],
         attention.mask,
         attention.rows(rows),
         attention.key_tokens,
         f"{KIND_NAMES[attention.kind]} · layer {layer + 1}, head {head + 1}",
     )
-    return weight_grid(grid, look or Look(), model=model, pinned=pinned, pinned_key=pinned_key, numbers=numbers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,8 @@
+import { announceHead } from "../shared/heads.js";
 import { unpack } from "../shared/packed.js";
 import { lookup } from "../shared/colours.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
-import { byLayer, element, mark, paint, tileOf } from "../shared/tiles.js";
+import { byLayer, element, mark, paint, smooth, tileOf } from "../shared/tiles.js";
 
 /** The tiles in a given order, each above its place and value. */
 function inOrder(grid, order) {
@@ -37,13 +38,17 @@ export default function overview({ data, parentElement, setTriggerValue }) {
   const size = queries * keys;
   grid.setAttribute("aria-label", header.label);
   indices.forEach((at, i) => paint(tiles[i], body.subarray(at * size, (at + 1) * size), table, keys, queries));
+  smooth(tiles, keys, queries);
   mark(tiles, indices.indexOf(header.layer * heads + header.head));
   indices.forEach((at, i) => tiles[i].classList.toggle("changed", header.changed.includes(at)));
   grid.onclick = (event) => {
     const tile = event.target.closest(".tile");
     if (!tile) return;
     mark(tiles, tiles.indexOf(tile)); // At once, before Python has answered.
-    setTriggerValue("pick", JSON.parse(tile.dataset.place));
+    const place = JSON.parse(tile.dataset.place);
+    const at = (place.layer * heads + place.head) * size;
+    setTriggerValue("pick", place);
+    announceHead({ ...place, rows: queries, columns: keys, bytes: body.subarray(at, at + size) });
   };
   grid.onkeydown = (event) => arrowKeys(event, tiles, heads);
   grid.dataset.painted = header.label;

@@ -1,5 +1,7 @@
 export const MASKED = 255;
 export const FULL = 254;
+export const FINE_MASKED = 65535;
+export const FINE_FULL = 65534;
 
 /** Read what components/packing.py packed: a JSON header and the bytes after it (a view, not a copy). */
 export function unpack(packed) {

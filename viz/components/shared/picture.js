@@ -1,6 +1,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 
-function drawn(tag, attributes, text = "") {
+/** An SVG element; a text in it is never read as markup. */
+export function drawn(tag, attributes, text = "") {
   const made = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   made.textContent = text;

@@ -1,0 +1,128 @@
+import { unpack } from "../shared/packed.js";
+import { hearHeads } from "../shared/heads.js";
+import { mounted, unmount } from "../shared/mounted.js";
+import { drawn, standing } from "../shared/picture.js";
+import { coarse, exact, paintCells } from "./cells.js";
+import { drawFrame, placed } from "./frame.js";
+
+const HEIGHT = 544;
+
+function build(root, view) {
+  root.className = "heatmap";
+  root.style.height = `${HEIGHT}px`;
+  const [canvas, plot, across, down, tip] = ["canvas", "div", "i", "i", "div"].map((tag) => document.createElement(tag));
+  const svg = drawn("svg", {});
+  svg.setAttribute("aria-hidden", "true"); // The plot's label says what there is to see.
+  plot.className = "plot";
+  plot.tabIndex = 0;
+  plot.setAttribute("role", "img");
+  tip.className = "tip";
+  tip.setAttribute("role", "status");
+  plot.append(across, down);
+  root.append(canvas, svg, plot, tip);
+  root.picture = () => picture(view);
+  const sized = new ResizeObserver(() => view.header && draw(view));
+  sized.observe(root);
+  const silent = hearHeads((head) => preview(view, head));
+  const dispose = () => [sized.disconnect(), silent()];
+  return { canvas, svg, plot, across, down, tip, dispose };
+}
+
+/** Put everything where the present width has it. */
+function draw(view) {
+  const { root, header, map } = view;
+  const place = placed(header, root.clientWidth, HEIGHT);
+  view.place = place;
+  for (const part of [view.canvas, view.plot]) {
+    Object.assign(part.style, { left: `${place.left}px`, top: `${place.top}px`, width: `${place.width}px`, height: `${place.height}px` });
+  }
+  paintCells(view.canvas, map, header, place.width, place.height);
+  drawFrame(view.svg, header, map, view.title, place, HEIGHT);
+  view.plot.setAttribute("aria-label", map.value ? header.alt : view.title);
+  root.dataset.painted = `${view.title}${map.value ? "" : " …"}`;
+}
+
+/** A head chosen in the overview, from its bytes: drawn now, to be read once the weights are here. */
+function preview(view, head) {
+  if (!view.header?.follows) return;
+  view.map = coarse(head, view.header);
+  view.title = `${view.header.follows} · layer ${head.layer + 1}, head ${head.head + 1}`;
+  leave(view);
+  draw(view);
+}
+
+function read(view, row, column) {
+  const { header, map, place, tip } = view;
+  if (!map.value) return;
+  view.at = [row, column];
+  const value = map.value(row * map.columns + column);
+  const said = document.createElement("b");
+  said.textContent = Number.isNaN(value) ? "masked: may not attend" : value.toFixed(3);
+  tip.replaceChildren(`${header.rows[row]} → ${header.columns[column]}`, said);
+  tip.hidden = view.across.hidden = view.down.hidden = false;
+  const [x, y] = [(column + 0.5) * place.w, (row + 0.5) * place.h];
+  view.across.style.top = `${y}px`;
+  view.down.style.left = `${x}px`;
+  const left = x > place.width / 2;
+  const offset = 10 + place.w / 2;
+  tip.style.left = left ? "auto" : `${place.left + x + offset}px`;
+  tip.style.right = left ? `${place.whole - place.left - x + offset}px` : "auto";
+  tip.style.top = `${place.top + y}px`;
+}
+
+function leave(view) {
+  view.at = null;
+  view.tip.hidden = view.across.hidden = view.down.hidden = true;
+}
+
+/** The cell under the mouse. */
+function under({ plot, header }, { clientX, clientY }) {
+  const box = plot.getBoundingClientRect();
+  const part = (offset, size, count) => Math.min(count - 1, Math.max(0, Math.floor((offset / size) * count)));
+  return [part(clientY - box.top, box.height, header.rows.length), part(clientX - box.left, box.width, header.columns.length)];
+}
+
+/** The arrow keys go from cell to cell, Enter chooses one. */
+function pressed(view, event) {
+  const { header, at } = view;
+  const [row, column] = at ?? [header.pinned[0] ?? 0, header.pinned[1] ?? 0];
+  const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+  const within = (value, count) => Math.min(count - 1, Math.max(0, value));
+  if (event.key === "Enter") view.choose(row, column);
+  else if (event.key === "Escape") leave(view);
+  else if (step && !at) read(view, row, column);
+  else if (step) read(view, within(row + step[0], header.rows.length), within(column + step[1], header.columns.length));
+  else return;
+  event.preventDefault();
+}
+
+/** The view as one SVG, for saving. */
+function picture({ svg, canvas, place }) {
+  const copy = standing(svg);
+  const { left: x, top: y, width, height } = place;
+  copy.prepend(drawn("image", { x, y, width, height, href: canvas.toDataURL() }));
+  return copy;
+}
+
+export default function heatmap({ data, parentElement, setTriggerValue }) {
+  const { header, body } = unpack(data);
+  const view = mounted(parentElement, "heatmap", build);
+  view.header = header;
+  view.map = exact(header, body);
+  view.title = header.title;
+  view.choose = (row, column) => {
+    if (!header.pins) return;
+    const again = header.pinned[0] === row && header.pinned[1] === column;
+    header.pinned = again ? [null, null] : [row, column]; // At once, before Python has answered.
+    draw(view);
+    setTriggerValue("cell", { row, column });
+  };
+  draw(view);
+  if (view.at) read(view, Math.min(view.at[0], header.rows.length - 1), Math.min(view.at[1], header.columns.length - 1));
+  else leave(view);
+  view.plot.onmousemove = (event) => read(view, ...under(view, event));
+  view.plot.onmouseleave = view.plot.onblur = () => leave(view);
+  view.plot.onclick = (event) => view.choose(...under(view, event));
+  view.plot.onkeydown = (event) => pressed(view, event);
+  return () => unmount(parentElement);
+}

@@ -1,0 +1,12 @@
+/** How one view tells the others that a head was chosen, and hands over its bytes, before Python has heard of it. */
+const EVENT = "attenscope-head";
+
+/** `head`: { layer, head, rows, columns, bytes }, the bytes as components/packing.py quantises them. */
+export const announceHead = (head) => document.dispatchEvent(new CustomEvent(EVENT, { detail: head }));
+
+/** Call `heard(head)` at every announcement; returns what ends it. */
+export function hearHeads(heard) {
+  const listener = ({ detail }) => heard(detail);
+  document.addEventListener(EVENT, listener);
+  return () => document.removeEventListener(EVENT, listener);
+}
