@@ -27,14 +27,18 @@ export function byLayer(grid, { layers, heads }) {
 
 export function paint(tile, bytes, table, width, height) {
   const canvas = tile.firstChild;
-  canvas.width = width;
-  canvas.height = height;
+  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
   const image = new ImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
   for (let i = 0; i < bytes.length; i += 1) pixels[i] = table[bytes[i]];
   canvas.getContext("2d").putImageData(image, 0, 0);
-  // Shrunk below one device pixel a cell, nearest-neighbour would drop cells: average them instead.
-  canvas.classList.toggle("shrunk", Math.max(width / tile.clientWidth, height / tile.clientHeight) > devicePixelRatio);
+}
+
+/** Shrunk below one device pixel a cell, nearest-neighbour would drop cells: average them instead. */
+export function smooth(tiles, width, height) {
+  // All are measured before any is changed: the other way round, the page would be laid out once a tile.
+  const most = tiles.map((tile) => Math.max(width / tile.clientWidth, height / tile.clientHeight));
+  tiles.forEach((tile, i) => tile.firstChild.classList.toggle("shrunk", most[i] > devicePixelRatio));
 }
 
 export function mark(tiles, chosen) {
