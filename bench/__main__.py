@@ -14,7 +14,7 @@ import torch
 
 from .timing import Row
 
-NAMES = ("capture", "decode", "greedy", "overview", "positions", "training")
+NAMES = ("capture", "decode", "greedy", "overview", "positions", "snapshots", "training")
 README = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- table: python -m bench --write -->\n", "<!-- end of table -->\n"
 PACKAGES = ("torch", "transformers", "bertviz")

@@ -51,8 +51,11 @@ def show(model: Translator, bar: DeltaGenerator) -> None:
     caption(said)
     facts = {"model": model.name, "hash": model.checkpoint.hash}
     with menu:
-        parts = lambda palette: [drawn(palette), Words(said)]  # noqa: E731
-        save(Saved("training-curves", parts, lambda: numbers(history), title, facts))
+        save(
+            Saved(
+                "training-curves", lambda palette: (drawn(palette), Words(said)), lambda: numbers(history), title, facts
+            )
+        )
 
 
 def in_words(history: tuple[HistoryRow, ...], marked: bool) -> str:

@@ -66,13 +66,13 @@ export function showHead(view, bytes, table, { queries, keys, background }) {
   const image = new ImageData(keys, queries);
   const pixels = new Uint32Array(image.data.buffer);
   for (let i = 0; i < bytes.length; i += 1) pixels[i] = table[bytes[i]];
-  const small = new OffscreenCanvas(keys, queries);
-  small.getContext("2d").putImageData(image, 0, 0);
+  view.small ??= new OffscreenCanvas(keys, queries);
+  view.small.getContext("2d").putImageData(image, 0, 0);
   const pen = view.canvas.getContext("2d");
   pen.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
   pen.imageSmoothingEnabled = false;
   const [across, down] = [view.width * keys, view.height * queries];
-  pen.drawImage(small, 0, 0, across, down);
+  pen.drawImage(view.small, 0, 0, across, down);
   view.canvas.setAttribute("aria-label", view.title.textContent);
   if (Math.min(view.width, view.height) < GAPS_FROM) return;
   pen.strokeStyle = background;

@@ -2,7 +2,7 @@ import { lookup } from "../shared/colours.js";
 import { listenToKeys } from "../shared/keys.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
-import { byLayer, element, mark, paint } from "../shared/tiles.js";
+import { byLayer, element, mark, paint, smooth } from "../shared/tiles.js";
 import { buildHead, layHead, readCell, showHead } from "./head.js";
 import { buildSlider } from "./slider.js";
 
@@ -67,6 +67,7 @@ function build(root, view, header) {
   head.onRead = () => readCell(head, view.cells, view.stop, view.now);
   const observer = new ResizeObserver(() => {
     layHead(head, header);
+    smooth(tiles, header.keys, header.queries);
     if (view.stop !== undefined) show(view.stop);
   });
   observer.observe(pictures);
