@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from viz.stage.scenes import MOST_SCENES, Scene, Talk, read, view_of, write
+from viz.stage.scenes import MOST_SCENES, Scene, Talk, read, without_window, write
 
 GOOD = """title = "Two views"
 model = "small"
@@ -89,4 +89,5 @@ def test_files_that_are_no_talk() -> None:
 
 
 def test_a_view_is_an_address_without_what_belongs_to_the_window() -> None:
-    assert view_of("?sentence=a+b&present=1&embed=true&kind=cross") == {"sentence": "a b", "kind": "cross"}
+    address = {"sentence": "a b", "present": "1", "embed": "true", "kind": "cross"}
+    assert without_window(address) == {"sentence": "a b", "kind": "cross"}

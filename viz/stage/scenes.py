@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 from .toml import Block, TalkError, blocks, quoted_list, text
 
@@ -32,16 +32,18 @@ PARTS = {
     "translation": "its translation",
     "heads": "the overview of all heads",
     "picture": "the large picture",
-    "next token": "the token written next and its candidates",
+    "next token": "the token written next, and its candidates",
     "attention": "which words are attended to",
-    "matrix": "the decoder's own words",
+    "matrix": "how the decoder looks at its own words",
+    "candidates": "the candidates for the next token",
+    "player": "the steps and where one is",
     "verdict": "what was found",
-    "remarks": "the lines under the pictures",
 }
 """What a scene can hide until the next key, or leave out."""
 MOST_SCENES = 99
 LONGEST = {"title": 200, "point": 300, "notes": 8000, "page": 60}
 """Characters of each text."""
+WINDOW = frozenset({"present", "embed", "embed_options", "scene", "contrast"})
 VALUE = 2000
 """Characters of one value of a view."""
 
@@ -127,10 +129,9 @@ def write(talk: Talk) -> str:
     return "\n".join(lines) + "\n"
 
 
-def view_of(query: str) -> dict[str, str]:
-    """The view that an address holds after its question mark, without what only a window has."""
-    window = {"present", "embed", "hide", "omit", "scene"}
-    return {name: value for name, value in parse_qsl(query.lstrip("?")) if name not in window}
+def without_window(address: Mapping[str, str]) -> dict[str, str]:
+    """The view that an address holds: all but what only a window has."""
+    return {name: value for name, value in address.items() if name not in WINDOW}
 
 
 def _scene(block: Block, mistakes: list[Mistake]) -> Scene | None:

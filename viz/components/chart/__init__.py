@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from ..bundle import component
+from ..presenter import presenting
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _mount = component("chart")
+SCENE = 350
+"""Pixels of a chart on the whole screen, which then grows as the frame does: type and strokes with it."""
 
 
 def chart(figure: go.Figure, alt: str, *, key: str, on_cell: Callable[[int, int], None]) -> None:
@@ -26,6 +29,8 @@ def chart(figure: go.Figure, alt: str, *, key: str, on_cell: Callable[[int, int]
         on_cell(round(cell["row"]), round(cell["column"]))
 
     frame = f"{key}-frame"
+    if presenting():
+        figure = type(figure)(figure).update_layout(height=min(figure.layout.height or SCENE, SCENE))
     with st.container(key=frame):
         _mount(key=f"{key}-clicks", data={"frame": frame}, on_cell_change=clicked)
         st.plotly_chart(figure, theme=None, key=key, alt=alt, config={"displayModeBar": False})

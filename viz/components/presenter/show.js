@@ -1,0 +1,137 @@
+import { openFrame } from "./frame.js";
+import { asked } from "./keys.js";
+import { openNotes } from "./notes.js";
+
+const AHEAD = [0, 1, 2, -1]; // Scenes kept ready around the one that is shown, the most wanted first.
+const TYPING = 1500; // Milliseconds after a digit until the number counts as typed.
+
+function element(tag, className, parent) {
+  const made = document.createElement(tag);
+  made.className = className;
+  parent.append(made);
+  return made;
+}
+
+function buildScreen(root, numbered) {
+  const dialog = element("dialog", "show", root);
+  dialog.setAttribute("aria-label", numbered ? "The talk" : "This page, presented");
+  const title = element("h1", "title", dialog);
+  const box = element("div", "frames", dialog);
+  const foot = element("div", "foot", dialog);
+  const [point, place] = [element("div", "point", foot), element("div", "place", foot)];
+  title.setAttribute("aria-live", "polite");
+  title.hidden = foot.hidden = !numbered;
+  title.textContent = "\u00a0"; // A line of its own from the start: scenes are fitted into what it leaves.
+  return { dialog, title, box, point, place };
+}
+
+/**
+ * The scenes on the whole screen. Each is the app's own page in a frame; the next ones are built out of sight before
+ * they are asked for, so a key only changes which frame is seen. `closed()` hears of the end.
+ */
+export function openShow(root, { scenes, title, at, contrast, numbered }, closed) {
+  const screen = buildScreen(root, numbered);
+  const frames = new Map();
+  const show = { at: -1, wanted: -1, typed: "", timer: 0, started: performance.now(), notes: null };
+  const listen = (target) => target.addEventListener("keydown", pressed, true);
+
+  function pressed(event) {
+    const what = asked(event);
+    if (what === null || (!numbered && !["close", "contrast", "full"].includes(what))) return;
+    if (what === "enter" && !show.typed) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (/^\d$/.test(what)) type(what);
+    else if (what === "enter") goToTyped();
+    else ACTIONS[what](event.timeStamp);
+  }
+  function type(digit) {
+    show.typed = (show.typed + digit).slice(-2);
+    screen.place.textContent = `→ ${show.typed}`;
+    clearTimeout(show.timer);
+    show.timer = setTimeout(goToTyped, TYPING);
+  }
+  function goToTyped() {
+    const to = Number(show.typed) - 1;
+    clearTimeout(show.timer);
+    show.typed = "";
+    if (to >= 0 && to < scenes.length) go(to);
+    else describe();
+  }
+
+  /** Keep the frames around `at`; one is built after the other, so that they do not slow each other down. */
+  async function prepare() {
+    const near = AHEAD.map((step) => show.wanted + step).filter((one) => scenes[one]);
+    for (const [index, frame] of frames)
+      if (!near.includes(index) && index !== show.at) frame.element.remove(), frames.delete(index);
+    for (const index of near) {
+      if (!frames.has(index)) frames.set(index, openFrame(screen.box, scenes[index], listen));
+      await frames.get(index)?.ready;
+      if (!near.includes(show.wanted + 0) || !screen.dialog.isConnected) return;
+    }
+  }
+  async function go(to, pressedAt = performance.now()) {
+    if (!scenes[to] || (to === show.wanted && to === show.at)) return describe();
+    show.wanted = to;
+    if (!frames.get(to)?.done) {
+      prepare();
+      await frames.get(to).ready;
+      if (show.wanted !== to) return; // Another scene was asked for meanwhile.
+    }
+    swap(to, pressedAt);
+    prepare();
+  }
+  function swap(to, pressedAt) {
+    for (const [index, { element: frame }] of frames) {
+      frame.classList.toggle("seen", index === to);
+      frame.toggleAttribute("inert", index !== to);
+      frame.setAttribute("aria-hidden", String(index !== to));
+    }
+    show.at = to;
+    describe();
+    requestAnimationFrame(() => setTimeout(() => (screen.dialog.dataset.took = (performance.now() - pressedAt).toFixed(1))));
+  }
+  function describe() {
+    const [scene, frame] = [scenes[show.at], frames.get(show.at)];
+    if (!scene) return;
+    screen.title.textContent = scene.title;
+    screen.point.textContent = scene.point;
+    screen.place.textContent = `${show.at + 1} / ${scenes.length}`;
+    Object.assign(screen.dialog.dataset, { scene: show.at + 1, revealed: frame.revealed });
+    show.notes?.follow({ scene, at: show.at, count: scenes.length, following: scenes[show.at + 1], covered: !frame.revealed });
+  }
+  const ACTIONS = {
+    next(time) {
+      const frame = frames.get(show.at);
+      if (!frame || frame.revealed || show.wanted !== show.at) return go(Math.min(show.wanted + 1, scenes.length - 1), time);
+      frame.revealed = true;
+      frame.cover();
+      describe();
+    },
+    previous: (time) => go(Math.max(show.wanted - 1, 0), time),
+    first: (time) => go(0, time),
+    last: (time) => go(scenes.length - 1, time),
+    contrast: () => screen.dialog.classList.toggle("contrast"),
+    full: () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen()),
+    notes() {
+      if (show.notes?.open) return show.notes.focus();
+      show.notes = openNotes(show, title, listen);
+      describe();
+    },
+    close() {
+      const before = screen.dialog.isConnected;
+      screen.dialog.remove();
+      frames.clear();
+      removeEventListener("keydown", pressed, true);
+      clearTimeout(show.timer);
+      show.notes?.close();
+      if (before) closed();
+    },
+  };
+  screen.dialog.classList.toggle("contrast", contrast);
+  screen.dialog.oncancel = (event) => (event.preventDefault(), ACTIONS.close());
+  listen(window);
+  screen.dialog.showModal();
+  go(Math.min(at, scenes.length - 1));
+  return { close: ACTIONS.close };
+}

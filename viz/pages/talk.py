@@ -1,0 +1,24 @@
+"""Talk: scenes made of views, put in order, with notes, and shown on the whole screen."""
+
+import streamlit as st
+
+from viz import cache, theme
+from viz.components.presenter import show
+from viz.remarks import caption
+from viz.stage import editor, files, session
+from viz.stage.checks import check
+
+theme.apply(presents=False)
+st.html(editor.STYLE)
+talk, reading = session.talk()
+checked = check(talk, cache.configurations())
+with st.container(key="talk-head", horizontal=True, vertical_alignment="center"):
+    files.title(talk)
+    show(talk, checked.shown)
+    files.menu(talk)
+files.mistakes(checked, reading)
+caption(
+    "Page Down and Page Up, or the arrow keys, go through the scenes; a number and Enter goes to one; n opens the "
+    "notes in a window of their own, f fills the screen, c raises the contrast, Escape comes back here."
+)
+editor.scenes(talk)

@@ -1,0 +1,105 @@
+"""The visitor's talk: theirs alone, kept while their session lasts; until they make one, the talk that ships."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from .checks import PAGES
+from .scenes import MOST_SCENES, Mistake, Scene, Talk, read, without_window
+
+SHIPPED = Path(__file__).parent / "talk.toml"
+MINE = "A talk of my own"
+
+
+def shipped() -> tuple[Talk, tuple[Mistake, ...]]:
+    """The talk that comes with the app."""
+    return read(SHIPPED.read_text(encoding="utf-8"))
+
+
+def talk() -> tuple[Talk, tuple[Mistake, ...]]:
+    """The visitor's talk, and what was wrong in the file it was read from."""
+    return st.session_state.get("talk") or shipped()
+
+
+def put(one: Talk, mistakes: tuple[Mistake, ...] = (), at: int | None = None) -> None:
+    """Make `one` the visitor's talk, its scene `at` the one that is edited."""
+    st.session_state["talk"] = one, mistakes
+    st.session_state["talk-revision"] = revision() + 1
+    if at is not None:
+        st.session_state["scene-at"] = min(max(at, 0), max(len(one.scenes) - 1, 0))
+
+
+def revision() -> int:
+    """Grows with every change of the talk as a whole, so that its fields show what it says now."""
+    return st.session_state.get("talk-revision", 0)
+
+
+def current() -> int:
+    """The scene that is edited, from 0."""
+    return st.session_state.get("scene-at", 0)
+
+
+def choose(at: int) -> None:
+    """Edit this scene."""
+    st.session_state["scene-at"] = at
+
+
+def rename(title: str) -> None:
+    """Give the talk a title."""
+    one, mistakes = talk()
+    st.session_state["talk"] = replace(one, title=title), mistakes
+
+
+def edit(at: int, **changes: object) -> None:
+    """Change fields of a scene where they stand; the fields on the page already show it."""
+    one, mistakes = talk()
+    scenes = list(one.scenes)
+    scenes[at] = replace(scenes[at], **changes)  # type: ignore[arg-type]
+    st.session_state["talk"] = replace(one, scenes=tuple(scenes)), mistakes
+
+
+def rearrange(at: int, change: Callable[[list[Scene]], int]) -> None:
+    """Let `change` move, remove or add scenes; it says which one is edited next."""
+    one, mistakes = talk()
+    scenes = list(one.scenes)
+    to = change(scenes)
+    put(replace(one, scenes=tuple(scenes)), mistakes, to)
+
+
+def add_view_button() -> None:
+    """A quiet button in the header that makes the view on the screen the next scene of the visitor's talk."""
+    page = _page()
+    if page in PAGES:
+        with st.container(key="add-view"):
+            what = "Make this view the next scene of your talk (page Talk)"
+            st.button("Add this view", key="add-this-view", type="tertiary", help=what, on_click=_add, args=(page,))
+
+
+def _add(page: str) -> None:
+    mine, mistakes = st.session_state.get("talk") or (Talk(MINE), ())
+    if len(mine.scenes) >= MOST_SCENES:
+        st.toast(f"A talk has at most {MOST_SCENES} scenes: save this one and begin another.")
+        return
+    view = {name: st.session_state[name] for name in ("model", "sentence") if st.session_state.get(name)}
+    view |= without_window(st.query_params.to_dict())
+    scene = Scene(_title(page, view), page, view)
+    put(replace(mine, scenes=(*mine.scenes, scene)), mistakes, len(mine.scenes))
+    st.toast(f"Scene {len(mine.scenes) + 1} of your talk. Give it a title and notes on the page Talk.")
+
+
+def _title(page: str, view: dict[str, str]) -> str:
+    what = view.get("view") or view.get("plot") or view.get("move")
+    head = f"layer {view.get('layer', 1)}, head {view.get('head', 1)}" if "layer" in view or "head" in view else ""
+    return ": ".join(filter(None, (page.capitalize(), ", ".join(filter(None, (what, head))))))
+
+
+def _page() -> str:
+    """The page that is on, as its file is named."""
+    path = urlsplit(st.context.url or "").path.rstrip("/")
+    last = path.rpartition("/")[2]
+    return last if last in (*PAGES, "talk") else "explore"
