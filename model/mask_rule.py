@@ -18,7 +18,7 @@ from .diagnosis.structure import Structure, parse
 Side = Literal["right", "left"]
 MOST = 64
 """Largest number of queries, keys, samples or heads of a built mask."""
-LONGEST = 400
+LONGEST, DEEPEST = 400, 40
 KINDS = ("causal", "padding", "window 3", "prefix 2", "packed 3,3", "full")
 """What a rule can be made of, with sizes to start from."""
 _TOKEN = re.compile(r"\s*(?:(?P<join>and|or|not|[()&|~])|(?P<kind>[a-z]+)(?:[\s:]*(?P<sizes>\d+(?:\s*,\s*\d+)*))?)")
@@ -84,6 +84,8 @@ def _tokens(rule: str) -> list[tuple[str, str]]:
         at = match.end()
     if not found:
         raise RuleError(f"Write a rule. {_help()}")
+    if sum(word in ("(", "not") for word, _ in found) > DEEPEST:
+        raise RuleError(f"A rule has at most {DEEPEST} brackets and nots.")
     return found
 
 
@@ -92,7 +94,7 @@ def _help() -> str:
 
 
 class _Reader:
-    """Recursive descent: or < and < not. The length of a rule bounds its depth."""
+    """Recursive descent: or < and < not. Brackets and nots are counted before, which bounds its depth."""
 
     def __init__(self, tokens: list[tuple[str, str]], sizes: Sizes) -> None:
         self.tokens, self.sizes, self.at = tokens, sizes, 0

@@ -54,7 +54,8 @@ def in_words(name: str, shape: tuple[int, ...], sizes: tuple[int, int, int, int,
     own = [f"{axis.own} {axis.name if axis.own != 1 else _ONE[axis.name]}" for axis in axes if axis.own is not None]
     shared = [f"all {axis.size} {axis.name}" for axis in axes if axis.shared]
     written = f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
-    text = f"Your {name} {written} was read as {' × '.join(own)}"
+    verb = "were" if name.endswith(("weights", "scores")) else "was"
+    text = f"Your {name} {written} {verb} read as {' × '.join(own)}"
     if len(shape) == 3 and axes[2].own is not None and axes[0].own not in (None, shape[0]):
         text += ", all heads of a sample one after the other"
     return f"{text}; shared by {' and '.join(shared)}." if shared else f"{text}."

@@ -30,7 +30,7 @@ class Stage:
 def mask_pipeline(stages: Sequence[Stage], title: str, look: Look) -> go.Figure:
     """The steps side by side. Blocked cells (-inf, or a large negative fill) are grey: the fill in figures, or hatched."""
     palette = look.palette
-    figure: dict = {"data": [], "layout": layout(palette, title, HEIGHT, margin={"l": 34, "r": 8, "t": 52, "b": 8})}
+    figure: dict = {"data": [], "layout": layout(palette, title, HEIGHT, margin={"l": 34, "r": 8, "t": 62, "b": 8})}
     figure["layout"]["annotations"] = []
     limit = _limit(stages)
     width = (1 - GAP * (len(stages) - 1)) / len(stages)

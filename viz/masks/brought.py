@@ -24,7 +24,9 @@ class Brought:
     map: str = ""
     """encoder, decoder or cross, where that is known."""
     named: str | None = None
-    """What was meant, in words, where somebody said so."""
+    """What was meant, as :func:`model.diagnosis.structure.parse` reads it, where somebody said so."""
+    rule: str = ""
+    """What was meant, in the words of a rule, where the mask was built from one."""
     notes: tuple[str, ...] = ()
     """How it was read, a sentence each."""
     editable: frozenset[str] = frozenset()

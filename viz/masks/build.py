@@ -36,14 +36,14 @@ def built() -> Brought | None:
     rule = st.text_input("A query may attend where", "causal and padding", key="rule", **SHARED)
     with st.container(key="pieces", horizontal=True, vertical_alignment="center", gap="small"):
         for kind in KINDS:
-            st.button(f"and {kind}", key=f"piece-{kind}", on_click=_add, args=(kind,))
+            st.button(kind, key=f"piece-{kind}", on_click=_add, args=(kind,))
     with st.container(key="mask-sizes", horizontal=True, vertical_alignment="center"):
         queries = _number("Queries", "queries", 6)
         keys = _number("Keys", "keys", queries)
         heads = _number("Heads", "n_heads", 1)
     with st.container(key="mask-samples", horizontal=True, vertical_alignment="center"):
         lengths = st.text_input("Real keys a sample", f"{keys}, {max(1, keys - 2)}", key="lengths", **SHARED)
-        side: Side = st.selectbox("padded at the", SIDES, key="pad_side", width=215, **SHARED)
+        side: Side = st.selectbox("padded at the", SIDES, key="pad_side", width=190, **SHARED)
     with st.container(key="mask-writing"):
         writing = st.selectbox(
             "Written as", WRITINGS, format_func=WRITING_NAMES.__getitem__, key="written", width=400, **SHARED
@@ -80,7 +80,9 @@ def built() -> Brought | None:
     if queries == keys and "key_keep" in arrays:
         arrays["query_keep"] = sizes.keep()
     caption(EXPLAINED)
-    return Brought(identity, arrays, editable=frozenset({"given"}), handed=mask, reader=reader)
+    return Brought(
+        identity, arrays, rule=(rule or "").strip(), editable=frozenset({"given"}), handed=mask, reader=reader
+    )
 
 
 def _number(label: str, key: str, value: int) -> int:

@@ -90,7 +90,7 @@ def _meant(brought: Brought, found: Judged, one: Slice) -> Panel:
     if one.meant is None:
         return Panel("meant", "Meant", "Cannot be told from this.")
     editable = "meant" in brought.editable
-    note = f"{found.diagnosis.meaning} ({how})" + (". Click a cell to correct it" if editable else "")
+    note = f"{brought.rule or found.diagnosis.meaning} ({how})" + (". Click a cell to correct it" if editable else "")
     return _plain("meant", "Meant", note, one.meant, editable)
 
 
@@ -160,4 +160,4 @@ def _legend(colours: MaskColours) -> None:
         for name, sign, words in LEGEND
     )
     signs = "".join(f"<span><i>{sign}</i>{html.escape(words)}</span>" for sign, words in MARKS)
-    st.html(f'<div class="mask-legend">{keys}{signs}<span>sums at the right and below</span></div>')
+    st.html(f'<div class="mask-legend">{keys}{signs}</div>')

@@ -27,11 +27,13 @@ def headline(brought: Brought, found: Judged) -> None:
     bad = [one for one in ranked if one.severity != "info"]
     with st.container(key="verdict-line"):
         st.markdown(f"### {plain(headline_words(bad, bool(found.done)))}")
-        caption(meaning(found.diagnosis))
+        caption(meaning(brought, found.diagnosis))
     if found.done:
         with st.container(key="fixes-done", horizontal=True, vertical_alignment="center"):
             caption("Applied: " + " ".join(found.done))
-            st.button("Undo the last fix", key="undo-fix", on_click=edits.undo, args=(brought.identity,))
+            st.button(
+                "Undo the last fix", key="undo-fix", type="tertiary", on_click=edits.undo, args=(brought.identity,)
+            )
     if bad:
         _finding(brought.identity, 0, ranked[0], found)
 
@@ -44,12 +46,12 @@ def headline_words(bad: list[Finding], fixed: bool) -> str:
     return "Faulty: " + ", ".join(f"{count} {name}{'s' * (count > 1)}" for name, count in counts.items() if count)
 
 
-def meaning(diagnosis: Diagnosis) -> str:
+def meaning(brought: Brought, diagnosis: Diagnosis) -> str:
     """What the mask was taken to be meant as."""
     if diagnosis.meant is None:
         return "What was meant cannot be told while this is wrong."
     if diagnosis.sure == 1:
-        return f"Judged against what was meant: {diagnosis.meaning}."
+        return f"Judged against what was meant: {brought.rule or diagnosis.meaning}."
     return (
         f"Nobody said what was meant, so it was proposed: {diagnosis.meaning} ({diagnosis.sure:.0%} sure). "
         "Choose it under Meant, or click cells of the first picture, to correct that."
@@ -120,7 +122,8 @@ def _point(identity: str, one: Finding) -> None:
 def _unknown(diagnosis: Diagnosis) -> None:
     if not diagnosis.unknown:
         return
-    with st.expander(f"{len(diagnosis.unknown)} faults that cannot be ruled out without more arrays"):
+    count = len(diagnosis.unknown)
+    with st.expander(f"{count} fault{'s' * (count > 1)} that cannot be ruled out without more arrays"):
         st.markdown("\n".join(f"- {plain(one.message)}" for one in diagnosis.unknown))
 
 

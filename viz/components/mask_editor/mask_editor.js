@@ -5,6 +5,7 @@ import { asPicture } from "./picture.js";
 
 const LEFT = 30, TOP = 22, RIGHT = 40, BELOW = 22;
 const LARGEST = 38, SMALLEST = 3;
+const HINT = "Point at a cell, or use the arrow keys, to read it in all pictures. Sums stand at the right and below.";
 const WORDS = ["blocked", "allowed", "leak: should be blocked", "blocked, should be allowed", "NaN", "padding query"];
 const HOWS = ["", "by -inf", "by a finite fill", "uniform row", "1 added to the score"];
 
@@ -96,7 +97,7 @@ export default function mask_editor({ data, parentElement, setTriggerValue }) {
     view.readout.textContent = `query ${row + 1} → key ${column + 1} · ${facts.join(" · ")}`;
   };
   const leave = () => {
-    view.readout.textContent = "";
+    view.readout.textContent = HINT;
     for (const { across, down, cursor } of view.views) across.hidden = down.hidden = cursor.hidden = true;
   };
   const turn = (i, row, column) => {
