@@ -10,7 +10,7 @@ run: .venv/app
 	$(BIN)/streamlit run app.py --server.port $(PORT)
 
 test: .venv/dev browser check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 check: .venv/dev
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,10 @@ from model.transformer import Transformer
 from model.translate import Translator
 
 from . import toy
+
+# The tests run side by side (make test); threads of one that wait for those of another are many times slower than one.
+torch.set_num_threads(1)
+os.environ["OMP_NUM_THREADS"] = "1"
 
 # The same examples in every run, and no deadline: a shared machine is slow at times.
 settings.register_profile("steady", deadline=None, derandomize=True, max_examples=40, database=None)

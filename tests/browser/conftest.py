@@ -69,13 +69,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     port = free_port()
     log = tmp_path_factory.mktemp("server") / "app.log"
     command = [sys.executable, "-m", "streamlit", "run", str(APP), "--server.port", str(port)]
-    # One thread: on a busy machine two that wait for each other are thirty times slower than one.
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*command, "--server.fileWatcherType", "none"],
             cwd=ROOT,
-            env=environment,
             stdout=output,
             stderr=subprocess.STDOUT,
         )
