@@ -206,16 +206,10 @@ def test_wavelengths_are_drawn_from_2_pi_on() -> None:
     assert figure.layout.yaxis.type == "log"
 
 
-def test_profile_and_page_hold_the_values() -> None:
+def test_profile_holds_the_values() -> None:
     values = similarity(sinusoidal_table(30, 8).numpy())
     figure = position_geometry.profile(by_distance(values), by_distance(values), ("a", "b"), "Dot", LIGHT)
     np.testing.assert_allclose(figure.data[2].y, [values[0, distance] for distance in range(30)], atol=1e-6)
-    limits = (float(values.min()), float(values.max()))
-    names = list(range(30))
-    whole = positions.heatmap_page(
-        values, names, names, ("Dot", "position", "position"), limits, diverging(LIGHT), LIGHT
-    )
-    np.testing.assert_allclose(whole.data[0].z, values, atol=1e-5)
 
 
 def test_circles_show_both_positions() -> None:

@@ -10,15 +10,17 @@ import streamlit as st
 
 from .. import cache
 from ..components.chart import chart
-from ..components.stage import stage
+from ..components.stage import Shown, stage
 from ..components.switchboard import switchboard
 from ..components.versions import Version, versions
 from ..figures.beam_tree import beam_tree
 from ..figures.labels import signed
 from ..given import given_in_words
 from ..remarks import caption, hints
+from ..save import Saved
 from . import controls, remarks, runs
 from .compare import attention_difference, changes
+from .saving import saved
 
 if TYPE_CHECKING:
     from model.beam_tree import BeamTree
@@ -55,8 +57,8 @@ def live(one: runs.Run, look: Look) -> None:
     watch()
 
 
-def finished(model: Translator, one: runs.Run, look: Look) -> None:
-    """The stage of a finished decoding, and under it all there is to say of it."""
+def finished(model: Translator, one: runs.Run, look: Look) -> Saved:
+    """The stage of a finished decoding, and under it all there is to say of it; returns what can be saved of it."""
     way = controls.way(model) if one.found.tree else ()
     found = runs.way(model, one.found, one.request, way)
     result = found.result
@@ -64,23 +66,30 @@ def finished(model: Translator, one: runs.Run, look: Look) -> None:
     followed = one.watched and "step" not in st.query_params
     _stage(result, look, one.request, f"{id(one)}-{way}", len(result.steps) - 1 if followed else None)
     hints(model, result)
-    for sentence in remarks.astray(result, one.stopped):
-        caption(sentence)
+    said = remarks.astray(result, one.stopped)
     if one.request.method == "given":
-        caption(given_in_words(result.steps))
+        said.append(given_in_words(result.steps))
+    for sentence in said:
+        caption(sentence)
     if found.tree:
         _tree(found.tree, look, way or result.target_ids)
         _best(model, one, found.tree, way)
     _heads(result, one.request)
     _versions(model, one)
-    caption(remarks.agreement_in_words(cache.agreement(model.name, result.source_ids, result.target_ids)))
+    agreed = remarks.agreement_in_words(cache.agreement(model.name, result.source_ids, result.target_ids))
+    caption(agreed)
+    return saved(result, _shown(result, one.request), look, found.tree, (*said, agreed), one.request, way)
 
 
-def _stage(result: Translation, look: Look, request: Request, run: str, step: int | None = None) -> None:
+def _shown(result: Translation, request: Request) -> Shown:
     cross, own = result.trace.cross, result.trace.decoder
     assert cross is not None
     assert own is not None
-    shown = controls.shown(cross, own, controls.heads_off(request))
+    return controls.shown(cross, own, controls.heads_off(request))
+
+
+def _stage(result: Translation, look: Look, request: Request, run: str, step: int | None = None) -> None:
+    shown = _shown(result, request)
     stage(
         result,
         shown if step is None else replace(shown, step=step),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -14,6 +15,7 @@ from model.difference import Difference, Pairs, difference, only, shared_axes
 from model.trace import TraceError
 from model.translate import InputError
 from viz.components.chart import chart
+from viz.export.parts import Chart, Words
 from viz.figures.comparison import CHANGE, ROW, SECOND, Pins, Side, clicked, comparison, comparison_in_words
 from viz.remarks import caption, plain
 
@@ -78,22 +80,22 @@ def draw(scene: Scene) -> Shown | None:
         return None
     found = compared(scene, second)
     own, across, among = found.pinned
-    figure = comparison(
+    drawn = partial(
+        comparison,
         Side(found.first, second.first_name, own),
         Side(found.second, second.name, across),
         found.difference,
         among,
-        look=scene.look,
         rows=scene.rows,
     )
     said = in_words(found, among)
-    chart(figure, " ".join(said), key="compare", on_cell=found.pin)
+    chart(drawn(look=scene.look), " ".join(said), key="compare", on_cell=found.pin)
     for line in said:
         caption(line)
     caption(ABOUT["compare"].line)
     change = found.difference
     numbers = (lambda: table(change, scene)) if change else None
-    return Shown("compare-frame", lambda: figure.to_html(include_plotlyjs=True), numbers)
+    return Shown(lambda look: [Chart(drawn(look=look), " ".join(said)), *map(Words, said)], numbers)
 
 
 def compared(scene: Scene, second: Other) -> Compared:

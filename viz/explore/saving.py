@@ -1,59 +1,85 @@
-"""Saving what Explore shows: the picture, a page of its own, the weights as a table, and the whole trace."""
+"""What can be saved of Explore: the sentence and its translation, all heads, one view, the weights, the trace."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
-import streamlit as st
 
-from viz.components.save import save_buttons
+from viz.components.overview import packed as packed_overview
+from viz.components.tokens import pieces
+from viz.export.parts import Columns, Component, Part, Words
+from viz.figures.labels import KIND_NAMES
+from viz.save import Saved, facts_of, save
+
+from . import switchboard
 
 if TYPE_CHECKING:
     from model.trace import AttentionTrace
+    from viz.figures.palette import Look, Palette
 
     from .scene import Scene
+
+SHARES = (0.42, 0.58)
+"""Of the overview and the view beside it, as on the page."""
 
 
 @dataclass(frozen=True)
 class Shown:
     """What a view has put on the page."""
 
-    frame: str
-    """Key of the container that holds the picture."""
-    page: Callable[[], str]
-    """Makes a self-contained HTML page of it; runs only when somebody saves."""
+    parts: Callable[[Look], Sequence[Part]]
+    """What it is made of, in any look."""
     numbers: Callable[[], pd.DataFrame] | None = None
     """The table behind it; that of the chosen head where there is no other."""
+    follows: bool = False
+    """Whether the file has all heads beside it, to open any of them."""
 
 
-def save(shown: Shown, scene: Scene, name: str) -> None:
-    """A folded-away menu; `name` is of the view."""
-    stem = f"{scene.kind}-layer{scene.layer + 1}-head{scene.head + 1}-{name}"
+def offer(shown: Shown, scene: Scene, name: str) -> None:
+    """The menu; `name` is of the view."""
     trace = scene.result.trace
-    with st.popover("Save", type="tertiary", key="save"):
-        save_buttons(shown.frame, stem, key="save-pictures")
-        _download("Interactive page (HTML)", shown.page, f"{stem}.html", "text/html")
-        numbers, label = shown.numbers, "Weights of this head (CSV)" if shown.numbers is None else "Its numbers (CSV)"
-        _download(label, lambda: (numbers() if numbers else table(scene)).to_csv(), f"{stem}.csv", "text/csv")
-        _download(
-            "The whole trace (safetensors)", lambda: file_of(trace), "trace.safetensors", "application/octet-stream"
+    save(
+        Saved(
+            f"{scene.kind}-layer{scene.layer + 1}-head{scene.head + 1}-{name}",
+            lambda palette: parts(shown, scene, palette),
+            shown.numbers or (lambda: table(scene)),
+            f"{KIND_NAMES[scene.kind]} · {scene.model.name}" if shown.follows else scene.title,
+            facts_of(trace, view=name),
+            {"The whole trace (safetensors)": ("trace.safetensors", lambda: file_of(trace))},
         )
+    )
+
+
+def parts(shown: Shown, scene: Scene, palette: Palette) -> list[Part]:
+    """The sentence and its translation above the view, and where it follows them all heads beside it."""
+    look = replace(scene.look, palette=palette)
+    text: list[Part] = [
+        Words(scene.result.source, "sentence", "large"),
+        Component("tokens", {"pieces": pieces(scene.result.steps), "pinned": scene.position}, "translation"),
+    ]
+    if not shown.follows:
+        return [*text, *shown.parts(look)]
+    changed = switchboard.changed_heads(scene.arranged.captured)
+    tiles = packed_overview(scene.attention, scene.layer, scene.head, look, (), changed)
+    return [*text, Columns(([Component("overview", tiles, "heads", follows=True)], shown.parts(look)), SHARES)]
 
 
 def table(scene: Scene) -> pd.DataFrame:
     """The weights of the head as shown, a row a query; a masked cell is empty."""
     attention = scene.attention
-    weights = pd.DataFrame(
-        attention.weights[scene.layer, scene.head],
-        index=pd.Index(attention.rows(scene.rows), name="query"),
-        columns=list(attention.key_tokens),
-    )
-    return weights.where(attention.mask)
+    weights = attention.weights[scene.layer, scene.head]
+    return grid_table(weights, attention.mask, attention.rows(scene.rows), attention.key_tokens)
+
+
+def grid_table(weights: np.ndarray, mask: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+    """Weights (R, C) with their tokens, a row a query; what `mask` (R, C) forbids is empty."""
+    return pd.DataFrame(weights, index=pd.Index(rows, name="query"), columns=list(columns)).where(mask)
 
 
 def file_of(trace: AttentionTrace) -> bytes:
@@ -62,7 +88,3 @@ def file_of(trace: AttentionTrace) -> bytes:
         path = Path(folder) / "trace.safetensors"
         trace.save(path)
         return path.read_bytes()
-
-
-def _download(label: str, made: Callable[[], str | bytes], name: str, mime: str) -> None:
-    st.download_button(label, made, name, mime, on_click="ignore", key=f"save-{mime}", width="stretch")

@@ -1,4 +1,4 @@
-"""A table of positional encodings in pictures: as a heatmap, as waves, and its wavelengths."""
+"""A table of positional encodings in pictures: as waves, and its wavelengths."""
 
 from __future__ import annotations
 
@@ -7,42 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from .diverging import colorscale
 from .frame import axis, bare, layout, note
 from .palette import Palette, blend
 
 HEIGHT = 500
-
-
-def heatmap_page(
-    values: np.ndarray,
-    rows: Sequence[str | int],
-    columns: Sequence[str | int],
-    titles: tuple[str, str, str],
-    limits: tuple[float, float],
-    stops: tuple[str, ...],
-    palette: Palette,
-) -> go.Figure:
-    """Values (R, C) with all digits, to be saved as a page; `titles` are of the picture, the rows, the columns."""
-    title, row_title, column_title = titles
-    trace = {
-        "type": "heatmap",
-        "z": values.astype(np.float32),
-        "zmin": limits[0],
-        "zmax": limits[1],
-        "colorscale": colorscale(stops),
-        "hovertemplate": f"{row_title} %{{y}}, {column_title} %{{x}}<br><b>%{{z:.6g}}</b><extra></extra>",
-        "colorbar": {"thickness": 10, "outlinewidth": 0},
-    }
-    across = axis(palette, column_title, **_named(columns))
-    down = axis(palette, row_title, **_named(rows)) | {"autorange": "reversed"}
-    margin = {"l": 72, "r": 80, "t": 52, "b": 56}
-    return go.Figure({"data": [trace], "layout": layout(palette, title, 720, xaxis=across, yaxis=down, margin=margin)})
-
-
-def _named(names: Sequence[str | int]) -> dict:
-    step = max(1, len(names) // 16)
-    return {"tickvals": list(range(0, len(names), step)), "ticktext": [str(name) for name in names[::step]]}
 
 
 def waves(values: np.ndarray, dimensions: Sequence[int], lengths: np.ndarray | None, palette: Palette) -> go.Figure:

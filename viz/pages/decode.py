@@ -6,6 +6,7 @@ from viz import controls, theme
 from viz.decode import controls as asked
 from viz.decode import panels, runs
 from viz.remarks import badge, plain
+from viz.save import save
 
 theme.apply()
 st.html(panels.STYLE)
@@ -13,6 +14,7 @@ model, text = controls.sentence()
 with st.container(key="strategy", horizontal=True, vertical_alignment="center"):
     request = asked.request(model, text)
     look, _ = controls.look()
+    menu = st.container(width="content")
 run = runs.run(model, request)
 header = st.container(key="facts")
 if problem := runs.raised(run):
@@ -22,4 +24,6 @@ elif run.working or run.found.result is None or run.check is None:
 else:
     with header:
         badge(model, run.found.result, run.check)
-    panels.finished(model, run, look)
+    found = panels.finished(model, run, look)
+    with menu:
+        save(found)

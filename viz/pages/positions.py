@@ -34,7 +34,7 @@ def pictures() -> None:
         found = RUNS[view].show(model, result)
     if found:
         with saving:
-            save(found, "picture")
+            save(found)
 
 
 pictures()

@@ -15,14 +15,15 @@ from model.translate import Translation, Translator
 from .. import cache
 from .. import controls as shared
 from ..components.chart import chart
-from ..components.overview import overview
+from ..components.overview import overview, packed
 from ..controls import SHARED
 from ..decode.compare import changes
+from ..export.parts import Chart, Columns, Component, Part, Words
 from ..figures.labels import readable
 from ..figures.palette import Palette
 from ..figures.position_effects import belief, compared
 from ..remarks import caption, plain
-from ..save import Saved
+from ..save import Saved, facts_of
 from . import words
 from .controls import number, within
 from .versions import versions
@@ -45,7 +46,8 @@ def show(model: Translator, before: Translation) -> Saved | None:
         st.info(plain(str(error)))
         return None
     versions(before.text, changes(before.text, result.after.text))
-    caption(f"{words.EXPERIMENTS[experiment.move]} {words.effect(result)}")
+    says = f"{words.EXPERIMENTS[experiment.move]} {words.effect(result)}"
+    caption(says)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         kind = shared.kind()
         look, rows = shared.look()
@@ -59,16 +61,32 @@ def show(model: Translator, before: Translation) -> Saved | None:
                 overview(_change(old, new), layer, head, look, key="changes", on_pick=shared.choose)
             caption("How much each head's attention changed. Click one to open it.")
         with right:
-            maps = [("before", old), ("after", new)]
-            figure = compared(maps, layer, head, look, rows, difference=True)
-            chart(figure, "Attention before, after, and the difference", key="compared", on_cell=lambda _, __: None)
+
+            def drawn(palette: Palette) -> Chart:
+                maps = [("before", old), ("after", new)]
+                figure = compared(maps, layer, head, replace(look, palette=palette), rows, difference=True)
+                return Chart(figure, "Attention before, after, and the difference")
+
+            shown = drawn(look.palette)
+            chart(shown.figure, shown.alt, key="compared", on_cell=lambda _, __: None)
     caption(
         "All three while the old translation is fed, so that rows stay comparable. Difference: indigo where attention "
         "was gained, orange where it was lost."
     )
     if experiment.move in SIZES:
         _curve(model, before, experiment, look.palette)
-    return Saved("positions-experiment", lambda: figure, lambda: numbers(result))
+
+    def parts(palette: Palette) -> list[Part]:
+        tiles = packed(_change(old, new), layer, head, replace(look, palette=palette))
+        return [
+            Words(before.text, "translation", "large"),
+            Words(result.after.text, "translation", "large"),
+            Words(says),
+            Columns(([Component("overview", tiles, "heads")], [drawn(palette)]), (0.27, 0.73)),
+        ]
+
+    facts = facts_of(before.trace, experiment=f"{experiment.move}, {SIDE_NAMES[experiment.sides]}")
+    return Saved("positions-experiment", parts, lambda: numbers(result), "Positions changed", facts, width=1280)
 
 
 def numbers(result: ExperimentResult) -> pd.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
@@ -11,9 +13,11 @@ from model.translate import Translation, Translator
 from .. import cache
 from .. import controls as shared
 from ..components.chart import chart
+from ..export.parts import Chart, Columns, Part, Words
+from ..figures.palette import Palette
 from ..figures.position_effects import compared, ranking
 from ..remarks import caption
-from ..save import Saved
+from ..save import Saved, facts_of
 
 SHOWN = 14
 
@@ -25,26 +29,38 @@ def show(model: Translator, result: Translation) -> Saved | None:
         layer, head = shared.place(result.trace.maps[kind])
         look, rows = shared.look()
     top = found.scores[:SHOWN]
-    bars = ranking(top, (kind, layer, head), look.palette)
     pair = [("the sentence", result.trace.maps[kind]), ("its words shuffled", found.shuffled.maps[kind])]
-    figure = compared(pair, layer, head, look, rows, difference=False)
+
+    def bars(palette: Palette) -> Chart:
+        return Chart(ranking(top, (kind, layer, head), palette), "Heads ranked by how positional they are")
+
+    def maps(palette: Palette) -> Chart:
+        figure = compared(pair, layer, head, replace(look, palette=palette), rows, difference=False)
+        return Chart(figure, "One head on the sentence and on its words shuffled")
+
+    ranked, shuffled = bars(look.palette), maps(look.palette)
     with st.container(key="picture"):
         left, right = st.columns([0.37, 0.63], gap="large")
         with left:
-            chart(
-                bars, "Heads ranked by how positional they are", key="ranking", on_cell=lambda row, _: _take(top[row])
-            )
+            chart(ranked.figure, ranked.alt, key="ranking", on_cell=lambda row, _: _take(top[row]))
         with right:
-            chart(
-                figure, "One head on the sentence and on its words shuffled", key="shuffled", on_cell=lambda _, __: None
-            )
+            chart(shuffled.figure, shuffled.alt, key="shuffled", on_cell=lambda _, __: None)
     one = next(score for score in found.scores if (score.kind, score.layer, score.head) == (kind, layer, head))
-    caption(
+    says = (
         f"This head: {one.stays:.0%} of its attention stays at its place when the words are shuffled; {one.chance:.0%} "
         "would if it looked at random (black marks). A head that only knows places keeps its picture; one that follows "
-        "words does not. Click a bar to open that head."
+        "words does not."
     )
-    return Saved("positions-heads", lambda: figure, lambda: numbers(found))
+    caption(f"{says} Click a bar to open that head.")
+
+    def parts(palette: Palette) -> list[Part]:
+        return [
+            Columns(([bars(palette)], [maps(palette)]), (0.37, 0.63)),
+            Words(says),
+        ]
+
+    title = "Heads that look at places"
+    return Saved("positions-heads", parts, lambda: numbers(found), title, facts_of(result.trace), width=1280)
 
 
 def numbers(found: PositionalHeads) -> pd.DataFrame:

@@ -13,8 +13,10 @@ from model.position_forms import FORMS
 
 from .. import cache, theme
 from ..components.chart import chart
-from ..components.matrix import Matrix, matrix
+from ..components.matrix import Matrix, matrix, packed
+from ..export.parts import Chart, Columns, Component, Part, Words
 from ..figures.diverging import ramp
+from ..figures.palette import Palette
 from ..figures.position_forms import errors
 from ..remarks import caption
 from ..save import Saved
@@ -29,17 +31,32 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
     size = choice.positions, choice.table.width, choice.table.base
     found = cache.position_errors(*size)
     names = list(found)
-    bars = errors([FORMS[name].title for name in names], [found[name] for name in names], choice.form, theme.palette())
+    difference = np.abs(cache.position_values(choice.form, *size) - cache.position_values("reference", *size))
+    says = words.precision(found[choice.form], FORMS[choice.form].note)
+
+    def bars(palette: Palette) -> Chart:
+        titles, values = [FORMS[name].title for name in names], [found[name] for name in names]
+        return Chart(errors(titles, values, choice.form, palette), "Largest error of every form")
+
+    drawn = bars(theme.palette())
     with st.container(key="picture"):
         left, right = st.columns([0.56, 0.44], gap="large")
         with left:
-            difference = np.abs(cache.position_values(choice.form, *size) - cache.position_values("reference", *size))
-            matrix(_picture(difference, choice), key="error")
+            matrix(_picture(difference, choice, theme.palette()), key="error")
         with right:
-            chart(bars, "Largest error of every form", key="forms", on_cell=lambda row, _: _take(names[row]))
+            chart(drawn.figure, drawn.alt, key="forms", on_cell=lambda row, _: _take(names[row]))
             st.code(FORMS[choice.form].code, language="python", wrap_lines=True)
-    caption(words.precision(found[choice.form], FORMS[choice.form].note))
-    return Saved("positions-precision", lambda: bars, partial(numbers, found))
+    caption(says)
+
+    def parts(palette: Palette) -> list[Part]:
+        return [
+            Columns(
+                ([Component("matrix", packed(_picture(difference, choice, palette)))], [bars(palette)]), (0.56, 0.44)
+            ),
+            Words(says),
+        ]
+
+    return Saved("positions-precision", parts, partial(numbers, found), "How exact each form is", width=1280)
 
 
 def numbers(found: dict) -> pd.DataFrame:
@@ -49,13 +66,13 @@ def numbers(found: dict) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("form")
 
 
-def _picture(difference: np.ndarray, choice: Choice) -> Matrix:
+def _picture(difference: np.ndarray, choice: Choice, palette: Palette) -> Matrix:
     values = np.log10(np.maximum(difference, 10**FLOOR))
     positions, dimensions = (list(range(count)) for count in difference.shape)
     title = f"Error of {FORMS[choice.form].title}, logarithmic"
     names = ("position", "dimension")
     return Matrix(
-        values, title, positions, dimensions, *names, FLOOR, CEILING, ramp(theme.palette()), height=440, exponent=True
+        values, title, positions, dimensions, *names, FLOOR, CEILING, ramp(palette), height=440, exponent=True
     )
 
 

@@ -13,8 +13,10 @@ from model.position_geometry import shift_blocks, shift_error, shift_matrix, wav
 
 from .. import theme
 from ..components.chart import chart
-from ..components.matrix import Matrix, matrix
+from ..components.matrix import Matrix, matrix, packed
+from ..export.parts import Chart, Columns, Component, Part, Words
 from ..figures.diverging import diverging
+from ..figures.palette import Palette
 from ..figures.position_geometry import APART, COLUMNS, circles
 from ..remarks import caption
 from ..save import Saved
@@ -31,7 +33,7 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
         st.info("A single dimension has no pair to turn. Choose at least two dimensions above.")
         return None
     most = choice.positions - 1
-    first, width, base, palette = choice.table.first, choice.table.width, choice.table.base, theme.palette()
+    first, width, base = choice.table.first, choice.table.width, choice.table.base
     with bar:
         position = int(controls.number("Position", "pos", min(12, most), first, most + first)) - first
         low, high = -position, most - position
@@ -40,28 +42,40 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
     blocks, lengths = shift_blocks(width, shift, base), wavelengths(width, base)
     paired = choice.table.real[:, : width // 2 * 2].reshape(choice.positions, -1, 2)
     before, after = paired[position, pairs], paired[position + shift, pairs]
-    turned = circles(before, after, pairs, lengths, shift, palette)
+    alt = f"Position {position + first} and {position + shift + first} on the circle of each pair"
+    turned = lambda palette: Chart(circles(before, after, pairs, lengths, shift, palette), alt)  # noqa: E731
+    corner = shift_matrix(width, shift, base)[:CORNER, :CORNER]
     errors = shift_error(choice.table.real, shift, base)
     with st.container(key="picture"):
         left, right = st.columns([0.66, 0.34], gap="large")
         with left:
-            alt = f"Position {position + first} and {position + shift + first} on the circle of each pair"
-            chart(turned, alt, key="circles", on_cell=partial(_pick, pairs))
+            chart(turned(theme.palette()).figure, alt, key="circles", on_cell=partial(_pick, pairs))
         with right:
-            corner = shift_matrix(width, shift, base)[:CORNER, :CORNER]
-            matrix(_picture(corner, shift, width), key="shift-matrix")
+            matrix(_picture(corner, shift, width, theme.palette()), key="shift-matrix")
             shown = min(st.session_state.get("dim", 4) // 2, width // 2 - 1)
             with st.container(key="block"):
                 for line in words.block(
                     shown, blocks[shown], paired[position, shown], blocks[shown] @ paired[position, shown]
                 ):
                     st.latex(line)
-    caption(words.rotation(choice, shift, float(errors.max())))
-    caption(
-        f"Grey: position {position + first}; coloured: position {position + shift + first}. Cosine across, sine up. "
-        "Click a circle to see its block of the matrix."
+    says = (
+        words.rotation(choice, shift, float(errors.max())),
+        f"Grey: position {position + first}; coloured: position {position + shift + first}. Cosine across, sine up.",
     )
-    return Saved("positions-rotation", lambda: turned, lambda: numbers(lengths, shift, errors))
+    caption(says[0])
+    caption(f"{says[1]} Click a circle to see its block of the matrix.")
+
+    def parts(palette: Palette) -> list[Part]:
+        return [
+            Columns(
+                ([turned(palette)], [Component("matrix", packed(_picture(corner, shift, width, palette)))]),
+                (0.66, 0.34),
+            ),
+            *map(Words, says),
+        ]
+
+    title = f"A shift by {shift} as a rotation"
+    return Saved("positions-rotation", parts, lambda: numbers(lengths, shift, errors), title, width=1280)
 
 
 def numbers(lengths: np.ndarray, shift: int, errors: np.ndarray) -> pd.DataFrame:
@@ -79,10 +93,10 @@ def spread(pairs: int, chosen: int) -> list[int]:
     return sorted(found)
 
 
-def _picture(corner: np.ndarray, shift: int, width: int) -> Matrix:
+def _picture(corner: np.ndarray, shift: int, width: int, palette: Palette) -> Matrix:
     names = list(range(len(corner)))
     part = "" if width <= CORNER else f", first {CORNER} of {width} dimensions"
-    stops = diverging(theme.palette())
+    stops = diverging(palette)
     return Matrix(corner, f"M for k = {shift}{part}", names, names, "to", "from", -1, 1, stops, square=True, height=240)
 
 

@@ -11,13 +11,15 @@ from model.translate import Translation, Translator
 
 from .. import theme
 from ..components.chart import chart
-from ..components.matrix import Matrix, matrix
+from ..components.matrix import Matrix, matrix, packed
 from ..controls import SHARED
+from ..export.parts import Chart, Component, Part, Words
 from ..figures.diverging import diverging
 from ..figures.labels import readable
+from ..figures.palette import Palette
 from ..figures.position_effects import lengths
 from ..remarks import caption
-from ..save import Saved
+from ..save import Saved, facts_of
 from . import controls, words
 
 SIDES = {"source": "the sentence", "target": "the translation, as it is fed"}
@@ -38,15 +40,22 @@ def show(model: Translator, result: Translation) -> Saved | None:
         parts = embedding_parts(model, result, side)
         last = len(parts.pieces)
         piece = int(controls.number("Piece", "piece", min(2, last), 1, last)) - 1
-    bars = lengths(parts, piece, theme.palette())
+    alt = "Length of embeddings and encodings"
     with st.container(key="picture"):
-        chart(
-            bars, "Length of embeddings and encodings", key="lengths-bars", on_cell=lambda _, x: _take(round(x), last)
-        )
-        matrix(_picture(parts, piece), key="sum")
+        bars = lengths(parts, piece, theme.palette())
+        chart(bars, alt, key="lengths-bars", on_cell=lambda _, x: _take(round(x), last))
+        matrix(_picture(parts, piece, theme.palette()), key="sum")
     caption(words.sentence(parts))
     caption("Click a piece to see its three vectors: the first two are added, the first layer reads the third.")
-    return Saved("positions-sentence", lambda: bars, lambda: numbers(parts))
+
+    def drawn(palette: Palette) -> list[Part]:
+        return [
+            Chart(lengths(parts, piece, palette), alt),
+            Component("matrix", packed(_picture(parts, piece, palette))),
+            Words(words.sentence(parts)),
+        ]
+
+    return Saved("positions-sentence", drawn, lambda: numbers(parts), alt, facts_of(result.trace))
 
 
 def numbers(parts: EmbeddingParts) -> pd.DataFrame:
@@ -60,12 +69,12 @@ def numbers(parts: EmbeddingParts) -> pd.DataFrame:
     return pd.DataFrame({"piece": [readable(piece) for piece in parts.pieces]} | columns).rename_axis("position")
 
 
-def _picture(parts: EmbeddingParts, piece: int) -> Matrix:
+def _picture(parts: EmbeddingParts, piece: int, palette: Palette) -> Matrix:
     values = np.stack([parts.tokens[piece], parts.encoding[piece], parts.total[piece]])
     high = float(np.abs(values).max())
     title = f"What “{readable(parts.pieces[piece])}” is made of"
     rows, columns = ["embedding", "encoding", "sum"], list(range(values.shape[1]))
-    return Matrix(values, title, rows, columns, "", "dimension", -high, high, diverging(theme.palette()), height=96)
+    return Matrix(values, title, rows, columns, "", "dimension", -high, high, diverging(palette), height=96)
 
 
 def _take(at: int, last: int) -> None:

@@ -15,9 +15,11 @@ from model.position_table import formula_table
 
 from .. import cache, theme
 from ..components.chart import chart
-from ..components.matrix import Matrix, matrix
+from ..components.matrix import Matrix, matrix, packed
 from ..controls import SHARED
+from ..export.parts import Chart, Columns, Component, Part, Words
 from ..figures.diverging import diverging, ramp
+from ..figures.palette import Palette
 from ..figures.position_geometry import profile
 from ..remarks import caption
 from ..save import Saved
@@ -34,25 +36,47 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
             "Measure", MEASURES, default="cosine", required=True, key="measure", label_visibility="collapsed", **SHARED
         )
     cosine = measure == "cosine"
-    first, palette = choice.table.first, theme.palette()
+    first = choice.table.first
     values = cache.similarities(choice.table.real, cosine)
     own = by_distance(values)
     other = None
     if not choice.sinusoidal:
         formula = formula_table(choice.positions, choice.table.width).values
         other = by_distance(cache.similarities(formula, cosine))
-    curve = profile(own, other, ("learned", "sinusoidal"), f"{measure.capitalize()} by distance", palette)
     row, column = _pair(choice)
+
+    def curve(palette: Palette) -> Chart:
+        title = f"{measure.capitalize()} by distance"
+        return Chart(profile(own, other, ("learned", "sinusoidal"), title, palette), "Similarity by distance")
+
+    drawn, pairs = curve(theme.palette()), _picture(values, measure, choice, theme.palette())
     with st.container(key="picture"):
         left, right = st.columns([0.4, 0.6], gap="large")
         with left:
-            matrix(_picture(values, measure, choice), (row, column), key="similarity", on_cell=partial(_take, first))
+            matrix(pairs, (row, column), key="similarity", on_cell=partial(_take, first))
         with right:
-            chart(curve, "Similarity by distance", key="profile", on_cell=lambda _, distance: _take_distance(distance))
+            chart(drawn.figure, drawn.alt, key="profile", on_cell=lambda _, distance: _take_distance(distance))
     names = row + first, column + first
-    caption(words.similarity(cosine, *names, float(values[row, column]), own.spread, choice.sinusoidal))
-    caption(words.unique(cache.uniqueness(choice.whole), len(choice.whole), first))
-    return Saved("positions-similarity", lambda: curve, lambda: numbers(values, first))
+    says = (
+        words.similarity(cosine, *names, float(values[row, column]), own.spread, choice.sinusoidal),
+        words.unique(cache.uniqueness(choice.whole), len(choice.whole), first),
+    )
+    for sentence in says:
+        caption(sentence)
+
+    def parts(palette: Palette) -> list[Part]:
+        return [
+            Columns(
+                (
+                    [Component("matrix", packed(_picture(values, measure, choice, palette), (row, column)))],
+                    [curve(palette)],
+                ),
+                (0.4, 0.6),
+            ),
+            *map(Words, says),
+        ]
+
+    return Saved("positions-similarity", parts, lambda: numbers(values, first), pairs.title, width=1280)
 
 
 def numbers(values: np.ndarray, first: int) -> pd.DataFrame:
@@ -61,10 +85,9 @@ def numbers(values: np.ndarray, first: int) -> pd.DataFrame:
     return pd.DataFrame(values, index=names, columns=names)
 
 
-def _picture(values: np.ndarray, measure: Measure, choice: Choice) -> Matrix:
+def _picture(values: np.ndarray, measure: Measure, choice: Choice, palette: Palette) -> Matrix:
     names = list(range(choice.table.first, choice.table.first + len(values)))
     low, high = _limits(values)
-    palette = theme.palette()
     stops = ramp(palette) if low >= 0 else diverging(palette)
     title = f"{measure.capitalize()} of two positions · {choice.name}"
     return Matrix(values, title, names, names, "position", "position", low, high, stops, square=True)

@@ -13,9 +13,10 @@ from model.position_forms import FORMS
 from model.position_table import cell, dimension_order
 
 from .. import theme
-from ..components.matrix import Matrix, matrix
+from ..components.matrix import Matrix, matrix, packed
+from ..export.parts import Component, Part, Words
 from ..figures.diverging import diverging
-from ..figures.positions import heatmap_page
+from ..figures.palette import LIGHT, Palette
 from ..remarks import caption
 from ..save import Saved
 from . import controls, words
@@ -25,7 +26,7 @@ from .controls import Choice
 def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
     with bar:
         order = dimension_order(choice.table.width, controls.order())
-    shown = picture(choice, order)
+    shown = picture(choice, order, theme.palette())
     left, right = st.columns([0.74, 0.26], gap="large")
     with right:
         row, dimension = controls.cell(choice)
@@ -34,21 +35,17 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
         at = int(np.flatnonzero(order == dimension)[0])
         matrix(shown, (row, at), key="table-picture", on_cell=lambda y, x: controls.look_at(y, int(order[x])))
     caption(words.table(choice))
-    titles = (shown.title, shown.row_title, shown.column_title)
-    page = partial(
-        heatmap_page,
-        shown.values,
-        shown.row_names,
-        shown.column_names,
-        titles,
-        (shown.low, shown.high),
-        tuple(shown.stops),
-        theme.palette(),
-    )
-    return Saved("positions-table", page, partial(numbers, choice))
+
+    def parts(palette: Palette) -> list[Part]:
+        return [
+            Component("matrix", packed(picture(choice, order, palette), (row, at))),
+            Words(words.table(choice)),
+        ]
+
+    return Saved("positions-table", parts, partial(numbers, choice), shown.title, width=1100)
 
 
-def picture(choice: Choice, order: np.ndarray) -> Matrix:
+def picture(choice: Choice, order: np.ndarray, palette: Palette = LIGHT) -> Matrix:
     """The table as it is drawn: its columns in the order of dimensions that was chosen."""
     values = choice.table.values[:, order]
     high = max(1.0, float(np.abs(values).max())) if choice.sinusoidal else float(np.abs(values).max()) or 1.0
@@ -63,7 +60,7 @@ def picture(choice: Choice, order: np.ndarray) -> Matrix:
         "dimension",
         -high,
         high,
-        diverging(theme.palette()),
+        diverging(palette),
         marks=[end for end in ends if end < len(values) - 1],
     )
 

@@ -13,6 +13,8 @@ from model.position_geometry import wavelengths as all_lengths
 from .. import theme
 from ..components.chart import chart
 from ..controls import SHARED
+from ..export.parts import Chart, Columns, Part, Words
+from ..figures.palette import Palette
 from ..figures.positions import wavelengths, waves
 from ..remarks import caption
 from ..save import Saved
@@ -23,28 +25,39 @@ MOST = 7
 
 
 def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
-    width, palette = choice.table.width, theme.palette()
+    width = choice.table.width
     chosen = _dimensions(width)
     if not chosen:
         st.info("Choose at least one dimension above.")
         return None
     lengths = all_lengths(width, choice.table.base)
-    drawn = waves(choice.table.real, chosen, lengths if choice.sinusoidal else None, palette)
+
+    def drawn(palette: Palette) -> Chart:
+        figure = waves(choice.table.real, chosen, lengths if choice.sinusoidal else None, palette)
+        return Chart(figure, "Chosen dimensions over position")
+
+    def steps(palette: Palette) -> Chart:
+        figure = wavelengths(lengths, chosen, choice.positions, choice.table.base, palette)
+        return Chart(figure, "Wavelength of every pair of dimensions")
+
+    curves, factors = drawn(theme.palette()), steps(theme.palette())
+    says = words.waves(choice, lengths)
     with st.container(key="picture"):
         left, right = st.columns([0.62, 0.38], gap="large")
         with left:
-            chart(
-                drawn,
-                "Chosen dimensions over position",
-                key="waves",
-                on_cell=lambda _, x: controls.look_at(x, chosen[0]),
-            )
+            chart(curves.figure, curves.alt, key="waves", on_cell=lambda _, x: controls.look_at(x, chosen[0]))
         with right:
-            steps = wavelengths(lengths, chosen, choice.positions, choice.table.base, palette)
             add = partial(_add, chosen)
-            chart(steps, "Wavelength of every pair of dimensions", key="lengths", on_cell=lambda _, pair: add(pair))
-    caption(words.waves(choice, lengths) + " Click the curve on the right to add a pair.")
-    return Saved("positions-waves", lambda: drawn, partial(numbers, choice, chosen))
+            chart(factors.figure, factors.alt, key="lengths", on_cell=lambda _, pair: add(pair))
+    caption(says + " Click the curve on the right to add a pair.")
+
+    def parts(palette: Palette) -> list[Part]:
+        return [
+            Columns(([drawn(palette)], [steps(palette)]), (0.62, 0.38)),
+            Words(says),
+        ]
+
+    return Saved("positions-waves", parts, partial(numbers, choice, chosen), "Waves and wavelengths", width=1280)
 
 
 def numbers(choice: Choice, chosen: list[int]) -> pd.DataFrame:

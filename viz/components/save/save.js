@@ -1,51 +1,7 @@
 import { mounted, unmount } from "../shared/mounted.js";
+import { composed } from "./compose.js";
 
-const SVG_SPACE = "http://www.w3.org/2000/svg";
-const SCALE = 2;
-
-/** The layers of a plotly chart in one SVG, without what only answers the mouse. */
-function chartPicture(plot) {
-  const box = plot.getBoundingClientRect();
-  const joined = document.createElementNS(SVG_SPACE, "svg");
-  for (const layer of plot.querySelectorAll(".main-svg")) {
-    const copy = layer.cloneNode(true);
-    copy.querySelectorAll(".hoverlayer, .draglayer, .zoomlayer").forEach((part) => part.remove());
-    copy.style.background = "none";
-    joined.append(copy);
-  }
-  joined.setAttribute("width", box.width);
-  joined.setAttribute("height", box.height);
-  return joined;
-}
-
-/** Every picture in `frame` with its element: plotly charts, and components whose root has a `picture`. */
-function pictures(frame) {
-  const charts = [...frame.querySelectorAll(".js-plotly-plot")].map((plot) => [plot, chartPicture(plot)]);
-  const hosts = [...frame.querySelectorAll("*")].filter((one) => one.shadowRoot);
-  const roots = hosts.flatMap((host) => [...host.shadowRoot.querySelectorAll("*")]).filter((one) => one.picture);
-  return [...charts, ...roots.map((root) => [root, root.picture()])];
-}
-
-/** One SVG text of everything in the frame, each picture where it stands, on the page's background. */
-function composed(frame) {
-  const found = pictures(frame);
-  const boxes = found.map(([element]) => element.getBoundingClientRect());
-  const [left, top] = [Math.min(...boxes.map((box) => box.left)), Math.min(...boxes.map((box) => box.top))];
-  const width = Math.max(...boxes.map((box) => box.right)) - left;
-  const height = Math.max(...boxes.map((box) => box.bottom)) - top;
-  const svg = document.createElementNS(SVG_SPACE, "svg");
-  for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) svg.setAttribute(name, value);
-  const paper = document.createElementNS(SVG_SPACE, "rect");
-  const fill = getComputedStyle(document.querySelector(".stApp")).backgroundColor;
-  for (const [name, value] of Object.entries({ width, height, fill })) paper.setAttribute(name, value);
-  svg.append(paper);
-  found.forEach(([, picture], i) => {
-    picture.setAttribute("x", boxes[i].left - left);
-    picture.setAttribute("y", boxes[i].top - top);
-    svg.append(picture);
-  });
-  return { text: new XMLSerializer().serializeToString(svg), width, height };
-}
+const WINDOW = [1280, 720]; // What a view is drawn in: as large as a projector.
 
 function download(blob, name) {
   const link = document.createElement("a");
@@ -55,31 +11,66 @@ function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-async function asPng({ text, width, height }) {
+async function asPng({ text, width, height }, scale) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
   await image.decode();
   const canvas = document.createElement("canvas");
-  canvas.width = width * SCALE;
-  canvas.height = height * SCALE;
+  canvas.width = Math.round(width * scale);
+  canvas.height = Math.round(height * scale);
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 }
 
-export default function save({ data, parentElement }) {
-  const view = mounted(parentElement, "save", (root) => {
-    root.className = "buttons";
-    const [png, svg] = ["PNG", "SVG"].map((kind) => {
-      const button = document.createElement("button");
-      button.textContent = kind;
-      button.setAttribute("aria-label", `Save as ${kind}`);
-      root.append(button);
-      return button;
-    });
-    return { png, svg };
+/** The page in a frame that nobody sees, once all in it is drawn. */
+async function framed(page, width) {
+  const frame = document.createElement("iframe");
+  frame.title = "A picture being taken";
+  frame.setAttribute("aria-hidden", "true");
+  frame.style.cssText = `position: fixed; left: -20000px; top: 0; border: 0; width: ${Math.max(width, WINDOW[0])}px; height: ${WINDOW[1]}px`;
+  frame.srcdoc = page;
+  document.body.append(frame);
+  const ready = () => frame.contentDocument?.body?.dataset.ready;
+  while (!ready()) await new Promise((done) => setTimeout(done, 30));
+  for (let i = 0; i < 2; i += 1) await new Promise((done) => frame.contentWindow.requestAnimationFrame(done));
+  return frame;
+}
+
+async function take(data) {
+  const frame = await framed(data.page, data.width);
+  try {
+    const picture = composed(frame.contentDocument, data);
+    if (data.asked.kind === "svg") download(new Blob([picture.text], { type: "image/svg+xml" }), `${data.name}.svg`);
+    else download(await asPng(picture, data.scale), `${data.name}.png`);
+  } finally {
+    frame.remove();
+  }
+}
+
+function build(root) {
+  root.className = "buttons";
+  const [png, svg] = ["PNG", "SVG"].map((kind) => {
+    const button = document.createElement("button");
+    button.textContent = kind;
+    button.setAttribute("aria-label", `Save as ${kind}`);
+    root.append(button);
+    return button;
   });
-  const taken = () => composed(document.querySelector(`.st-key-${data.frame}`));
-  view.png.onclick = async () => download(await asPng(taken()), `${data.name}.png`);
-  view.svg.onclick = () => download(new Blob([taken().text], { type: "image/svg+xml" }), `${data.name}.svg`);
+  return { png, svg, asked: 0, taken: 0 };
+}
+
+export default function save({ data, parentElement, setTriggerValue }) {
+  const view = mounted(parentElement, "save", build);
+  const ask = (kind) => {
+    view[kind].setAttribute("aria-busy", "true");
+    view.asked += 1;
+    setTriggerValue("take", { kind, number: view.asked });
+  };
+  view.png.onclick = () => ask("png");
+  view.svg.onclick = () => ask("svg");
+  if (data.page && data.asked.number === view.asked && view.taken < view.asked) {
+    view.taken = view.asked;
+    take(data).finally(() => [view.png, view.svg].forEach((one) => one.removeAttribute("aria-busy")));
+  }
   return () => unmount(parentElement);
 }

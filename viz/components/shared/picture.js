@@ -15,7 +15,7 @@ export function standing(svg) {
   const from = [svg, ...svg.querySelectorAll("*")];
   [copy, ...copy.querySelectorAll("*")].forEach((element, i) => {
     const style = getComputedStyle(from[i]);
-    const kept = ["fill", "stroke", "opacity", "font-size", "font-weight", "text-decoration-line"];
+    const kept = ["display", "fill", "stroke", "opacity", "font-size", "font-weight", "text-decoration-line"];
     element.setAttribute("style", kept.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"));
   });
   copy.setAttribute("width", box.width);
@@ -24,22 +24,43 @@ export function standing(svg) {
   return copy;
 }
 
-/** Elements as an SVG: every text on its background, every canvas as an image, each where it stands in `root`. */
-export function asPicture(root) {
+/**
+ * Elements as an SVG: every text on its background, canvases as images, drawings as they are, each where it stands in
+ * `root`. What matches `without`, and what stands in it, is left out.
+ */
+export function asPicture(root, without = "template") {
   const frame = root.getBoundingClientRect();
   const svg = drawn("svg", { width: frame.width, height: frame.height, "font-family": "sans-serif" });
   for (const element of root.querySelectorAll("*")) {
     const box = element.getBoundingClientRect();
     const style = getComputedStyle(element);
-    if (style.visibility === "hidden" || !box.width) continue;
+    if (style.visibility === "hidden" || !box.width || element.closest(without)) continue;
+    if (element.namespaceURI === SVG) {
+      if (element.tagName === "svg") svg.append(movedTo(standing(element), box.left - frame.left, box.top - frame.top));
+      continue;
+    }
     const place = { x: box.left - frame.left, y: box.top - frame.top, width: box.width, height: box.height };
     if (style.backgroundColor !== "rgba(0, 0, 0, 0)") svg.append(drawn("rect", { ...place, fill: style.backgroundColor }));
     if (element.tagName === "CANVAS") {
       svg.append(drawn("image", { ...place, href: element.toDataURL(), preserveAspectRatio: "none" }));
     }
+    if (element.tagName === "SELECT") svg.append(chosenText(element, style, place));
     for (const node of element.childNodes) if (node.nodeType === Node.TEXT_NODE) write(svg, node, style, frame);
   }
   return svg;
+}
+
+function movedTo(picture, x, y) {
+  picture.setAttribute("x", x);
+  picture.setAttribute("y", y);
+  picture.setAttribute("overflow", "visible");
+  return picture;
+}
+
+function chosenText(select, style, { x, y, height }) {
+  const size = parseFloat(style.fontSize);
+  const look = { x, y: y + height / 2 + size * 0.35, fill: style.color, "font-size": size };
+  return drawn("text", look, select.selectedOptions[0]?.textContent ?? "");
 }
 
 /** One text node, a line of the page after another. */

@@ -1,16 +1,8 @@
-const SVG = "http://www.w3.org/2000/svg";
-
 /** An element with a class and a text; a token is data, so it is only ever set as text. */
 export function piece(tag, className, text = "") {
   const made = document.createElement(tag);
   made.className = className;
   made.textContent = text;
-  return made;
-}
-
-export function drawn(tag, attributes = {}) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   return made;
 }
 

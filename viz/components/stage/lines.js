@@ -1,5 +1,6 @@
 import { FULL } from "../shared/packed.js";
-import { css, drawn, isFar, piece } from "./elements.js";
+import { drawn } from "../shared/picture.js";
+import { css, isFar, piece } from "./elements.js";
 
 /** A token less probable than this is underlined by a wave. */
 export const SURPRISING = 0.05;

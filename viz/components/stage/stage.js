@@ -2,6 +2,7 @@ import { lookup } from "../shared/colours.js";
 import { listenToKeys } from "../shared/keys.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
+import { asPicture } from "../shared/picture.js";
 import { buildCandidates, showCandidates } from "./candidates.js";
 import { piece } from "./elements.js";
 import { chosenWeights, headName, headSelect } from "./heads.js";
@@ -87,6 +88,7 @@ function build(root, view, header, body) {
     measure(text);
     redraw();
   };
+  root.picture = () => asPicture(root, ".player, .where, .forbid");
   const observer = new ResizeObserver(lay);
   const forget = listenToKeys(root, player, steps.length - 1);
   take();

@@ -1,0 +1,52 @@
+const SPACE = "http://www.w3.org/2000/svg";
+
+function drawn(tag, attributes) {
+  const made = document.createElementNS(SPACE, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+
+/** The layers of a plotly chart in one SVG, without what only answers the mouse; `clear`: and without its paper. */
+function chartPicture(plot, clear) {
+  const { width, height } = plot.getBoundingClientRect();
+  const joined = drawn("svg", { width, height });
+  for (const layer of plot.querySelectorAll(".main-svg")) {
+    const copy = layer.cloneNode(true);
+    copy.querySelectorAll(".hoverlayer, .draglayer, .zoomlayer").forEach((part) => part.remove());
+    if (clear) copy.querySelectorAll(".bglayer").forEach((part) => part.remove());
+    copy.style.background = "none";
+    joined.append(copy);
+  }
+  return joined;
+}
+
+/** Every picture of the view with its element: plotly charts, and components whose root has a `picture`. */
+function pictures(page, clear) {
+  const hosts = [...page.querySelectorAll(".part[data-role=picture]")];
+  const one = (host) => {
+    if (host.classList.contains("js-plotly-plot")) return [[host, chartPicture(host, clear)]];
+    const roots = [...(host.shadowRoot?.querySelectorAll("*") ?? [])].filter((root) => root.picture);
+    return roots.map((root) => [root, root.picture()]);
+  };
+  return hosts.flatMap(one);
+}
+
+/** The view's pictures as one SVG text, each where it stands; `clear`: on no background. */
+export function composed(page, { clear }) {
+  const found = pictures(page, clear);
+  const boxes = found.map(([element]) => element.getBoundingClientRect());
+  const [left, top] = [Math.min(...boxes.map((box) => box.left)), Math.min(...boxes.map((box) => box.top))];
+  const size = {
+    width: Math.max(...boxes.map((box) => box.right)) - left,
+    height: Math.max(...boxes.map((box) => box.bottom)) - top,
+  };
+  const svg = drawn("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}` });
+  const fill = page.defaultView.getComputedStyle(page.body).backgroundColor;
+  if (!clear) svg.append(drawn("rect", { ...size, fill }));
+  found.forEach(([, picture], i) => {
+    picture.setAttribute("x", boxes[i].left - left);
+    picture.setAttribute("y", boxes[i].top - top);
+    svg.append(picture);
+  });
+  return { text: new XMLSerializer().serializeToString(svg), ...size };
+}

@@ -1,0 +1,61 @@
+"""What can be saved of Decode: the whole stage, the beam tree, and the steps as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from ..components.stage import Shown, packed
+from ..export.parts import Chart, Component, Part, Words
+from ..figures.beam_tree import beam_tree
+from ..figures.labels import readable
+from ..save import Saved, facts_of
+
+if TYPE_CHECKING:
+    from model.beam_tree import BeamTree
+    from model.translate import Translation
+
+    from ..figures.palette import Look, Palette
+    from .request import Request
+
+
+def saved(
+    result: Translation,
+    shown: Shown,
+    look: Look,
+    tree: BeamTree | None,
+    said: Sequence[str],
+    request: Request,
+    way: tuple[int, ...],
+) -> Saved:
+    """The stage as `shown` at first, the tree of a beam search with the `way` (token ids) shown, what is `said`."""
+
+    def parts(palette: Palette) -> list[Part]:
+        found: list[Part] = [Component("stage", packed(result, shown, replace(look, palette=palette), "saved"))]
+        if tree:
+            chosen = way or result.target_ids
+            found += [
+                Words("Beam tree", "tree", "heading"),
+                Chart(beam_tree(tree, palette, chosen), "The beam search as a tree", "tree"),
+            ]
+        return [*found, *map(Words, said)]
+
+    facts = facts_of(result.trace, strategy=request.name, **({"changes": request.changes} if request.changes else {}))
+    return Saved(f"decode-{request.method}", parts, lambda: numbers(result), "Decoded step by step", facts, width=1280)
+
+
+def numbers(result: Translation) -> pd.DataFrame:
+    """Every step with the token written, its probability and rank, and what else was considered."""
+    rows = [
+        {"token": readable(step.token), "probability": math.exp(step.log_prob), "rank": step.rank}
+        | {
+            f"candidate {at}": f"{readable(one.token)} {math.exp(one.log_prob):.4f}"
+            for at, one in enumerate(step.candidates, 1)
+        }
+        for step in result.steps
+    ]
+    return pd.DataFrame(rows, index=pd.RangeIndex(1, len(rows) + 1, name="step"))

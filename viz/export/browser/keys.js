@@ -1,0 +1,46 @@
+const TYPING = "input, select, textarea, summary";
+
+/**
+ * Keys that go through a talk. Arrows, Home and End belong to a picture that has the focus; before a click or a Tab
+ * has given it the focus they turn the pages, as Page Down and the digits always do.
+ */
+export function listen(deck, picture, talk) {
+  const turn = {
+    PageDown: deck.next,
+    PageUp: deck.back,
+    ArrowRight: deck.next,
+    ArrowDown: deck.next,
+    ArrowLeft: deck.back,
+    ArrowUp: deck.back,
+    Home: () => deck.go(0),
+    End: () => deck.go(deck.last),
+  };
+  let typed = "";
+  let timer = 0;
+  const digit = (key) => {
+    typed += key;
+    clearTimeout(timer);
+    const arrive = () => (deck.go(Number(typed) - 1), (typed = ""));
+    // A second digit may follow where there are that many slides.
+    if (Number(typed) * 10 > deck.last + 1) arrive();
+    else timer = setTimeout(arrive, 700);
+  };
+  const actionOf = (event) => {
+    const inside = event.composedPath().includes(picture);
+    if (event.key === "n") return deck.notes;
+    if (!talk) return null;
+    if (/^[0-9]$/.test(event.key)) return () => digit(event.key);
+    return inside && !event.key.startsWith("Page") ? null : turn[event.key];
+  };
+  const onKey = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const target = event.composedPath()[0];
+    if (target.matches?.(TYPING) && !event.key.startsWith("Page")) return;
+    const act = actionOf(event);
+    if (!act) return;
+    event.preventDefault();
+    event.stopImmediatePropagation(); // The stage listens too.
+    act();
+  };
+  window.addEventListener("keydown", onKey, { capture: true });
+}

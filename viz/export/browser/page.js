@@ -1,0 +1,75 @@
+import { content } from "./inflate.js";
+import { show } from "./slide.js";
+import { listen } from "./keys.js";
+import { element } from "./element.js";
+
+/** The frame around the slides: the title, where one is, the notes, and what the file was made from. */
+function frame(talk) {
+  const [main, head, picture, notes, foot] = ["main", "header", "section", "aside", "footer"].map((tag) => element(tag));
+  const heading = head.appendChild(element("h1"));
+  const live = head.appendChild(element("p", "place"));
+  const controls = head.appendChild(element("nav"));
+  notes.hidden = true;
+  notes.setAttribute("aria-label", "Notes");
+  if (talk) live.setAttribute("aria-live", "polite");
+  main.append(head, picture, notes, foot);
+  document.body.append(main);
+  return { heading, live, controls, picture, notes, foot };
+}
+
+function facts(foot, { facts: known, made }) {
+  const details = element("details");
+  const list = element("dl");
+  for (const [name, value] of [...Object.entries(known), ["saved", made]]) list.append(element("dt", "", name), element("dd", "", value));
+  details.append(element("summary", "", "What this was made from"), list);
+  foot.replaceChildren(details);
+}
+
+function button(parent, text, label, act) {
+  const made = parent.appendChild(element("button", "", text));
+  made.setAttribute("aria-label", label);
+  made.onclick = act;
+  return made;
+}
+
+/** One slide after another: `deck` is what the keys and the buttons drive. */
+function deckOf(file, components, parts) {
+  const { slides } = file.header;
+  const deck = { at: -1, last: slides.length - 1, shown: null };
+  deck.go = async (to, covered = true) => {
+    const next = Math.min(Math.max(to, 0), deck.last);
+    if (next === deck.at) return;
+    deck.at = next;
+    deck.shown?.leave();
+    const slide = slides[next];
+    parts.heading.textContent = slide.title;
+    parts.live.textContent = file.header.talk ? `${next + 1} / ${slides.length}` : "";
+    parts.notes.textContent = slide.notes;
+    facts(parts.foot, { ...slide, made: file.header.made });
+    const going = performance.now();
+    deck.shown = await show(parts.picture, slide, file, components, covered);
+    document.body.dataset.slide = next + 1;
+    document.body.dataset.took = (performance.now() - going).toFixed(0);
+  };
+  deck.next = () => (deck.shown?.reveal() ? undefined : deck.go(deck.at + 1));
+  deck.back = () => deck.go(deck.at - 1, false);
+  deck.notes = () => {
+    parts.notes.hidden = !parts.notes.hidden;
+  };
+  return deck;
+}
+
+export default async function page(components) {
+  const file = await content();
+  const { talk, slides } = file.header;
+  const parts = frame(talk);
+  const deck = deckOf(file, components, parts);
+  if (talk) {
+    button(parts.controls, "←", "Back", deck.back);
+    button(parts.controls, "→", "Next", deck.next);
+  }
+  if (slides.some(({ notes }) => notes)) button(parts.controls, "notes", "Show or hide the notes", deck.notes);
+  listen(deck, parts.picture, talk);
+  await deck.go(0);
+  document.body.dataset.ready = "yes";
+}

@@ -1,0 +1,106 @@
+"""What a saved view is made of: components, charts and words, each drawn again in the file as on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+class Part:
+    """A piece of a saved view: one of the classes below."""
+
+
+@dataclass(frozen=True, eq=False)
+class Component(Part):
+    """A view of viz/components, with the data it is mounted with."""
+
+    name: str
+    """Of its folder."""
+    data: bytes | Mapping[str, Any]
+    role: str = "picture"
+    """Of :data:`viz.stage.scenes.PARTS`: what a scene hides or leaves out it by."""
+    follows: bool = False
+    """Shows another head once one is chosen in the overview that stands in the same view."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chart(Part):
+    """A plotly figure; `alt` says to a screen reader what it shows."""
+
+    figure: go.Figure
+    alt: str
+    role: str = "picture"
+
+
+@dataclass(frozen=True)
+class Words(Part):
+    """Plain text."""
+
+    text: str
+    role: str = "remarks"
+    size: Literal["caption", "heading", "large"] = "caption"
+
+
+@dataclass(frozen=True, eq=False)
+class Columns(Part):
+    """Parts beside each other, as wide as their shares; below each other in a narrow window."""
+
+    columns: tuple[Sequence[Part], ...]
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One view of a page, in one palette."""
+
+    title: str
+    parts: Sequence[Part]
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What is needed to make it again, by name: the model, its hash, the sentence, the settings."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slide:
+    """A view in a file, and what is said to it. Where there is no view, `missing` says why."""
+
+    title: str
+    view: View | None
+    notes: str = ""
+    point: str = ""
+    """What to look at; stands under the picture."""
+    hide: tuple[str, ...] = ()
+    """Roles that are covered until the next key."""
+    omit: tuple[str, ...] = ()
+    """Roles that are left out."""
+    missing: str = ""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts that are shown, hidden ones included."""
+        return tuple(_without(self.view.parts, self.omit)) if self.view else ()
+
+
+def leaves(parts: Sequence[Part]) -> Iterator[Component | Chart | Words]:
+    """All parts but the columns they stand in, in reading order."""
+    for part in parts:
+        if isinstance(part, Columns):
+            for column in part.columns:
+                yield from leaves(column)
+        elif isinstance(part, (Component, Chart, Words)):
+            yield part
+
+
+def _without(parts: Sequence[Part], omit: tuple[str, ...]) -> Iterator[Part]:
+    for part in parts:
+        if isinstance(part, (Component, Chart, Words)) and part.role not in omit:
+            yield part
+        if not isinstance(part, Columns):
+            continue
+        left = [(tuple(_without(one, omit)), share) for one, share in zip(part.columns, part.shares, strict=True)]
+        kept = [(column, share) for column, share in left if column]
+        if kept:
+            yield replace(part, columns=tuple(one for one, _ in kept), shares=tuple(share for _, share in kept))
