@@ -5,11 +5,12 @@ import { drawn, standing } from "../shared/picture.js";
 import { coarse, exact, paintCells } from "./cells.js";
 import { drawFrame, placed } from "./frame.js";
 
-const HEIGHT = 544;
+/** Pixels; a scene on the whole screen asks for fewer, and grows as a whole. */
+const tall = (root) => parseFloat(getComputedStyle(root).getPropertyValue("--heatmap-height")) || 544;
 
 function build(root, view) {
   root.className = "heatmap";
-  root.style.height = `${HEIGHT}px`;
+  root.style.height = `${tall(root)}px`;
   const [canvas, plot, across, down, tip] = ["canvas", "div", "i", "i", "div"].map((tag) => document.createElement(tag));
   const svg = drawn("svg", {});
   svg.setAttribute("aria-hidden", "true"); // The plot's label says what there is to see.
@@ -31,13 +32,14 @@ function build(root, view) {
 /** Put everything where the present width has it. */
 function draw(view) {
   const { root, header, map } = view;
-  const place = placed(header, root.clientWidth, HEIGHT);
+  const height = tall(root);
+  const place = placed(header, root.clientWidth, height);
   view.place = place;
   for (const part of [view.canvas, view.plot]) {
     Object.assign(part.style, { left: `${place.left}px`, top: `${place.top}px`, width: `${place.width}px`, height: `${place.height}px` });
   }
   paintCells(view.canvas, map, header, place.width, place.height);
-  drawFrame(view.svg, header, map, view.title, place, HEIGHT);
+  drawFrame(view.svg, header, map, view.title, place, height);
   view.plot.setAttribute("aria-label", map.value ? header.alt : view.title);
   root.dataset.painted = `${view.title}${map.value ? "" : " …"}`;
 }
