@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from model.trace import AttentionMap
 from model.words import SPECIAL_TOKENS, Label, hide_special, merge_words, words
@@ -37,6 +38,8 @@ class Arranged:
         return _holding(self.keys, position)
 
 
+# A map is frozen and known by its identity; views and heads are changed far more often than what is hidden.
+@lru_cache(maxsize=8)
 def arrange(captured: AttentionMap, rows: Label, *, merge: bool, hide: bool) -> Arranged:
     """Hide special tokens and merge pieces into words, as asked; `rows` is the label by which both are told."""
     attention, mass = captured, 0.0

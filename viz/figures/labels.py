@@ -6,12 +6,14 @@ import html
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 
 KIND_NAMES = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "cross": "Cross-attention"}
 LONGEST = 11
 
 
+@lru_cache(maxsize=4096)
 def readable(token: str) -> str:
     """A token as a person can see it: no leading space, and a visible sign for what has no shape of its own."""
     text = "".join(_visible(character) for character in token.strip())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -77,6 +78,7 @@ def head_colour(palette: Palette, head: int) -> str:
     return colours[head % len(colours)]
 
 
+@lru_cache(maxsize=64)
 def blend(start: str, end: str, count: int) -> tuple[str, ...]:
     """`count` colours from `start` to `end`, evenly spaced in Oklab (Ottosson 2020) so that equal steps look equal."""
     steps = np.linspace(0, 1, count)[:, None]

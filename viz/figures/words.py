@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .heatmap import ROW_NAMES
+from .heatmap import HEIGHT, ROW_NAMES
 from .labels import quoted
+from .pooled import block
 
 if TYPE_CHECKING:
     from model.lens import Lens
@@ -21,6 +22,12 @@ READS = {
     "decoder": "how one step of the translation looks back at what is already written",
     "cross": "how one step of the translation looks at the pieces of the sentence",
 }
+POINTS_DOWN = HEIGHT - 104
+"""How many pixels the rows of a heatmap share."""
+_AVERAGED = (
+    "There are more weights than points in the picture: neighbours are averaged in colour; the mouse and the arrow keys "
+    "read each weight by itself."
+)
 SCALE_WORDS = {
     "sqrt": "colour grows with the square root of the weight",
     "linear": "colour grows with the weight",
@@ -30,8 +37,10 @@ SCALE_WORDS = {
 
 def overview_in_words(attention: AttentionMap) -> str:
     """What the grid of tiles is."""
+    shared = block(*attention.mask.shape)
     return (
         f"{attention.layers} layers down, {attention.heads} heads across. Every tile is one head; click one to open it."
+        + (f" Each point of a tile is the largest of {shared} × {shared} weights." if shared > 1 else "")
     )
 
 
@@ -42,6 +51,7 @@ def heatmap_in_words(attention: AttentionMap, rows: Rows, scale: Scale) -> str:
             f"Each row is {READS[attention.kind]}, and sums to 1; {SCALE_WORDS[scale]}.",
             *([] if attention.kind == "encoder" else [f"Rows are named by the token {ROW_NAMES[rows]}."]),
             *([] if attention.mask.all() else [_grey(attention)]),
+            *([] if max(attention.mask.shape) <= POINTS_DOWN else [_AVERAGED]),
         ]
     )
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from ...figures.labels import KIND_NAMES
+from ...figures.pooled import pooled
 from ..bundle import component
 from ..packing import pack, quantise
 
@@ -63,8 +66,9 @@ def packed(
     order: Sequence[Ranked] = (),
     changed: Collection[tuple[int, int]] = (),
 ) -> bytes:
-    """What overview.js reads: sizes, colours and the chosen tile, then (L, H, Q, K) bytes."""
-    layers, heads, queries, keys = attention.weights.shape
+    """What overview.js reads: sizes, colours and the chosen tile, then (L, H, Q, K) bytes; long maps are pooled."""
+    cells = _cells(attention)
+    layers, heads, queries, keys = cells.shape
     header = {
         "layers": layers,
         "heads": heads,
@@ -81,4 +85,10 @@ def packed(
             {"layer": one.layer, "head": one.head, "value": f"{one.value:.2f}", "shown": one.shown} for one in order
         ],
     }
-    return pack(header, quantise(attention.weights, attention.mask).tobytes())
+    return pack(header, cells.tobytes())
+
+
+# A map is frozen and known by its identity; while its head is changed, its bytes stay the same.
+@lru_cache(maxsize=8)
+def _cells(attention: AttentionMap) -> np.ndarray:
+    return quantise(*pooled(attention.weights, attention.mask))
