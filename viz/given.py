@@ -33,9 +33,14 @@ def given_in_words(steps: tuple[DecodingStep, ...]) -> str:
     if not odd:
         return f"{found} Nothing surprised the model: every token had a probability of {SURPRISING:.0%} or more."
     named = "; ".join(
-        f"{quoted(step.token)} was its choice no. {step.rank:,} ({math.exp(step.log_prob):.2%}), "
+        f"{quoted(step.token)} was its choice no. {step.rank:,} ({_chance(step.log_prob)}), "
         f"it would have written {quoted(step.candidates[0].token)}"
         for step in odd[:NAMED]
     )
     more = f"; and {len(odd) - NAMED} more" if len(odd) > NAMED else ""
     return f"{found} Surprising: {named}{more}."
+
+
+def _chance(log_prob: float) -> str:
+    chance = math.exp(log_prob)
+    return f"{chance:.2%}" if chance >= 0.0001 else "less than 0.01%"

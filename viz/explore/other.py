@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import streamlit as st
 
-from model.trace import KINDS
 from viz import cache, controls
 from viz.controls import KEPT, SHARED
 from viz.figures.labels import label_text
@@ -50,16 +49,25 @@ def choose(scene: Scene) -> Other | None:
 
     Raises InputError and CheckpointError.
     """
-    changed = scene.reading.given or scene.reading.changes
-    options = tuple(NAMES) if changed else tuple(NAMES)[:3]
+    options = _options(scene)
     with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
         controls.in_address("with", options, "head")
         chosen = st.selectbox("Compare with", options, format_func=NAMES.__getitem__, key="with", width=285, **KEPT)
         return CHOICES[chosen](scene)
 
 
+def _options(scene: Scene) -> tuple[With, ...]:
+    """What there is to compare with: of a trace without a model, only its own heads."""
+    if not scene.result.steps:
+        return ("head",)
+    changed = scene.reading.given or scene.reading.changes
+    return ("head", "sentence", "model", "original") if changed else ("head", "sentence", "model")
+
+
 def _head(scene: Scene) -> Other:
-    kind = _following("Its kind", "with-kind", KINDS, scene.kind, 120, label_visibility="collapsed")
+    kind = _following(
+        "Its kind", "with-kind", tuple(scene.result.trace.maps), scene.kind, 120, label_visibility="collapsed"
+    )
     captured = scene.result.trace.maps[kind]
     layer, head = _place(captured, scene.layer, (scene.head + 1) % captured.heads)
     return Other(captured, layer, head, _named(scene.kind, scene.layer, scene.head), _named(kind, layer, head))

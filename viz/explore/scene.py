@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from viz import controls
+from viz import cache, controls
 from viz.figures.labels import KIND_NAMES
 
 from .arranged import Arranged
 from .choices import Display
 
 if TYPE_CHECKING:
-    from model.trace import AttentionMap, Kind
+    from model.trace import AttentionMap, AttentionTrace, Kind
     from model.translate import Translation, Translator
     from viz.figures.heatmap import Rows
     from viz.figures.palette import Look
@@ -38,6 +38,11 @@ class Scene:
     def text(self) -> str:
         """The sentence; what is pinned is pinned in it."""
         return self.reading.sentence
+
+    @property
+    def whole_trace(self) -> AttentionTrace:
+        """With queries, keys, values and scores."""
+        return cache.whole_trace(*self.reading)
 
     @property
     def look(self) -> Look:
@@ -82,7 +87,12 @@ class Scene:
     @property
     def key(self) -> int | None:
         """The pinned column of the map shown."""
-        return self.arranged.column(controls.pinned(self.text, self._key_place))
+        return self.arranged.column(self.captured_key)
+
+    @property
+    def captured_key(self) -> int | None:
+        """The pinned column of the map as it was captured."""
+        return controls.pinned(self.text, self._key_place)
 
     def pin(self, *, query: int | None = None, key: int | None = None) -> None:
         """Pin a row, a column or both; for callbacks."""

@@ -3,43 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from model.joint import joint
 from model.pipeline import pipeline
-from model.rollout import EXPLAINED as ROLLOUT
 from model.statistics import summary
 from model.trace import TraceError
-from viz import cache
-from viz.components.chart import chart
 from viz.components.heatmap import heatmap
+from viz.components.heatmap import packed as packed_heatmap
 from viz.components.links import Lines, links
 from viz.components.links import packed as packed_links
 from viz.components.pipeline import STEPS, pipeline_steps
 from viz.components.pipeline import packed as packed_pipeline
-from viz.components.standalone import page
 from viz.components.text import packed as packed_text
 from viz.components.text import text
-from viz.figures.flow import flow_heatmap
-from viz.figures.heatmap import head_grid, room_for_numbers, weight_grid
-from viz.figures.joint import joint_heatmap
+from viz.export.parts import Component, Part, Words
+from viz.figures.heatmap import head_grid, room_for_numbers
 from viz.figures.labels import KIND_NAMES
-from viz.figures.lens import lens_grid, lens_ranks
-from viz.figures.words import head_in_words, heatmap_in_words, lens_in_words
+from viz.figures.words import head_in_words, heatmap_in_words
 from viz.remarks import caption, plain
 
-from . import choices, comparison
+from . import choices, comparison, many
 from .about import ABOUT, View
-from .arranged import arrange
-from .flow import flow_of
-from .saving import Shown, save
+from .saving import Shown, offer
 from .scene import Scene
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
     from streamlit.delta_generator import DeltaGenerator
+
+    from viz.figures.palette import Look
 
 
 def show(view: View, scene: Scene, menu: DeltaGenerator) -> None:
@@ -47,7 +40,7 @@ def show(view: View, scene: Scene, menu: DeltaGenerator) -> None:
     shown = DRAW[view](scene)
     if shown:
         with menu:
-            save(shown, scene, view)
+            offer(shown, scene, view)
 
 
 def question_mark(view: View) -> None:
@@ -60,33 +53,23 @@ def _heatmap(scene: Scene) -> Shown | None:
     grid = head_grid(scene.attention, scene.layer, scene.head, scene.rows)
     strongest = head_in_words(scene.attention, scene.layer, scene.head, scene.rows)
     alt = f"{summary(scene.arranged.captured, scene.layer, scene.head)} {strongest}"
-    heatmap(
-        grid,
-        scene.look,
-        alt,
-        model=scene.model.name,
-        pinned=(scene.query, scene.key),
-        numbers=scene.display.numbers,
-        follows=KIND_NAMES[scene.kind],
-        key="heatmap",
-        on_cell=lambda query, key: scene.pin(query=query, key=key),
-    )
-    caption(heatmap_in_words(scene.attention, scene.rows, scene.look.scale))
+    drawn: dict[str, Any] = {
+        "model": scene.model.name,
+        "pinned": (scene.query, scene.key),
+        "numbers": scene.display.numbers,
+        "follows": KIND_NAMES[scene.kind],
+    }
+    heatmap(grid, scene.look, alt, **drawn, key="heatmap", on_cell=lambda query, key: scene.pin(query=query, key=key))
+    says = heatmap_in_words(scene.attention, scene.rows, scene.look.scale)
+    caption(says)
     if scene.display.numbers and not room_for_numbers(scene.attention.weights):
         caption("There is no room for numbers in so many cells: hover over one to read it.")
 
-    def saved() -> str:
-        figure = weight_grid(
-            grid,
-            scene.look,
-            model=scene.model.name,
-            pinned=scene.query,
-            pinned_key=scene.key,
-            numbers=scene.display.numbers,
-        )
-        return figure.to_html(include_plotlyjs=True)
+    def parts(look: Look) -> list[Part]:
+        data = packed_heatmap(grid, look, alt, **drawn, pins=True)
+        return [Component("heatmap", data, follows=True), Words(says)]
 
-    return Shown("heatmap", saved)
+    return Shown(parts, follows=True)
 
 
 def _links(scene: Scene) -> Shown | None:
@@ -95,23 +78,22 @@ def _links(scene: Scene) -> Shown | None:
         least = choices.threshold()
     beside = choices.beside(scene.attention.heads, scene.head)
     lines = Lines(scene.layer, scene.head, beside, least, layout == "horizontal")
-    drawn = scene.attention, lines, scene.look, scene.rows, (scene.query, scene.key)
-    links(*drawn, key="links", on_pin=_pin(scene), on_beside=choices.draw_beside)
+    drawn = scene.rows, (scene.query, scene.key)
+    links(scene.attention, lines, scene.look, *drawn, key="links", on_pin=_pin(scene), on_beside=choices.draw_beside)
     caption(ABOUT["links"].line)
-    return Shown("links", lambda: page("links", packed_links(*drawn), scene.title, scene.look.palette))
+    return _component("links", lambda look: packed_links(scene.attention, lines, look, *drawn), follows=True)
 
 
 def _text(scene: Scene) -> Shown | None:
-    drawn = scene.attention, scene.layer, scene.head, scene.look, scene.rows, (scene.query, scene.key)
-    text(*drawn, key="text", on_pin=_pin(scene))
+    head, drawn = (scene.attention, scene.layer, scene.head), (scene.rows, (scene.query, scene.key))
+    text(*head, scene.look, *drawn, key="text", on_pin=_pin(scene))
     caption(ABOUT["text"].line)
-    return Shown("text", lambda: page("text", packed_text(*drawn), scene.title, scene.look.palette))
+    return _component("text", lambda look: packed_text(*head, look, *drawn), follows=True)
 
 
 def _pipeline(scene: Scene) -> Shown | None:
     query = choices.query(scene)
-    trace = cache.whole_trace(*scene.reading)
-    captured = trace.maps[scene.kind]
+    captured = scene.whole_trace.maps[scene.kind]
     try:
         steps = pipeline(captured, scene.layer, scene.head, query)
     except TraceError as error:
@@ -121,64 +103,13 @@ def _pipeline(scene: Scene) -> Shown | None:
     step = choices.step(STEPS)
     pipeline_steps(steps, token, scene.look, step, key="pipeline", on_step=choices.go_to_step)
     caption(f"{ABOUT['pipeline'].line} Computed again here, they differ by at most {steps.difference:.1g}.")
-    data = packed_pipeline(steps, token, scene.look, step)
-    return Shown("pipeline", lambda: page("pipeline", data, scene.title, scene.look.palette))
+    return _component("pipeline", lambda look: packed_pipeline(steps, token, look, step), follows=False)
 
 
-def _joint(scene: Scene) -> Shown | None:
-    head = None if choices.mean_of_heads() else scene.head
-    try:
-        found = joint(scene.result.trace, scene.layer, head)
-    except TraceError as error:
-        st.info(plain(str(error)))
-        return None
-    figure = joint_heatmap(found, scene.layer, head, model=scene.model.name, look=scene.look, rows=scene.rows)
-    chart(figure, ABOUT["joint"].line, key="joint", on_cell=lambda row, column: None)
-    caption(ABOUT["joint"].line)
-    return _chart("joint", figure)
-
-
-def _flow(scene: Scene) -> Shown | None:
-    which, weighted = choices.flow()
-    trace = cache.whole_trace(*scene.reading) if weighted else scene.result.trace
-    try:
-        found = flow_of(trace, scene.kind, which, weighted=weighted)
-    except TraceError as error:
-        st.info(plain(str(error)))
-        return None
-    shown = arrange(found, scene.rows, merge=scene.display.merge, hide=scene.display.hide).attention
-    figure = flow_heatmap(
-        shown,
-        which,
-        scene.layer,
-        scene.head,
-        weighted=weighted,
-        model=scene.model.name,
-        look=scene.look,
-        rows=scene.rows,
-        pinned=(scene.query, scene.key),
+def _component(name: View, packed: Callable[[Look], bytes], *, follows: bool) -> Shown:
+    return Shown(
+        lambda look: [Component(name, packed(look), follows=follows), Words(ABOUT[name].line)], follows=follows
     )
-    chart(figure, ABOUT["flow"].line, key="flow-map", on_cell=lambda query, key: scene.pin(query=query, key=key))
-    caption(ROLLOUT if which == "rollout" else ABOUT["flow"].line)
-    return _chart("flow-map", figure)
-
-
-def _layers(scene: Scene) -> Shown | None:
-    lens = cache.lens(*scene.reading)
-    position = scene.position
-    figure = lens_grid(lens, look=scene.look, pinned=position)
-    chart(figure, ABOUT["layers"].line, key="lens", on_cell=lambda _, column: scene.pin_position(column))
-    caption(ABOUT["layers"].line)
-    followed = position or 0
-    st.plotly_chart(
-        lens_ranks(lens, followed, look=scene.look), theme=None, key="ranks", config={"displayModeBar": False}
-    )
-    caption(lens_in_words(lens, followed) + ("" if position is not None else " Click a column to follow another."))
-    return _chart("lens", figure)
-
-
-def _chart(key: str, figure: go.Figure) -> Shown:
-    return Shown(f"{key}-frame", lambda: figure.to_html(include_plotlyjs=True))
 
 
 def _pin(scene: Scene) -> Callable[[str, int], None]:
@@ -190,8 +121,8 @@ DRAW: dict[View, Callable[[Scene], Shown | None]] = {
     "links": _links,
     "text": _text,
     "pipeline": _pipeline,
-    "joint": _joint,
-    "flow": _flow,
-    "layers": _layers,
+    "joint": many.joint,
+    "flow": many.flow,
+    "layers": many.layers,
     "compare": comparison.draw,
 }

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 OFFSET = 10_000
 """Rows of panel p count from p * OFFSET, so that the place of a click says which panel it was in."""
 FIRST, SECOND, CHANGE, ROW = range(4)
-HEIGHT, HEIGHT_ALONE = 856, 432
-"""With a difference and without, in pixels."""
+PANEL, CELL = 284, 23.5
+"""How high a panel is, and how high its cells are where there are few, in pixels."""
+ABOVE, BETWEEN, BELOW = 104, 122, 52
+"""Room for titles and names, and for the scale, in pixels."""
 LEFT, RIGHT = (0.0, 0.42), (0.58, 1.0)
 """Where the panels of a column lie across; between them stand the names of rows."""
 LONGEST_NAMED = 40
@@ -43,6 +45,19 @@ class Side:
     """Row and column, from 0."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a panel lies: its part of the picture across and up, from 0 to 1, and how many pixels it is high."""
+
+    across: tuple[float, float]
+    down: tuple[float, float]
+    height: float
+
+    def range(self, first: int, rows: int) -> list[float]:
+        """Of an axis of `rows` counted from `first`, downwards: a short one leaves room below it."""
+        return [first + max(rows, self.height / CELL) - 0.5, first - 0.5]
+
+
 def comparison(
     first: Side,
     second: Side,
@@ -58,23 +73,30 @@ def comparison(
     Without a difference, the maps stand alone.
     """
     look = look or Look()
-    top = (0.0, 1.0) if difference is None else (0.585, 1.0)
+    high = _height(first.attention, second.attention)
+    low = 0 if difference is None else _height(difference.first)
+    total = high + (BETWEEN + low if low else 0)
     panels = [
-        _weights(FIRST, first, look, rows, (LEFT, top)),
-        _weights(SECOND, second, look, rows, (RIGHT, top)),
+        _weights(panel, side, look, rows, Place(across, (1 - high / total, 1.0), high))
+        for panel, side, across in ((FIRST, first, LEFT), (SECOND, second, RIGHT))
     ]
     if difference is not None:
         row = pinned[0] if pinned[0] is not None else difference.largest[2]
         panels += [
-            _change(difference, pinned, look, rows, (LEFT, (0.0, 0.415))),
-            _row(difference, row, look.palette, rows, (RIGHT, (0.0, 0.415))),
+            _change(difference, pinned, look, rows, Place(LEFT, (0.0, low / total), low)),
+            _row(difference, row, look.palette, rows, Place(RIGHT, (0.0, low / total), low)),
         ]
-    layout = _layout(look.palette, HEIGHT_ALONE if difference is None else HEIGHT)
+    layout = _layout(look.palette, total, BELOW if low else 8)
     for panel in panels:
         layout |= panel["axes"]
         layout["shapes"] += panel["shapes"]
         layout["annotations"] += panel["annotations"]
     return go.Figure({"data": [trace for panel in panels for trace in panel["data"]], "layout": layout})
+
+
+def _height(*maps: AttentionMap) -> float:
+    """Of the panels of these maps, in pixels: no more than their rows need, and as the rows of a head may be keys."""
+    return min(PANEL, CELL * max(3, *(max(one.mask.shape) for one in maps)))
 
 
 def clicked(row: int, column: int) -> tuple[int, int, int]:
@@ -85,7 +107,7 @@ def clicked(row: int, column: int) -> tuple[int, int, int]:
 def comparison_in_words(difference: Difference, pinned: Pins, rows: Rows) -> str:
     """How much of a row lies elsewhere in the second map, and the greatest change or that of the pinned pair."""
     if not difference.weights.any():
-        return "Both are the same: no weight differs."
+        return "No weight differs between the two."
     _, _, row, column = difference.largest
     found = f"On average {difference.moved:.0%} of a row's attention lies elsewhere in the second."
     if pinned[0] is not None and pinned[1] is not None:
@@ -102,13 +124,13 @@ def _pair(difference: Difference, row: int, column: int, rows: Rows) -> str:
     return f"{link} {one:.2f} in the first, {two:.2f} in the second ({signed(two - one, plus=True)})"
 
 
-def _weights(panel: int, side: Side, look: Look, rows: Rows, place: Any) -> dict[str, Any]:
+def _weights(panel: int, side: Side, look: Look, rows: Rows, place: Place) -> dict[str, Any]:
     attention = side.attention
     grid = Grid(attention.weights[0, 0], attention.mask, attention.rows(rows), attention.key_tokens, "")
     return _panel(panel, grid, html.escape(side.name), look, side.pinned, place)
 
 
-def _change(difference: Difference, pinned: Pins, look: Look, rows: Rows, place: Any) -> dict[str, Any]:
+def _change(difference: Difference, pinned: Pins, look: Look, rows: Rows, place: Place) -> dict[str, Any]:
     first = difference.first
     weights = difference.weights[0, 0]
     grid = Grid(weights, difference.mask, first.rows(rows), first.key_tokens, "")
@@ -123,7 +145,7 @@ def _change(difference: Difference, pinned: Pins, look: Look, rows: Rows, place:
     return panel
 
 
-def _panel(panel: int, grid: Grid, title: str, look: Look, pinned: Pins, place: Any) -> dict[str, Any]:
+def _panel(panel: int, grid: Grid, title: str, look: Look, pinned: Pins, place: Place) -> dict[str, Any]:
     """A heatmap of its own, moved to its place: its axes named by the panel, its rows counted from its offset."""
     figure = weight_grid(grid, look, pinned=pinned[0], pinned_key=pinned[1]).to_plotly_json()
     first, number = panel * OFFSET, "" if panel == 0 else str(panel + 1)
@@ -136,9 +158,9 @@ def _panel(panel: int, grid: Grid, title: str, look: Look, pinned: Pins, place: 
             trace["y"] = trace["y"] + first
     layout = figure["layout"]
     across, down = layout["xaxis"], layout["yaxis"]
-    down |= {"tickvals": [first + at for at in down["tickvals"]], "range": [first + end for end in down["range"]]}
-    across |= {"domain": place[0], "anchor": own["yaxis"], "tickfont": _font(grid.columns, look.palette)}
-    down |= {"domain": place[1], "anchor": own["xaxis"], "tickfont": _font(grid.rows, look.palette)}
+    down |= {"tickvals": [first + at for at in down["tickvals"]], "range": place.range(first, len(grid.rows))}
+    across |= {"domain": place.across, "anchor": own["yaxis"], "tickfont": _font(grid.columns, look.palette)}
+    down |= {"domain": place.down, "anchor": own["xaxis"], "tickfont": _font(grid.rows, look.palette)}
     for axis, names in ((across, grid.columns), (down, grid.rows)):
         axis["showticklabels"] = len(names) <= LONGEST_NAMED
     shapes = [
@@ -149,7 +171,7 @@ def _panel(panel: int, grid: Grid, title: str, look: Look, pinned: Pins, place: 
     return {"data": figure["data"], "axes": axes, "shapes": shapes, "annotations": [_title(title, place, look.palette)]}
 
 
-def _row(difference: Difference, row: int, palette: Palette, rows: Rows, place: Any) -> dict[str, Any]:
+def _row(difference: Difference, row: int, palette: Palette, rows: Rows, place: Place) -> dict[str, Any]:
     """One row of both maps: for each key a line from its weight in the first to its weight in the second."""
     names = difference.first.key_tokens
     one, two = (side.weights[0, 0, row] for side in (difference.first, difference.second))
@@ -180,10 +202,10 @@ def _row(difference: Difference, row: int, palette: Palette, rows: Rows, place: 
     ]
     own = {"xaxis": "x4", "yaxis": "y4"}
     plain = {"showgrid": False, "zeroline": False, "fixedrange": True, "ticks": ""}
-    across = plain | {"domain": place[0], "anchor": "y4", "side": "top", "range": [-0.04, 1.04], "showgrid": True}
+    across = plain | {"domain": place.across, "anchor": "y4", "side": "top", "range": [-0.04, 1.04], "showgrid": True}
     across |= {"tickvals": [0, 0.5, 1], "gridcolor": palette.line, "tickfont": {"size": 12, "color": palette.soft}}
-    down = plain | {"domain": place[1], "anchor": "x4", "tickvals": at.tolist(), "ticktext": labels(names)}
-    down |= {"range": [at[0] + max(len(names), 12) - 0.5, at[0] - 0.5], "showticklabels": len(names) <= LONGEST_NAMED}
+    down = plain | {"domain": place.down, "anchor": "x4", "tickvals": at.tolist(), "ticktext": labels(names)}
+    down |= {"range": place.range(ROW * OFFSET, len(names)), "showticklabels": len(names) <= LONGEST_NAMED}
     down |= {"tickfont": _font(names, palette), "ticklabelstandoff": 4}
     token = labels([difference.first.rows(rows)[row]])[0]
     first, second = (
@@ -208,8 +230,8 @@ def _title(text: str, place: Any, palette: Palette) -> dict[str, Any]:
         "text": f"<b>{text}</b>",
         "xref": "paper",
         "yref": "paper",
-        "x": place[0][0],
-        "y": place[1][1],
+        "x": place.across[0],
+        "y": place.down[1],
         "xanchor": "left",
         "yanchor": "bottom",
         "yshift": 76,
@@ -235,11 +257,11 @@ def _bar(palette: Palette, most: float) -> dict[str, Any]:
     }
 
 
-def _layout(palette: Palette, height: int) -> dict[str, Any]:
+def _layout(palette: Palette, panels: float, below: int) -> dict[str, Any]:
     return {
         "template": "none",
-        "height": height,
-        "margin": {"l": 96, "r": 16, "t": 104, "b": 52 if height == HEIGHT else 8, "autoexpand": False},
+        "height": panels + ABOVE + below,
+        "margin": {"l": 96, "r": 16, "t": ABOVE, "b": below, "autoexpand": False},
         "paper_bgcolor": palette.background,
         "plot_bgcolor": palette.background,
         "font": {"family": '"Source Sans", system-ui, sans-serif', "color": palette.ink},

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from .heatmap import Grid, weight_grid
-from .labels import KIND_NAMES
+from .labels import KIND_NAMES, quoted
 from .palette import Look
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def flow_heatmap(
         "mean of layers": f"head {head + 1}, mean of layers",
         "mean of all": "mean of all layers and heads",
     }[which]
-    weights = flow.weights[min(layer, flow.layers - 1), min(head, flow.heads - 1)]
+    weights = flow_weights(flow, layer, head)
     grid = Grid(
         weights,
         flow.mask,
@@ -53,3 +53,18 @@ def flow_heatmap(
         top=float(np.ceil(weights.max(initial=0.1) * 10) / 10),  # many heads as one: no weight comes near 1
     )
     return weight_grid(grid, look or Look(), model=model, pinned=pinned[0], pinned_key=pinned[1])
+
+
+def flow_weights(flow: AttentionMap, layer: int, head: int) -> np.ndarray:
+    """(Q, K) of a map whose averaged axes have length 1; layer and head (from 0) are of the map it was made from."""
+    return flow.weights[min(layer, flow.layers - 1), min(head, flow.heads - 1)]
+
+
+def flow_in_words(flow: AttentionMap, layer: int, head: int, rows: Rows) -> str:
+    """The strongest link of the picture."""
+    weights = flow_weights(flow, layer, head)
+    query, key = np.unravel_index(int(weights.argmax()), weights.shape)
+    return (
+        f"The strongest link is {quoted(flow.rows(rows)[query])} → {quoted(flow.key_tokens[key])}, "
+        f"{weights[query, key]:.2f}."
+    )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from .heatmap import Grid, weight_grid
+from .labels import quoted
 from .palette import Look
 
 if TYPE_CHECKING:
@@ -39,3 +42,18 @@ def joint_heatmap(
         (joint.source_length,),
     )
     return weight_grid(grid, look or Look(), model=model, pinned=pinned[0], pinned_key=pinned[1])
+
+
+def joint_in_words(joint: Joint, rows: Rows) -> str:
+    """The strongest link of each of the three attentions."""
+    split, names = joint.source_length, joint.predicted_tokens if rows == "predicted" else joint.row_tokens
+    found = []
+    for kind, first_row, first_column, block in (
+        ("encoder", 0, 0, joint.weights[:split, :split]),
+        ("cross", split, 0, joint.weights[split:, :split]),
+        ("decoder", split, split, joint.weights[split:, split:]),
+    ):
+        row, column = np.unravel_index(int(block.argmax()), block.shape)
+        link = f"{quoted(names[first_row + row])} → {quoted(joint.column_tokens[first_column + column])}"
+        found.append(f"{kind} {link} {block[row, column]:.2f}")
+    return f"The strongest link of each: {', '.join(found)}."

@@ -1,12 +1,6 @@
-const WIDTH = 760;
-const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
-const LETTERS = /^[^<]*\p{L}/u; // </s> and its like are no letters of any script.
+import { backward } from "../shared/direction.js";
 
-/** Whether most of the words of a text are read from right to left. */
-function backward(tokens) {
-  const words = tokens.filter((token) => LETTERS.test(token));
-  return words.filter((word) => RIGHT_TO_LEFT.test(word)).length > words.length / 2;
-}
+const WIDTH = 760;
 
 /** Tokens below each other, queries left and keys right. */
 function columns(queries, keys) {

@@ -1,6 +1,7 @@
 import { unpack } from "../shared/packed.js";
 import { lookup } from "../shared/colours.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
+import { backward } from "../shared/direction.js";
 import { asPicture } from "../shared/picture.js";
 import { inWords, paint, shades } from "./shade.js";
 
@@ -13,7 +14,7 @@ function paragraph(side, { title, tokens }) {
   const says = document.createElement("span");
   heading.append(title, says);
   const line = document.createElement("p");
-  line.dir = "auto"; // Arabic and Hebrew run from the right.
+  line.dir = backward(tokens.map(({ text }) => text)) ? "rtl" : "ltr"; // "auto" would not look into the buttons.
   line.dataset.size = tokens.length > 60 ? "small" : tokens.length > 24 ? "medium" : "large";
   const buttons = tokens.map(({ text, space }, index) => {
     const button = document.createElement("button");
