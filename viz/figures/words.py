@@ -25,8 +25,8 @@ READS = {
 POINTS_DOWN = HEIGHT - 104
 """How many pixels the rows of a heatmap share."""
 _AVERAGED = (
-    "There are more weights than points in the picture: neighbours are averaged in colour. The mouse and the arrow keys "
-    "read each by itself."
+    "There are more weights than points in the picture: neighbours are averaged in colour. The mouse and the arrow "
+    "keys read each by itself."
 )
 SCALE_WORDS = {
     "sqrt": "colour grows with the square root of the weight",
