@@ -19,7 +19,7 @@ import streamlit as st
 from . import theme
 from .components.save import save_buttons
 from .export.page import view_page
-from .export.parts import Chart, Part, View
+from .export.parts import COLLECTED, Chart, Part, View
 from .figures.palette import DARK, LIGHT, Palette
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 PALETTES = {"light": LIGHT, "dark": DARK}
 SCALES = (1, 2, 3, 4)
 LONGEST_NOTES = 8000
-COLLECTED = "collected views"
-"""Of the session of a scene that is being exported: the list that its views are put into."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
+COLLECTED = "collected views"
+"""Of the session of a scene that is being exported: the list that its views are put into."""
+
+
 class Part:
     """A piece of a saved view: one of the classes below."""
 
