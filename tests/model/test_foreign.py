@@ -176,7 +176,7 @@ def test_a_model_by_hand_tells_its_three_kinds_and_leaves_other_softmaxes_out() 
     assert {kind: one.layers for kind, one in trace.maps.items()} == {"encoder": 2, "decoder": 2, "cross": 2}
     assert trace.cross is not None
     assert (trace.cross.query_tokens, trace.cross.key_tokens) == (("<s>", "x", "y"), ("a", "b", "c", "<pad>"))
-    assert trace.source == "a b c <pad>"
+    assert (trace.source, trace.target) == ("a b c", "x y")
     kept = model.decoder[1].get_submodule("src_attn").kept
     assert isinstance(kept, Tensor)
     np.testing.assert_array_equal(trace.cross.weights[1], kept[0].detach())

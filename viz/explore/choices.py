@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -60,9 +61,14 @@ def display() -> Display:
         return Display(*controls.look_choices(), merge, hide, numbers)
 
 
-def order(attention: AttentionMap) -> tuple[tuple[Ranked, ...], Measure | None]:
-    """The heads by a chosen measure, those outside a chosen range faint; nothing and None for the order by layer."""
-    values = head_statistics(attention)
+def order(
+    attention: AttentionMap, values: Mapping[Measure, np.ndarray] | None = None
+) -> tuple[tuple[Ranked, ...], Measure | None]:
+    """The heads by a chosen measure, those outside a chosen range faint; nothing and None for the order by layer.
+
+    `values` are those of head_statistics, where they are known already.
+    """
+    values = head_statistics(attention) if values is None else values
     measures = (BY_LAYER, *values)
     if st.session_state.get("order") not in (None, *measures):
         st.session_state["order"] = BY_LAYER  # a measure that only another kind of attention has

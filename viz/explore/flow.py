@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from model.rollout import averaged, rollout
+from model.trace import TraceError
 
 if TYPE_CHECKING:
     from model.trace import AttentionMap, AttentionTrace, Kind
@@ -32,8 +33,10 @@ def times_value_norms(attention: AttentionMap) -> AttentionMap:
     """Weights times ||v_k||, each row divided by its sum so that it sums to 1 again.
 
     Kobayashi et al. (2020), "Attention is Not Only a Weight: Analyzing Transformers with Vector Norms", without their
-    output projection: a weight on a value vector of length 0 passes nothing on.
+    output projection: a weight on a value vector of length 0 passes nothing on. TraceError where there are none.
     """
+    if "v" not in attention.tensors:
+        raise TraceError("This trace holds no value vectors; capture it with tensors=['v'].")
     norms = np.linalg.norm(attention.tensors["v"], axis=-1)[:, :, None, :]
     weights = attention.weights * norms
     total = weights.sum(-1, keepdims=True)

@@ -9,10 +9,18 @@ from viz.explore.arranged import arrange
 from viz.explore.reading import read
 from viz.explore.remarks import arranged_in_words, head_captions
 from viz.explore.scene import Scene
+from viz.opened import local
+from viz.opened import page as opened
 from viz.remarks import badge
 
 theme.apply()
-model, text = controls.sentence()
+if trace := opened.current():
+    opened.show(trace)
+    st.stop()
+if own := local.chosen():
+    local.show(own)
+    st.stop()
+model, text = controls.sentence(opened.offer)
 result, check = controls.translated(model, text)
 badge(model, result, check)
 
