@@ -4,6 +4,7 @@ import streamlit as st
 
 from viz import cache, theme
 from viz.components.presenter import show
+from viz.export.button import save_talk
 from viz.remarks import caption
 from viz.stage import editor, files, session
 from viz.stage.checks import check
@@ -11,11 +12,13 @@ from viz.stage.checks import check
 theme.apply(presents=False)
 st.html(editor.STYLE)
 talk, reading = session.talk()
-checked = check(talk, cache.configurations())
+models = cache.configurations()
+checked = check(talk, models)
 with st.container(key="talk-head", horizontal=True, vertical_alignment="center"):
     files.title(talk)
     show(talk, checked.shown)
     files.menu(talk)
+    save_talk(talk, models)
 files.mistakes(checked, reading)
 caption(
     "Page Down and Page Up, or the arrow keys, go through the scenes; a number and Enter goes to one; n opens the "

@@ -16,6 +16,11 @@ export async function content() {
 
 let plotly = null;
 
+/** Have plotly ready before a slide asks for it, if any does. */
+export function prepare() {
+  if (document.getElementById("plotly").textContent) library();
+}
+
 /** Plotly, once the first chart needs it. Its hash stands in the page's security policy. */
 export function library() {
   plotly ??= inflated("plotly").then((text) => {

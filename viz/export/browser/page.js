@@ -1,4 +1,4 @@
-import { content } from "./inflate.js";
+import { content, prepare } from "./inflate.js";
 import { show } from "./slide.js";
 import { listen } from "./keys.js";
 import { element } from "./element.js";
@@ -72,4 +72,5 @@ export default async function page(components) {
   listen(deck, parts.picture, talk);
   await deck.go(0);
   document.body.dataset.ready = "yes";
+  if (talk) setTimeout(prepare, 500); // Half a second of work that no scene is to wait for.
 }

@@ -1,0 +1,39 @@
+"""The button that saves a whole talk as one file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from .. import theme
+from .collect import talk_file
+
+if TYPE_CHECKING:
+    from model.config import TransformerConfig
+
+    from ..stage.scenes import Talk
+
+HELP = (
+    "The whole talk as one HTML file for a USB stick: no server, no network. Making it takes a second or two a scene."
+)
+
+
+def save_talk(talk: Talk, models: Mapping[str, TransformerConfig]) -> None:
+    """Make the file once the button is pressed, in the colours that the visitor sees; `models` are those there are."""
+    name = re.sub(r"[^\w]+", "-", talk.title.lower(), flags=re.ASCII).strip("-") or "talk"
+    st.download_button(
+        "One file",
+        partial(talk_file, talk, models, theme.palette(), date.today()),
+        f"{name}.html",
+        "text/html",
+        key="talk-one-file",
+        type="tertiary",
+        help=HELP,
+        on_click="ignore",
+        disabled=not talk.scenes,
+    )
