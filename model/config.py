@@ -176,6 +176,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "shared_embedding": False,
         "tied_generator": False,
         "scale_embedding": False,
+        "init": "torch",  # embeddings of variance 1: Xavier's would be a thirtieth of the positions added to them
     },
     "torch_like": _BASE
     | {
