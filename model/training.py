@@ -65,6 +65,7 @@ class Trainer:
         self.history: list[HistoryRow] = []
         folder.mkdir(parents=True, exist_ok=True)
         self._resume()
+        self._agree()
 
     def run(
         self, evaluate: Callable[[Transformer], float] | None = None, last: int | None = None
@@ -220,6 +221,19 @@ class Trainer:
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.seconds = state["step"], state["seconds"]
         self.history = [HistoryRow(**row) for row in state["history"]]
+
+    def _agree(self) -> None:
+        """ValueError unless all processes stand at the same step: machines that do not share the folder would not."""
+        if self.world == 1:
+            return
+        ends = torch.tensor([self.step, -self.step], device=self.device)
+        dist.all_reduce(ends, dist.ReduceOp.MAX)
+        last, first = ends[0].item(), -ends[1].item()
+        if first != last:
+            raise ValueError(
+                f"The processes would go on from different steps, {first} to {last}: the folder of the state "
+                f"({self.folder}) must be one that all machines share; choose it with --state."
+            )
 
 
 @contextmanager

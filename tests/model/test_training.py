@@ -29,6 +29,8 @@ from model.transformer import Transformer
 from .. import toy
 
 ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 240
+"""Seconds in which a process of its own has begun, or ended, on a machine that has much else to do."""
 SMALL = {"d_model": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 64, "max_length": 64}
 
 
@@ -185,6 +187,19 @@ def test_history_survives_a_resume(tmp_path: Path) -> None:
     assert all(isinstance(row, HistoryRow) for row in resumed.history)
 
 
+def test_processes_that_do_not_share_the_state_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process stands at step 7, this one at 0."""
+
+    def all_reduce(ends: Tensor, op: object) -> None:
+        assert op == torch.distributed.ReduceOp.MAX
+        ends.copy_(torch.maximum(ends, torch.tensor([7, -7])))
+
+    monkeypatch.setattr(torch.distributed, "all_reduce", all_reduce)
+    model = Transformer(toy.config(**SMALL))
+    with pytest.raises(ValueError, match=r"from different steps, 0 to 7: .* all machines share"):
+        Trainer(recipe(), model, toy.batches(count=60), tmp_path, rank=0, world=2)
+
+
 # The command line, in processes of its own.
 
 
@@ -234,11 +249,7 @@ def test_killed_and_started_again_gives_the_weights_of_an_unbroken_run(tmp_path:
     assert main(command(tmp_path / "whole", RUN)[2:]) == 0
     broken = command(tmp_path / "broken", RUN)
     process = subprocess.Popen([sys.executable, *broken], cwd=ROOT, env=environment(), stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while not (tmp_path / "broken" / "run" / STATE).exists():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
+    wait_for_state(tmp_path / "broken", process)
     time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
@@ -257,20 +268,80 @@ def losses(folder: Path) -> list[tuple[int, float]]:
         return [(int(row["step"]), float(row["loss"])) for row in csv.DictReader(file)]
 
 
-def test_two_processes_have_the_loss_curve_of_one(tmp_path: Path) -> None:
-    one = {**RUN, "steps": 24, "decay_steps": 8, "evaluate_every": 4, "precision": "float32", "evaluate_sentences": 1}
-    one["model"] = {**SMALL, "dropout": 0.0}
-    assert main(command(tmp_path / "one", one)[2:]) == 0
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    launcher = ["--nproc-per-node", "2", "--master-addr", "127.0.0.1", "--master-port", str(port)]
+        return free.getsockname()[1]
+
+
+STEADY = {**RUN, "steps": 24, "decay_steps": 8, "evaluate_every": 4, "precision": "float32", "evaluate_sentences": 1}
+STEADY["model"] = {**SMALL, "dropout": 0.0}
+
+
+def test_two_processes_have_the_loss_curve_of_one(tmp_path: Path) -> None:
+    assert main(command(tmp_path / "one", STEADY)[2:]) == 0
+    launcher = ["--nproc-per-node", "2", "--master-addr", "127.0.0.1", "--master-port", str(free_port())]
     # The "--" keeps the launcher from reading --run as its own --run-path.
-    run("-m", "torch.distributed.run", *launcher, "-m", "--", *command(tmp_path / "two", one)[1:])
+    run("-m", "torch.distributed.run", *launcher, "-m", "--", *command(tmp_path / "two", STEADY)[1:])
     alone, together = losses(tmp_path / "one"), losses(tmp_path / "two")
     assert [step for step, _ in together] == [step for step, _ in alone] == [4, 8, 12, 16, 20, 24]
     assert [loss for _, loss in together] == pytest.approx([loss for _, loss in alone], rel=1e-4)
     assert alone[-1][1] < alone[0][1]
+
+
+def pair(arguments: list[str]) -> list[subprocess.Popen[str]]:
+    """Two processes of one run, started as torchrun starts them, but without its watching over them."""
+    port = str(free_port())
+    group = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+    return [
+        subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env={**environment(), **group, "RANK": rank, "LOCAL_RANK": rank},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in ("0", "1")
+    ]
+
+
+def wait_for_state(folder: Path, process: subprocess.Popen[Any]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not (folder / "run" / STATE).exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+@pytest.mark.timeout(4 * PATIENCE)
+def test_a_lost_worker_ends_the_run_with_a_sentence_and_it_goes_on_from_its_state(tmp_path: Path) -> None:
+    """kill -9 to one of two processes; then the same command once more gives the curve of an unbroken run."""
+    long = {**STEADY, "steps": 100, "save_every": 10, "evaluate_every": 50}
+    assert main(command(tmp_path / "whole", long)[2:]) == 0
+    broken = command(tmp_path / "broken", long)
+    first, second = pair(broken)
+    try:
+        wait_for_state(tmp_path / "broken", first)
+        second.kill()
+        said = first.communicate(timeout=PATIENCE)[1]
+    finally:
+        first.kill()
+        second.kill()
+        second.communicate()
+    assert first.returncode == 1
+    assert "Another training process was lost at step" in said
+    assert "Start the same command again: the run goes on from the state in" in said
+    assert "Traceback" not in said
+    reached = state_step(tmp_path / "broken")
+    assert 0 < reached < 100
+    assert not (tmp_path / "broken" / "out").exists()
+    for process in pair(broken):
+        said = process.communicate(timeout=PATIENCE)[1]
+        assert process.returncode == 0, said
+    whole, resumed = losses(tmp_path / "whole"), losses(tmp_path / "broken")
+    assert [step for step, _ in resumed] == [step for step, _ in whole] == [50, 100]
+    assert [loss for _, loss in resumed] == pytest.approx([loss for _, loss in whole], rel=1e-4)
+    assert load_checkpoint(tmp_path / "broken" / "out").name == "out"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,165 @@
+"""Training, used as a visitor uses it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from model.checkpoint import available
+from model.snapshots import snapshot_steps
+
+from .steps import boxes_at_rest, click_at, open_page, point, settle, tile
+
+SENTENCE = "He reads a book."
+VIEWS = {
+    "snapshots": "At every stop the model reads one fixed translation",
+    "curves": "Training of everyday-en-de",
+    "architecture": "Filled in where a preset differs",
+    "parameters": "source_embedding.table.weight",
+    "card": "Known weaknesses",
+    "comparison": re.compile("None of the five|only fields in which they differ"),
+}
+
+
+def scrubbed_model() -> tuple[str, int]:
+    """A model with snapshots if one is released, else the default one with its two ends -> name, stops."""
+    kept = [(name, steps) for name in available() if (steps := snapshot_steps(name)) and steps[0] == 0]
+    return (kept[0][0], len(kept[0][1]) + 1) if kept else ("everyday-en-de", 2)
+
+
+def view(page: Page) -> Locator:
+    return page.locator(".st-key-snapshots .snapshots")
+
+
+def open_snapshots(page: Page, model: str = "everyday-en-de", **address: str) -> None:
+    rest = "".join(f"&{name}={value}" for name, value in address.items())
+    open_page(page, f"/training?model={model}&sentence={SENTENCE.replace(' ', '+')}{rest}")
+    expect(view(page)).to_be_visible()
+    settle(page)
+
+
+def test_a_walk_through_every_view(page: Page) -> None:
+    open_page(page, "/training")
+    for name, words in VIEWS.items():
+        page.get_by_role("radio", name=name, exact=True).click()
+        expect(page.get_by_text(words).first).to_be_visible()
+        settle(page)
+        assert name == "snapshots" or f"training={name}" in page.url
+    page.get_by_role("radio", name="card", exact=True).click()
+    expect(page.locator(".st-key-card table").first).to_be_visible()
+    settle(page)
+    page.reload()
+    expect(page.get_by_text("Known weaknesses")).to_be_visible()
+    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
+
+
+def test_a_sentence_is_scrubbed_through_the_training_by_keys(page: Page) -> None:
+    model, stops = scrubbed_model()
+    open_snapshots(page, model)
+    expect(view(page).locator(".tick")).to_have_count(stops)
+    where, written = view(page).locator(".where"), view(page).locator(".written")
+    expect(where).to_contain_text("random weights, step 0")
+    seen = {written.inner_text()}
+    for at in range(1, stops):
+        page.keyboard.press("ArrowRight")
+        expect(view(page).locator(".tick").nth(at)).to_have_class(re.compile("now"))
+        seen.add(written.inner_text())
+        assert float(view(page).get_attribute("data-drew") or "inf") < 50
+    expect(where).to_contain_text("released weights")
+    expect(page.get_by_text(f"“{written.inner_text()}”")).to_be_visible()
+    assert len(seen) >= 2
+    expect(page).to_have_url(re.compile("at=released"))
+    settle(page)
+    page.reload()
+    expect(view(page)).to_have_attribute("data-stop", "released")
+    settle(page)
+    page.keyboard.press("Home")
+    expect(view(page)).to_have_attribute("data-stop", "random")
+    page.keyboard.press("End")
+    expect(view(page)).to_have_attribute("data-stop", "released")
+
+
+def test_scrubbing_asks_the_server_for_nothing(page: Page) -> None:
+    """Until one has come to rest: with the connection cut, every stop is still drawn, and so is another head."""
+    model, _ = scrubbed_model()
+    open_snapshots(page, model, kind="cross")
+    canvas = view(page).locator(".frame canvas")
+    pixels = "c => c.toDataURL()"
+    first = canvas.evaluate(pixels)
+    page.context.set_offline(True)
+    slider = view(page).get_by_label("Training step")
+    slider.press("End")
+    expect(view(page)).to_have_attribute("data-stop", "released")
+    last = canvas.evaluate(pixels)
+    assert last != first
+    slider.press("Home")
+    expect(view(page)).to_have_attribute("data-stop", "random")
+    assert canvas.evaluate(pixels) == first
+    page.context.set_offline(False)
+
+
+def test_it_plays_from_the_start_and_stops_at_the_end(page: Page) -> None:
+    open_snapshots(page)
+    view(page).get_by_role("button", name="Play").click()
+    expect(view(page)).to_have_attribute("data-stop", "released")
+    expect(view(page).get_by_role("button", name="Play")).to_be_visible()
+    expect(page).to_have_url(re.compile("at=released"))
+
+
+def test_a_head_is_opened_and_its_cells_can_be_read(page: Page) -> None:
+    open_snapshots(page, kind="decoder", at="released")
+    title = view(page).locator(".title")
+    expect(title).to_have_text("Decoder self-attention · layer 1, head 1")
+    tile(page, 2, 3).click()
+    expect(title).to_have_text("Decoder self-attention · layer 2, head 3")
+    expect(page).to_have_url(re.compile("head=3"))
+    settle(page)
+    canvas = view(page).locator(".frame canvas")
+    point(page, canvas, 0.01, 0.99)
+    expect(view(page).locator(".reading")).to_have_text(
+        re.compile(r"“\u2068</s>\u2069” → “\u2068<s>\u2069”: \d\.\d\d now · \d\.\d\d at random · \d\.\d\d at the end")
+    )
+    point(page, canvas, 0.99, 0.01)
+    expect(view(page).locator(".reading")).to_contain_text("masked, it may not look there")
+    page.get_by_role("radio", name="encoder", exact=True).click()
+    expect(title).to_have_text("Encoder self-attention · layer 2, head 3")
+    expect(view(page)).to_have_attribute("data-stop", "released")
+
+
+def test_a_stop_is_chosen_by_its_name(page: Page) -> None:
+    open_snapshots(page)
+    click_at(page, view(page).locator(".tick .name").last, 0.5, 0.5)
+    expect(view(page)).to_have_attribute("data-stop", "released")
+
+
+def test_tables_are_saved(page: Page, tmp_path: Path) -> None:
+    saved = {}
+    for name, button in (("architecture", "Save as CSV"), ("parameters", "State dict as CSV")):
+        open_page(page, f"/training?training={name}")
+        with page.expect_download() as download:
+            page.get_by_role("button", name=button).click()
+        saved[name] = tmp_path / download.value.suggested_filename
+        download.value.save_as(saved[name])
+    architecture = saved["architecture"].read_text().splitlines()
+    assert architecture[0] == "field,this model,pad_row,torch_like,annotated,original,shared_bpe"
+    assert "d_model,256,512,512,512,512,512" in architecture
+    tensors = saved["parameters"].read_text().splitlines()
+    assert tensors[1].startswith("source_embedding.table.weight,8000x256,2048000,")
+
+
+@pytest.mark.parametrize("width", [1440, 800])
+def test_nothing_is_cut_off(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    open_page(page, "/training")
+    for name, words in VIEWS.items():
+        page.get_by_role("radio", name=name, exact=True).click()
+        expect(page.get_by_text(words).first).to_be_visible()
+        assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
+        parts = (".st-key-views", *((".st-key-picture",) if name in ("snapshots", "curves") else ()))
+        for box in boxes_at_rest(page, parts):
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
