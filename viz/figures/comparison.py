@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from .diverging import colorscale, diverging, negative
-from .heatmap import Grid, weight_grid
+from .heatmap import Grid, drawn_grid
 from .labels import labels, quoted, signed
 from .palette import Look, Palette
 
@@ -147,7 +147,7 @@ def _change(difference: Difference, pinned: Pins, look: Look, rows: Rows, place:
 
 def _panel(panel: int, grid: Grid, title: str, look: Look, pinned: Pins, place: Place) -> dict[str, Any]:
     """A heatmap of its own, moved to its place: its axes named by the panel, its rows counted from its offset."""
-    figure = weight_grid(grid, look, pinned=pinned[0], pinned_key=pinned[1]).to_plotly_json()
+    figure = drawn_grid(grid, look, pinned=pinned[0], pinned_key=pinned[1])
     first, number = panel * OFFSET, "" if panel == 0 else str(panel + 1)
     own = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
     for trace in figure["data"]:

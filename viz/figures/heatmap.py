@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import plotly.graph_objects as go
@@ -87,6 +87,20 @@ def weight_grid(
     numbers: bool = False,
 ) -> go.Figure:
     """A heatmap of any weights, in the look of :func:`heatmap`."""
+    # One dict in one call: updating a figure piece by piece costs several times as much.
+    return go.Figure(drawn_grid(grid, look, model=model, pinned=pinned, pinned_key=pinned_key, numbers=numbers))
+
+
+def drawn_grid(
+    grid: Grid,
+    look: Look,
+    *,
+    model: str = "",
+    pinned: int | None = None,
+    pinned_key: int | None = None,
+    numbers: bool = False,
+) -> dict[str, Any]:
+    """The data and the layout of :func:`weight_grid`, for a figure that this is a part of."""
     palette = look.palette
     weights = np.where(grid.mask, grid.weights, np.nan).astype(np.float32)
     y_axis = _axis(grid.rows, palette, pinned)
@@ -96,10 +110,7 @@ def weight_grid(
         "yaxis": y_axis | {"range": y_axis["range"][::-1]},
         "shapes": [*outlines, *_breaks(grid.breaks, weights.shape, palette)],
     }
-    # One dict in one call: updating a figure piece by piece costs several times as much.
-    return go.Figure(
-        {"data": [*_masked(grid.mask, palette), _weights(weights, look, numbers, grid.top)], "layout": layout}
-    )
+    return {"data": [*_masked(grid.mask, palette), _weights(weights, look, numbers, grid.top)], "layout": layout}
 
 
 def hatch(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
