@@ -7,3 +7,34 @@ Notation of every docstring and shape comment below this package: B batch · S s
 Q queries · K keys · L layers · H heads · D model width · d head width · V vocabulary. Batch first.
 One mask convention: boolean, True = may attend. Layers and heads count from 0 in code and from 1 in what people read.
 """
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+PUBLIC = {
+    "capture_attention": "capture",
+    "TraceError": "trace",
+    "AttentionMap": "trace",
+    "AttentionTrace": "trace",
+    "diagnose": "diagnosis",
+    "Diagnosis": "diagnosis",
+}
+"""Public names, and the modules that hold them."""
+PACKAGES = ("diagnosis", "figures", "testing")
+"""Modules that may be used as attributes; figures are only there in the installed package."""
+__all__ = ["AttentionMap", "AttentionTrace", "Diagnosis", "TraceError", "capture_attention", "diagnose"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in PACKAGES:
+        return importlib.import_module(f".{name}", __name__)
+    if name not in PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(importlib.import_module(f".{PUBLIC[name]}", __name__), name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(f"{name} reads torch models, and torch is not installed here.") from error

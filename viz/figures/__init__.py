@@ -1,1 +1,16 @@
-"""Pure functions from captured attention to plotly figures. No torch, no streamlit, no other project module."""
+"""Pure functions from captured attention to plotly figures. No torch, no streamlit, no other project module.
+
+In a notebook: ``attenscope.figures.heatmap(trace.decoder, layer=0, head=3)``.
+"""
+
+try:
+    from .heatmap import heatmap
+    from .palette import DARK, LIGHT, Look
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] != "plotly":
+        raise
+    raise ImportError(
+        "Figures are drawn by plotly, which is not installed here: pip install plotly, or install attenscope[figures]."
+    ) from error
+
+__all__ = ["DARK", "LIGHT", "Look", "heatmap"]
