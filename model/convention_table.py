@@ -119,13 +119,22 @@ CONVENTIONS: dict[str, Convention] = {
         float(np.finfo(np.float32).min),
     ),
     "annotated": Convention(
-        "The Annotated Transformer; masked_fill(mask == 0, -1e9)",
+        "The Annotated Transformer, preset shared_bpe: masked_fill(mask == 0, -1e9)",
         "one keeps",
         "cells",
         "(N, 1, S), (N, T, T); a head axis is added inside",
         "given an additive mask, mask == 0 selects what may be seen",
         "mask_argument = mask.long()",
         "mask = given != 0",
+    ),
+    "pad_row": Convention(
+        "Preset pad_row: masked_fill(mask, -inf)",
+        "true blocks",
+        "queries and keys",
+        "(B, Lq, Lk)",
+        "True blocks; no head axis",
+        "mask_argument = ~mask[:, 0]",
+        "mask = ~given[:, None]",
     ),
     "keras": Convention(
         "Keras MultiHeadAttention: attention_mask",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -24,6 +24,8 @@ from .trace import Kind
 
 Place = tuple[Kind, int]
 Sites = dict[Place, AttentionSite]
+MaskEdit = Callable[[Tensor, int], Tensor]
+"""(B or 1, 1 or H, Q, K) bool, not to be changed, and the position of its first query -> the mask to use instead."""
 
 
 @contextmanager
@@ -42,6 +44,22 @@ def intervening(model: nn.Module, changes: Sequence[Change]) -> Iterator[None]:
         functions |= _head_hooks(sites[place], of_heads)
     for place, of_masks in masks.items():
         functions |= _mask_hooks(sites, sites[place], of_masks)
+    with hooked(functions):
+        yield
+
+
+@contextmanager
+def editing_masks(model: nn.Module, kind: Kind, edit: MaskEdit, scores: OutputHook | None = None) -> Iterator[None]:
+    """Pass the masks of all layers of one kind through `edit`, in whatever this thread runs inside the block.
+
+    `scores` may change what comes of the scores after the mask, (B, H, Q, K), just before the softmax.
+    """
+    sites = {(site.kind, site.layer): site for site in attention_sites(model)}
+    functions: dict[nn.Module, OutputHook] = {}
+    for site in sites.values():
+        if site.kind == kind:
+            functions |= _edit_hooks(sites, site, edit)
+            functions |= {site.module.get_submodule("masked_scores"): scores} if scores else {}
     with hooked(functions):
         yield
 
@@ -99,6 +117,17 @@ def _head_hooks(site: AttentionSite, changes: Sequence[HeadChange]) -> dict[nn.M
 
 
 def _mask_hooks(sites: Sites, site: AttentionSite, changes: Sequence[MaskChange]) -> dict[nn.Module, OutputHook]:
+    def edit(mask: Tensor, first: int) -> Tensor:
+        edited = mask.clone()
+        for change in changes:
+            rows, keys = _part(change.query, first, mask.shape[-2]), _part(change.key, 0, mask.shape[-1])
+            edited[..., rows, keys] = change.allowed
+        return edited
+
+    return _edit_hooks(sites, site, edit)
+
+
+def _edit_hooks(sites: Sites, site: AttentionSite, edit: MaskEdit) -> dict[nn.Module, OutputHook]:
     """Edit the mask at its own hook point. The rows that run now are read off the tensors on their way there."""
     now = {"queries": 1, "first": 0}
 
@@ -108,17 +137,14 @@ def _mask_hooks(sites: Sites, site: AttentionSite, changes: Sequence[MaskChange]
     def place_queries(scores: Tensor) -> None:
         now["first"] = scores.shape[3] - scores.shape[2]
 
-    def edit(mask: Tensor) -> Tensor:
+    def edited(mask: Tensor) -> Tensor:
         queries, keys = now["queries"], mask.shape[-1]
         first = now["first"] if site.kind == "cross" else keys - queries
-        edited = mask.expand(*mask.shape[:-2], queries, keys).clone()
-        for change in changes:
-            edited[..., _part(change.query, first, queries), _part(change.key, 0, keys)] = change.allowed
-        return edited
+        return edit(mask.expand(*mask.shape[:-2], queries, keys), first)
 
     hooks: dict[nn.Module, OutputHook] = {
         site.module.get_submodule("q"): count_queries,
-        site.module.get_submodule("mask"): edit,
+        site.module.get_submodule("mask"): edited,
     }
     if site.kind == "cross":
         # The keys of a cross-attention do not say how far the decoder is; its self-attention, just before it, does.

@@ -10,6 +10,7 @@ import streamlit as st
 
 from model.agreement import Agreement
 from model.alike import Alike, trained_alike
+from model.behaviour import Outcome
 from model.changes import parse
 from model.compare import Comparison, compare, force_changed
 from model.config import TransformerConfig
@@ -19,6 +20,8 @@ from model.interventions import intervening
 from model.lens import Lens, logit_lens
 from model.local import LocalError, LocalModel, option
 from model.local import load as load_local
+from model.mask_poke import Poked, checks, poke
+from model.mask_trial import MaskTrial, Tried, run_trial
 from model.position_experiments import ExperimentResult, PositionExperiment, belief, run_experiment
 from model.position_forms import FORMS, FormError, form_error, form_values
 from model.position_geometry import Uniqueness, similarity
@@ -29,7 +32,7 @@ from model.scores import CARD, Score, read_scores
 from model.snapshots import snapshot_steps as kept_steps
 from model.timeline import Moment, Stop, timeline
 from model.timeline import stops as training_stops
-from model.trace import TENSORS, AttentionTrace
+from model.trace import TENSORS, AttentionTrace, Kind
 from model.translate import ObserverCheck, Translation, Translator, available
 
 from .opened.reading import Opened, OpenError, opened
@@ -238,3 +241,21 @@ def alike() -> tuple[list[Alike], list[str]]:
         else:
             found += [one] if one else []
     return found, faults
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def mask_trial(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> Tried:
+    """A sentence translated under another mask; None for the model's own; frozen. Raises RuleError."""
+    return run_trial(translator(name), sentence, trial, pads)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Changing one token after the other …")
+def mask_poke(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> Poked:
+    """Which outputs move with which input under a mask; frozen."""
+    return poke(translator(name), mask_trial(name, sentence, None, pads), trial)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Running the eight tests …")
+def mask_checks(name: str, sentence: str, kind: Kind, trial: MaskTrial | None) -> tuple[Outcome, ...]:
+    """B1 to B8 on the model that translates, with a mask tried or its own; frozen."""
+    return checks(translator(name), mask_trial(name, sentence, None, 0), kind, trial)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -18,6 +19,8 @@ HEIGHT, GAP = 420, 0.06
 FEWEST = 5
 NUMBERED = 12
 """Longest side of a panel whose cells have room for their weight in figures."""
+ROW = 21
+"""Height of a row where there are more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +55,24 @@ def cells(panel: Panel) -> Cells:
 
 
 def gallery_pair(
-    panels: Sequence[Panel], rows: Sequence[str], columns: Sequence[str], title: str, look: Look
+    panels: Sequence[Panel],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str,
+    look: Look,
+    *,
+    pinned: int | None = None,
+    divided: int | None = None,
 ) -> go.Figure:
-    """Panels of the same tokens side by side. Rows are the queries."""
+    """Panels of the same tokens side by side. Rows are the queries.
+
+    The `pinned` column is outlined; before the column `divided` a line is drawn.
+    """
     colours = mask_colours(look.palette)
     traces: list[dict] = []
     frame: dict = {}
     notes: list[dict] = []
+    lines: list[dict] = []
     width = (1 - GAP * (len(panels) - 1)) / len(panels)
     for at, panel in enumerate(panels):
         start = at * (width + GAP)
@@ -66,10 +80,12 @@ def gallery_pair(
         axes = {"xaxis": f"x{at + 1}", "yaxis": f"y{at + 1}"}
         traces += [one | axes for one in _traces(panel, kinds, colours, look)]
         frame |= _axes(rows, columns, at, (start, start + width), look.palette)
+        lines += _lines(pinned, divided, len(rows), axes, look.palette)
         notes.append(_corner(f"<b>{panel.title}</b>", start, look.palette))
     notes += _legend([cells(panel) for panel in panels], colours, look.palette)
-    margin = {"l": 84, "r": 8, "t": 118, "b": 34, "autoexpand": False}
-    made = layout(look.palette, title, HEIGHT, annotations=notes, margin=margin, **frame)
+    margin: dict[str, Any] = {"l": 84, "r": 8, "t": 118, "b": 34, "autoexpand": False}
+    height = max(HEIGHT, margin["t"] + margin["b"] + ROW * len(rows))
+    made = layout(look.palette, title, height, annotations=notes, shapes=lines, margin=margin, **frame)
     return go.Figure({"data": traces, "layout": made})
 
 
@@ -160,7 +176,7 @@ def _axes(
 ) -> dict[str, dict]:
     quiet = {
         "tickmode": "array",
-        "tickfont": {"size": 13, "color": palette.ink},
+        "tickfont": {"size": 13 if len(columns) <= NUMBERED else 11, "color": palette.ink},
         "showgrid": False,
         "zeroline": False,
         "fixedrange": True,
@@ -176,6 +192,18 @@ def _axes(
         | {"domain": list(domain), "range": [-0.5, max(len(columns), FEWEST) + 0.4], "anchor": f"y{at + 1}"},
         f"yaxis{at + 1}": quiet | down | {"range": [most - 0.5, -0.5], "anchor": f"x{at + 1}"},
     }
+
+
+def _lines(pinned: int | None, divided: int | None, rows: int, axes: dict[str, str], palette: Palette) -> list[dict]:
+    across, down = (axes[name].removesuffix("1") for name in ("xaxis", "yaxis"))
+    place = {"xref": across, "yref": down, "y0": -0.5, "y1": rows - 0.5}
+    found = []
+    if divided is not None:
+        found.append(place | {"type": "line", "x0": divided - 0.5, "x1": divided - 0.5, "line": {"color": palette.ink}})
+    if pinned is not None:
+        edges = {"type": "rect", "x0": pinned - 0.5, "x1": pinned + 0.5}
+        found.append(place | edges | {"line": {"color": palette.accent, "width": 2}})
+    return found
 
 
 def _corner(text: str, x: float, palette: Palette) -> dict:
