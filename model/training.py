@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -30,6 +30,19 @@ from .recipe import Recipe
 from .transformer import Transformer
 
 STATE = "state.pt"
+
+
+class SinceRow(NamedTuple):
+    """What has come since the last row of the history; part of the state, so that a kill leaves no trace in the row."""
+
+    loss: float = 0.0
+    """Summed over the target tokens."""
+    tokens: int = 0
+    seconds: float = 0.0
+
+    def plus(self, loss: float, tokens: int, seconds: float) -> SinceRow:
+        """One step more; `seconds` are those since the last row."""
+        return SinceRow(self.loss + loss, self.tokens + tokens, seconds)
 
 
 class WorkerLostError(RuntimeError):
@@ -63,6 +76,7 @@ class Trainer:
         self.optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=recipe.betas, eps=1e-9, fused=True)
         self.step, self.seconds = 0, 0.0
         self.history: list[HistoryRow] = []
+        self._since_row, self._clock = SinceRow(), 0.0
         folder.mkdir(parents=True, exist_ok=True)
         self._resume()
         self._agree()
@@ -77,22 +91,19 @@ class Trainer:
         last = min(last or self.recipe.steps, self.recipe.steps)
         if self.step == 0:
             self._snapshot()
-        pending: list[tuple[float, int]] = []
-        clock = time.monotonic()
+        self._clock = time.monotonic() - self._since_row.seconds
         for epoch, rows in self.batches.steps(self.step):
             if self.step >= last:
                 break
-            pending.append(self._train_step(rows))
+            self._since_row = self._since_row.plus(*self._train_step(rows), time.monotonic() - self._clock)
             evaluating = self.step % self.recipe.evaluate_every == 0 or self.step == self.recipe.steps
             reporting = evaluating or self.step % 50 == 0 or self.step == last
             if reporting:
-                elapsed = time.monotonic() - clock
-                row = self._row(epoch, pending, elapsed, evaluate if evaluating else None)
-                pending = []
+                row = self._row(epoch, evaluate if evaluating else None)
             self._keep(evaluating, self.step == last)
             if reporting:
                 yield row
-                clock = time.monotonic()
+                self._clock = time.monotonic()
 
     def averaged(self) -> dict[str, Tensor]:
         """The mean of the weights kept at the last evaluations."""
@@ -152,14 +163,9 @@ class Trainer:
             parameter.grad = part.view_as(parameter)
         return buffer[-1].item()
 
-    def _row(
-        self,
-        epoch: int,
-        pending: list[tuple[float, int]],
-        elapsed: float,
-        evaluate: Callable[[Transformer], float] | None,
-    ) -> HistoryRow:
-        loss, tokens = (sum(column) for column in zip(*pending, strict=True))
+    def _row(self, epoch: int, evaluate: Callable[[Transformer], float] | None) -> HistoryRow:
+        loss, tokens, elapsed = self._since_row
+        self._since_row = SinceRow()
         self.seconds += elapsed
         bleu = None
         if evaluate and self.rank == 0:
@@ -203,6 +209,7 @@ class Trainer:
             "optimizer": self.optimizer.state_dict(),
             "step": self.step,
             "seconds": self.seconds,
+            "since_row": tuple(self._since_row),
             "history": [asdict(row) for row in self.history],
         }
         with whole(self.folder / STATE) as temporary:
@@ -220,6 +227,7 @@ class Trainer:
                 parameter.copy_(state["model"][name])
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.seconds = state["step"], state["seconds"]
+        self._since_row = SinceRow(*state.get("since_row", ()))
         self.history = [HistoryRow(**row) for row in state["history"]]
 
     def _agree(self) -> None:

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from model.checkpoint import available
 from model.snapshots import snapshot_steps
 
-from .steps import boxes_at_rest, click_at, open_page, point, settle, tile
+from .steps import LOADING, boxes_at_rest, click_at, open_page, point, settle, tile
 
 SENTENCE = "He reads a book."
 VIEWS = {
@@ -45,8 +45,8 @@ def test_a_walk_through_every_view(page: Page) -> None:
     open_page(page, "/training")
     for name, words in VIEWS.items():
         page.get_by_role("radio", name=name, exact=True).click()
-        expect(page.get_by_text(words).first).to_be_visible()
         settle(page)
+        expect(page.get_by_text(words).first).to_be_visible(timeout=LOADING)
         assert name == "snapshots" or f"training={name}" in page.url
     page.get_by_role("radio", name="card", exact=True).click()
     expect(page.locator(".st-key-card table").first).to_be_visible()
@@ -156,7 +156,8 @@ def test_nothing_is_cut_off(page: Page, width: int) -> None:
     open_page(page, "/training")
     for name, words in VIEWS.items():
         page.get_by_role("radio", name=name, exact=True).click()
-        expect(page.get_by_text(words).first).to_be_visible()
+        settle(page)
+        expect(page.get_by_text(words).first).to_be_visible(timeout=LOADING)
         assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
         parts = (".st-key-views", *((".st-key-picture",) if name in ("snapshots", "curves") else ()))
         for box in boxes_at_rest(page, parts):

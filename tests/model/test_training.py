@@ -139,6 +139,22 @@ def test_a_kill_between_two_states_goes_back_to_the_older_one(tmp_path: Path) ->
     assert_bitwise(weights(whole), weights(resumed))
 
 
+def test_a_row_after_a_resume_counts_the_steps_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed after step 7, with the state of step 6, between the rows of steps 4 and 8."""
+    one = recipe(steps=8, evaluate_every=4, save_every=3)
+    whole = list(trainer(tmp_path / "whole", one).run())
+    killed = trainer(tmp_path / "broken", one)
+    train_step = killed._train_step
+    monkeypatch.setattr(killed, "_train_step", lambda rows: 1 / 0 if killed.step == 7 else train_step(rows))
+    with pytest.raises(ZeroDivisionError):
+        list(killed.run())
+    resumed = trainer(tmp_path / "broken", one)
+    assert resumed.step == 6
+    (row,) = resumed.run()
+    assert (row.step, row.loss) == (8, whole[1].loss)
+    assert row.tokens_per_second > 0
+
+
 def test_averaging_is_the_mean_of_the_last_kept_weights(tmp_path: Path) -> None:
     one = recipe(steps=12, evaluate_every=3, average=3)
     trained = trainer(tmp_path, one)
