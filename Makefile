@@ -7,7 +7,7 @@ BIN := .venv/bin
 .PHONY: run test check browser bench clean
 
 run: .venv/app
-	$(BIN)/streamlit run app.py --server.port $(PORT)
+	$(BIN)/python -m viz --server.port $(PORT)
 
 test: .venv/dev browser check
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal

@@ -32,6 +32,7 @@ from model.scores import CARD, Score, read_scores
 from model.snapshots import snapshot_steps as kept_steps
 from model.timeline import Moment, Stop, timeline
 from model.timeline import stops as training_stops
+from model.threads import one_thread_each
 from model.trace import TENSORS, AttentionTrace, Kind
 from model.translate import ObserverCheck, Translation, Translator, available
 
@@ -87,6 +88,7 @@ def local_trace(name: str, sentence: str) -> Opened:
 @st.cache_resource(show_spinner="Loading the model …")
 def translator(name: str) -> Translator:
     """The one copy of a checkpoint that all visitors share."""
+    one_thread_each()
     own = local()
     loaded = own if isinstance(own, Translator) and own.name == name else Translator.load(name)
     # Streamlit collects garbage after every rerun; walking all that torch has loaded would be most of a rerun.

@@ -37,6 +37,9 @@ PARTS = {
     "matrix": "how the decoder looks at its own words",
     "candidates": "the candidates for the next token",
     "player": "the steps and where one is",
+    "stage": "the decoding step by step",
+    "tree": "the beam tree",
+    "best": "the best translations of a beam",
     "verdict": "what was found",
 }
 """What a scene can hide until the next key, or leave out."""

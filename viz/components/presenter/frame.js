@@ -4,7 +4,7 @@ const LOOK_EVERY = 60; // Milliseconds.
 const STILL_FOR = 5; // Looks in a row that find nothing changed.
 const GIVE_UP = 90_000;
 const ROWS = 480; // The height, in the page's own pixels, that a scene is laid out for.
-const LARGEST = 1.3; // A short page grows no more than this beyond it.
+const LARGEST = 1.6; // A short page grows no more than this beyond it.
 const SMALLEST = 0.55;
 
 const rest = (time) => new Promise((done) => setTimeout(done, time));

@@ -2,22 +2,25 @@
 const column = (key) => `[data-testid="stColumn"]:has(${key})`;
 const WHERE = {
   sentence: [".st-key-sentence"],
-  translation: [".st-key-translation", ".st-key-again p[dir]", ".versions .after"],
+  translation: [".st-key-translation", ".st-key-again", ".versions .after"],
   heads: [column(".st-key-overview"), column(".st-key-changes")],
   picture: [column(".st-key-viewbar"), column(".st-key-compared"), ".st-key-picture"],
   "next token": [".candidates", ".text [data-state=predicted]", ".legend .predicted"],
-  attention: [".text > svg", ".text .source .piece"],
+  attention: [".text > svg"],
   matrix: [".below > .matrix"],
   candidates: [".below > .candidates"],
   player: [".player", ".where"],
-  verdict: [".st-key-verdict"],
+  stage: [".st-key-stage"],
+  tree: [".st-key-tree-frame"],
+  best: [".st-key-best", ".st-key-versions"],
+  verdict: [".st-key-verdict", ".st-key-fault-lead", `${column(".st-key-fault-lead")} [data-testid="stColumn"]`],
 };
 
 // In views of their own, where the page's style does not reach: what is operated goes, what is read grows.
 const ALWAYS_SO = `
   select { appearance: none; border: 0 !important; pointer-events: none; }
   .forbid, .wide, .speed { display: none !important; }
-  .stage { --small: clamp(1rem, 1.3vw, 1.3rem); --size: clamp(1.5rem, 2.6vw, 2.9rem); padding-top: 0 !important; }
+  .stage { --small: 1rem; --size: 1.8rem; padding-top: 0 !important; }
   .stage .target { margin-top: 4.2rem !important; }
 `;
 
@@ -25,7 +28,9 @@ function rules(hide, omit) {
   const of = (parts) => parts.flatMap((part) => WHERE[part] ?? []).join(", ");
   const alone = omit.includes("matrix") || omit.includes("candidates");
   const wide = alone ? ".stage .below { grid-template-columns: minmax(0, 44rem) !important; justify-content: center; }" : "";
-  const gone = `${ALWAYS_SO}${wide}${omit.length ? `:is(${of(omit)}) { display: none !important; }` : ""}`;
+  const unseen = [...hide, ...omit].includes("attention");
+  const shade = unseen ? ".text .source .piece { color: inherit !important; background: none !important; }" : "";
+  const gone = `${ALWAYS_SO}${shade}${wide}${omit.length ? `:is(${of(omit)}) { display: none !important; }` : ""}`;
   if (!hide.length) return gone;
   const plain = ":is(span, b, svg, p, .piece)";
   return `${gone}
@@ -33,14 +38,14 @@ function rules(hide, omit) {
     :is(${of(hide)}):not(${plain}) > * { visibility: hidden !important; }
     :is(${of(hide)}):not(${plain})::after {
       content: "?"; position: absolute; inset: 0; display: grid; place-items: center; border-radius: 0.6rem;
-      font-size: 3rem; opacity: 0.75; background: color-mix(in srgb, currentColor 7%, transparent);
+      font-size: 1.5rem; opacity: 0.75; background: color-mix(in srgb, currentColor 7%, transparent);
     }
     svg:is(${of(hide)}) { visibility: hidden !important; }
     :is(${of(hide)}):is(${plain}):not(svg) {
       color: transparent !important; -webkit-text-stroke: 0 !important; text-decoration: none !important;
       background: color-mix(in srgb, currentColor 0%, light-dark(#d9d8dd, #3a3845)) !important; border-radius: 0.2em;
     }
-    .text .source .piece:is(${of(hide)}) { color: inherit !important; background: none !important; }`;
+    :is(${of(hide)}):is(${plain}) > * { visibility: hidden !important; }`;
 }
 
 function* roots(node) {

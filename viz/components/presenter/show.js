@@ -3,6 +3,7 @@ import { asked } from "./keys.js";
 import { openNotes } from "./notes.js";
 
 const AHEAD = [0, 1, 2, -1]; // Scenes kept ready around the one that is shown, the most wanted first.
+const SETTLES = 250; // Milliseconds a new scene has for itself.
 const TYPING = 1500; // Milliseconds after a digit until the number counts as typed.
 
 function element(tag, className, parent) {
@@ -43,7 +44,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
     event.stopPropagation();
     if (/^\d$/.test(what)) type(what);
     else if (what === "enter") goToTyped();
-    else ACTIONS[what](event.timeStamp);
+    else ACTIONS[what](event.timeStamp + event.view.performance.timeOrigin - performance.timeOrigin);
   }
   function type(digit) {
     show.typed = (show.typed + digit).slice(-2);
@@ -61,14 +62,16 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
 
   /** Keep the frames around `at`; one is built after the other, so that they do not slow each other down. */
   async function prepare() {
-    const near = AHEAD.map((step) => show.wanted + step).filter((one) => scenes[one]);
+    const around = show.wanted;
+    const near = AHEAD.map((step) => around + step).filter((one) => scenes[one]);
     for (const [index, frame] of frames)
       if (!near.includes(index) && index !== show.at) frame.element.remove(), frames.delete(index);
     for (const index of near) {
       if (!frames.has(index)) frames.set(index, openFrame(screen.box, scenes[index], listen));
       await frames.get(index)?.ready;
-      if (!near.includes(show.wanted + 0) || !screen.dialog.isConnected) return;
+      if (show.wanted !== around || !screen.dialog.isConnected) return;
     }
+    screen.dialog.dataset.ready = around + 1;
   }
   async function go(to, pressedAt = performance.now()) {
     if (!scenes[to] || (to === show.wanted && to === show.at)) return describe();
@@ -79,7 +82,8 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
       if (show.wanted !== to) return; // Another scene was asked for meanwhile.
     }
     swap(to, pressedAt);
-    prepare();
+    clearTimeout(show.later);
+    show.later = setTimeout(prepare, SETTLES); // Not while the scene is being painted.
   }
   function swap(to, pressedAt) {
     for (const [index, { element: frame }] of frames) {
@@ -124,6 +128,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
       frames.clear();
       removeEventListener("keydown", pressed, true);
       clearTimeout(show.timer);
+      clearTimeout(show.later);
       show.notes?.close();
       if (before) closed();
     },

@@ -1,0 +1,41 @@
+"""``python -m viz``: the app served with its first model loaded and warm, so that its first visitor does not wait."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from pathlib import Path
+
+from streamlit.web import cli
+
+APP = Path(__file__).parents[1] / "app.py"
+
+
+def warm() -> None:
+    """Load the model that the page opens with and translate what it opens with; visitors share both."""
+    from model.checkpoint import CheckpointError  # only here: torch takes seconds, in which the server can begin
+
+    from . import cache
+    from .controls import EXAMPLES
+
+    for name in cache.checkpoints()[:1]:
+        try:
+            language = cache.translator(name).card.get("source_language", "")
+        except CheckpointError:
+            return  # The page says what is wrong with it.
+        for sentence in EXAMPLES.get(language, ())[:1]:
+            cache.translation(name, sentence)
+
+
+def main() -> None:
+    """``streamlit run app.py`` with what follows on the command line, warming up beside it."""
+    # Outside of a visitor's run Streamlit warns at each use of its caches, which is what is meant here.
+    logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
+    threading.Thread(target=warm, name="warm", daemon=True).start()
+    sys.argv = ["streamlit", "run", str(APP), *sys.argv[1:]]
+    cli.main(prog_name="streamlit")
+
+
+if __name__ == "__main__":
+    main()
