@@ -13,7 +13,7 @@ from ..components.chart import chart
 from ..components.stage import Shown, stage
 from ..components.switchboard import switchboard
 from ..components.versions import Version, versions
-from ..figures.beam_tree import beam_tree
+from ..figures.beam_tree import beam_tree, node_in_words
 from ..figures.labels import signed
 from ..given import given_in_words
 from ..remarks import caption, hints
@@ -111,8 +111,17 @@ def _tree(tree: BeamTree, look: Look, chosen: tuple[int, ...]) -> None:
             controls.show_way(places[row, column])
 
     st.subheader("Beam tree", anchor=False)
-    chart(beam_tree(tree, look.palette, chosen), "The beam search as a tree", key="tree", on_cell=clicked)
-    caption("A column is a step, its best candidate on top. Click a node and the stage shows the way to it.")
+    chart(
+        beam_tree(tree, look.palette, chosen),
+        "The beam search as a tree",
+        key="tree",
+        on_cell=clicked,
+        nodes=[(node.place, node.position, node_in_words(node)) for node in tree.nodes],
+    )
+    caption(
+        "A column is a step, its best candidate on top. Click a node, or go there with the arrow keys and press Enter, "
+        "and the stage shows the way to it."
+    )
 
 
 def _best(model: Translator, one: runs.Run, tree: BeamTree, way: tuple[int, ...]) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..stage.scenes import Talk
 
 HELP = (
-    "The whole talk as one HTML file for a USB stick: no server, no network. Making it takes a second or two a scene."
+    "The whole talk as one HTML file for a USB stick: no server, no network. Making it takes a second or so a scene."
 )
 
 

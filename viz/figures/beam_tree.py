@@ -38,6 +38,12 @@ def beam_tree(tree: BeamTree, palette: Palette = LIGHT, chosen: tuple[int, ...] 
     return go.Figure({"data": traces, "layout": _layout(nodes, steps, palette)})
 
 
+def node_in_words(node: BeamNode) -> str:
+    """What a screen reader says of a node; steps and places count from 1."""
+    where = f"Step {node.position + 1}, place {node.place + 1}: {readable(node.token)}"
+    return f"{where}, log-probability so far {node.score:.2f}, {FATES[node.fate]}"
+
+
 def _edges(children: Iterable[BeamNode], nodes: tuple[BeamNode, ...], colour: str, width: float) -> dict:
     xs: list[float | None] = []
     ys: list[float | None] = []

@@ -5,7 +5,7 @@ Streamlit reports no clicks on heatmap cells and mounts a chart anew at every ch
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -21,8 +21,22 @@ SCENE = 350
 """Pixels of a chart on the whole screen, which then grows as the frame does: type and strokes with it."""
 
 
-def chart(figure: go.Figure, alt: str, *, key: str, on_cell: Callable[[int, int], None]) -> None:
-    """Show `figure`, described to screen readers by `alt`; `on_cell(row, column)` hears of a click on a cell."""
+Node = tuple[int, int, str]
+"""Row and column of a point that can be chosen, and what it is called."""
+
+
+def chart(
+    figure: go.Figure,
+    alt: str,
+    *,
+    key: str,
+    on_cell: Callable[[int, int], None],
+    nodes: Sequence[Node] = (),
+) -> None:
+    """Show `figure`, described to screen readers by `alt`; `on_cell(row, column)` hears of a click on a cell.
+
+    The arrow keys go through the `nodes`, and Enter chooses one as a click does.
+    """
 
     def clicked() -> None:
         cell = st.session_state[f"{key}-clicks"].cell
@@ -32,5 +46,6 @@ def chart(figure: go.Figure, alt: str, *, key: str, on_cell: Callable[[int, int]
     if presenting():
         figure = type(figure)(figure).update_layout(height=min(figure.layout.height or SCENE, SCENE))
     with st.container(key=frame):
-        _mount(key=f"{key}-clicks", data={"frame": frame}, on_cell_change=clicked)
+        named = [{"row": row, "column": column, "name": name} for row, column, name in nodes]
+        _mount(key=f"{key}-clicks", data={"frame": frame, "label": alt, "nodes": named}, on_cell_change=clicked)
         st.plotly_chart(figure, theme=None, key=key, alt=alt, config={"displayModeBar": False})

@@ -1,4 +1,5 @@
 import { mounted, unmount } from "../shared/mounted.js";
+import { buildNodes, placeNodes } from "./nodes.js";
 
 const painted = (plot) => plot?.querySelector(".cartesianlayer .hm image, .cartesianlayer .point, .cartesianlayer .js-line");
 
@@ -33,6 +34,7 @@ function watch(root, frame, view) {
     copy?.remove();
     seen = plot;
     copy = still(plot, root);
+    view.place?.(plot);
     plot.on("plotly_click", ({ points: [point] }) => view.send({ row: point.y, column: point.x }));
   };
   const observer = new MutationObserver(look);
@@ -41,10 +43,24 @@ function watch(root, frame, view) {
   return () => observer.disconnect();
 }
 
+/** The nodes that keys go to, built anew when the chart's nodes are others. */
+function reach(view, { label, nodes }) {
+  const identity = JSON.stringify(nodes);
+  if (!nodes.length || view.identity === identity) return;
+  view.identity = identity;
+  view.reached?.box.remove();
+  view.reached = buildNodes(view.root, label, nodes, ({ row, column }) => view.send({ row, column }));
+  view.place = (plot) => placeNodes(view.reached, plot);
+  const plot = view.frame?.querySelector(".js-plotly-plot");
+  if (painted(plot)) view.place(plot);
+}
+
 export default function chart({ data, parentElement, setTriggerValue }) {
-  const view = mounted(parentElement, data.frame, (root, made) => ({
-    dispose: watch(root, document.querySelector(`.st-key-${data.frame}`), made),
-  }));
+  const view = mounted(parentElement, data.frame, (root, made) => {
+    const frame = document.querySelector(`.st-key-${data.frame}`);
+    return { frame, dispose: watch(root, frame, made) };
+  });
   view.send = (cell) => setTriggerValue("cell", cell);
+  reach(view, data);
   return () => unmount(parentElement);
 }

@@ -20,7 +20,7 @@ export function asPicture({ root, canvas, plot, title, rows, columns }) {
     const style = getComputedStyle(text);
     const place = { x: at.left - frame.left, y: at.bottom - frame.top - at.height * 0.25 };
     const look = { fill: style.color, "font-size": style.fontSize, "font-weight": style.fontWeight };
-    svg.append(drawn("text", { ...place, ...look, "font-family": "sans-serif" }, text.textContent));
+    svg.append(drawn("text", { ...place, ...look, "font-family": style.fontFamily }, text.textContent));
   }
   return svg;
 }

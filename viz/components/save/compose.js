@@ -1,3 +1,4 @@
+const MARGIN = 12;
 const SPACE = "http://www.w3.org/2000/svg";
 
 function drawn(tag, attributes) {
@@ -37,15 +38,15 @@ export function composed(page, { clear }) {
   const boxes = found.map(([element]) => element.getBoundingClientRect());
   const [left, top] = [Math.min(...boxes.map((box) => box.left)), Math.min(...boxes.map((box) => box.top))];
   const size = {
-    width: Math.max(...boxes.map((box) => box.right)) - left,
-    height: Math.max(...boxes.map((box) => box.bottom)) - top,
+    width: Math.max(...boxes.map((box) => box.right)) - left + 2 * MARGIN,
+    height: Math.max(...boxes.map((box) => box.bottom)) - top + 2 * MARGIN,
   };
   const svg = drawn("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}` });
   const fill = page.defaultView.getComputedStyle(page.body).backgroundColor;
   if (!clear) svg.append(drawn("rect", { ...size, fill }));
   found.forEach(([, picture], i) => {
-    picture.setAttribute("x", boxes[i].left - left);
-    picture.setAttribute("y", boxes[i].top - top);
+    picture.setAttribute("x", boxes[i].left - left + MARGIN);
+    picture.setAttribute("y", boxes[i].top - top + MARGIN);
     svg.append(picture);
   });
   return { text: new XMLSerializer().serializeToString(svg), ...size };
