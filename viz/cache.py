@@ -30,9 +30,9 @@ from model.position_table import formula_table
 from model.positional_heads import PositionalHeads, positional_heads
 from model.scores import CARD, Score, read_scores
 from model.snapshots import snapshot_steps as kept_steps
+from model.threads import one_thread_each
 from model.timeline import Moment, Stop, timeline
 from model.timeline import stops as training_stops
-from model.threads import one_thread_each
 from model.trace import TENSORS, AttentionTrace, Kind
 from model.translate import ObserverCheck, Translation, Translator, available
 
