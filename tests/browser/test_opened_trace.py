@@ -1,0 +1,78 @@
+"""A stranger records a model of their own, saves the trace, and opens it; then files that nobody should send."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from playwright.sync_api import Page, expect
+from torch import nn
+
+from model.capture import capture_attention
+from tests.model.hostile_files import mutated, special
+
+from .steps import LOADING, expect_head, open_page, settle, tile, type_sentence
+
+SOURCE, TARGET = ("▁Where", "▁did", "▁you", "▁bu", "y", "▁it", "</s>"), ("<s>", "▁Wo", "▁hast", "▁du", "▁es")
+INPUT = '[data-testid="stFileUploader"] input[type=file]'
+
+
+def recorded(folder: Path) -> Path:
+    """An nn.Transformer whose decoder was given no causal mask."""
+    torch.manual_seed(0)
+    model = nn.Transformer(16, 4, 2, 3, 32, batch_first=True).eval()
+    with capture_attention(model, tokens={"source": SOURCE, "target": TARGET}) as capture:
+        model(torch.randn(1, len(SOURCE), 16), torch.randn(1, len(TARGET), 16))
+    path = folder / "mine.safetensors"
+    capture.trace.save(path)
+    return path
+
+
+def bring(page: Page, file: Path) -> None:
+    """The folded-away place for a file closes when one has come, or stands open still."""
+    if not page.locator(INPUT).count():
+        page.get_by_role("button", name="Open a trace").click()
+    page.locator(INPUT).set_input_files(file)
+
+
+def test_a_foreign_trace_is_opened_looked_at_and_closed(page: Page, tmp_path: Path) -> None:
+    open_page(page)
+    bring(page, recorded(tmp_path))
+    expect(page.get_by_text("an opened trace of Transformer")).to_be_visible(timeout=LOADING)
+    expect(page.get_by_text("mine.safetensors")).to_be_visible()
+    expect(page.get_by_text("Where did you buy it", exact=True)).to_be_visible()
+    expect(page.get_by_text("decoder future-visible")).to_be_visible(timeout=LOADING)
+    page.keyboard.press("Escape")
+    tile(page, 3, 4).click()
+    expect_head(page, 3, 4)
+    page.get_by_role("radio", name="links", exact=True).click()
+    expect(page.locator(".st-key-links").get_by_text("Where", exact=True)).to_be_visible()
+    page.get_by_text("1 finding").click()
+    expect(page.get_by_text("mask = mask & torch.ones(Q, K")).to_be_visible()
+    page.get_by_role("button", name="Back to the model").click()
+    settle(page)
+    expect(page.get_by_label("Sentence", exact=True)).to_be_visible()
+
+
+def test_files_that_nobody_should_send_leave_the_page_as_it_was(page: Page, tmp_path: Path) -> None:
+    mark, random = tmp_path / "executed", np.random.default_rng(4)
+    special_files = special(mark)
+    chosen = ["pickled.npy", "model.pt", "trace.safetensors", "meta.safetensors", "long.safetensors", "empty.csv"]
+    files = {name: special_files[name] for name in [*chosen, "bytes.json", "outside.safetensors", "bomb.npz"]}
+    files |= {
+        f"random-{number}{ending}": data for number, (ending, data) in enumerate(mutated(random) for _ in range(11))
+    }
+    open_page(page)
+    type_sentence(page, "He turned the offer down.")
+    for number, (name, data) in enumerate(files.items()):
+        path = tmp_path / f"{number}-{name}"
+        path.write_bytes(data)
+        bring(page, path)
+        said = page.get_by_test_id("stAlert").filter(has_text=path.name)
+        expect(said).to_contain_text("cannot be opened" if data else "is empty", timeout=LOADING)
+        expect(page.get_by_label("Sentence", exact=True)).to_have_value("He turned the offer down.")
+    assert not mark.exists()
+    page.keyboard.press("Escape")
+    bring(page, recorded(tmp_path))
+    expect(page.get_by_text("an opened trace of Transformer")).to_be_visible(timeout=LOADING)
