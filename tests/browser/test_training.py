@@ -14,7 +14,7 @@ from model.snapshots import snapshot_steps
 from .steps import LOADING, boxes_at_rest, click_at, open_page, point, settle, tile
 
 SENTENCE = "He reads a book."
-VIEWS = {
+VIEWS: dict[str, str | re.Pattern[str]] = {
     "snapshots": "At every stop the model reads one fixed translation",
     "curves": "Training of everyday-en-de",
     "architecture": "Filled in where a preset differs",

@@ -18,7 +18,7 @@ ONE = Score("dev", 20, 1, "raw", 12.34, "nrefs:1", 45.6, "nc:6", None, 250.0)
 
 
 def test_a_measurement_made_again_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
-    others = [dataclasses.replace(ONE, **change) for change in ({"beam": 4}, {"set": "test"}, {"step": 7})]  # type: ignore[arg-type]
+    others = [dataclasses.replace(ONE, **change) for change in ({"beam": 4}, {"set": "test"}, {"step": 7})]
     for score in (ONE, *others):
         keep_score(tmp_path, score)
     assert read_scores(tmp_path) == (ONE, *others)
