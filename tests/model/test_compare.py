@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from model.changes import Change, HeadChange, MaskChange, parse
 from model.checkpoint import Checkpoint
-from model.compare import WordChange, compare, force_changed, translate_changed, word_difference
+from model.compare import WordChange, compare, force_changed, translate_changed, was_given, word_difference
 from model.trace import KINDS
 from model.translate import Translator
 
@@ -115,6 +115,17 @@ def test_a_given_translation_through_the_changed_model(toy_translator: Translato
     assert changed.target_ids == plain.target_ids
     assert changed.log_prob != plain.log_prob
     assert "cross.2.2:off" in changed.trace.settings["changes"]
+
+
+def test_a_given_translation_is_read_again_not_made_again(toy_translator: Translator) -> None:
+    given = toy_translator.force(SENTENCE, "der Hund.")
+    assert was_given(given)
+    assert not was_given(toy_translator.translate(SENTENCE))
+    found = compare(toy_translator, given, NO_CROSS)
+    assert found.after.target_ids == given.target_ids
+    assert found.log_probs_before == tuple(step.log_prob for step in given.steps)
+    assert found.sentence.startswith("The given translation: log-probability")
+    assert "changes" in found.after.trace.settings
 
 
 def test_afterwards_the_model_is_as_it_was(toy_translator: Translator) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.difference import difference, shared
+from model.difference import difference, only, shared, shared_axes
 from model.trace import AttentionMap, TraceError
 
 
@@ -75,3 +75,33 @@ def test_rows_are_matched_by_the_chosen_label() -> None:
 def test_what_cannot_be_compared_is_refused(second: AttentionMap, says: str) -> None:
     with pytest.raises(TraceError, match=says):
         difference(encoder(" a"), second)
+
+
+def test_what_is_shared_is_told_by_position() -> None:
+    found = difference(encoder(" a", " b", " c"), encoder(" x", " a", " c"))
+    assert found.queries == found.keys == ((0, 1), (2, 2))
+
+
+def test_kinds_share_the_axis_that_counts_the_same_tokens() -> None:
+    own = encoder(" a", "</s>")
+    cross = dataclasses.replace(own, kind="cross", query_tokens=("<s>", " x"), predicted_tokens=(" x", "</s>"))
+    decoder = dataclasses.replace(cross, kind="decoder", key_tokens=("<s>", " x"))
+    assert shared_axes(cross, decoder, "predicted") == (((0, 0), (1, 1)), ())
+    assert shared_axes(own, cross) == ((), ((0, 0), (1, 1)))
+    assert shared_axes(own, decoder, "predicted") == ((), ())
+
+
+def test_how_much_of_a_row_lies_elsewhere() -> None:
+    first = encoder(" a", " b")
+    halves = np.array([[[[1, 0], [0, 1]]]], dtype=np.float32)
+    one, other = (dataclasses.replace(first, weights=weights) for weights in (halves, halves[..., ::-1].copy()))
+    assert difference(one, other).moved == 1
+    assert difference(one, one).moved == 0
+    alone = difference(encoder(" a"), encoder(" a"))
+    assert alone.moved == 0  # a row of one key has no choice
+
+
+def test_a_map_of_one_head() -> None:
+    whole = encoder(" a", " b", heads=3)
+    np.testing.assert_array_equal(only(whole, 0, 2).weights[0, 0], whole.weights[0, 2])
+    assert only(whole, 0, 2).weights.shape == (1, 1, 2, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from model.joint import joint
 from model.trace import TraceError
 from model.translate import Translator
+from model.words import merge_words
 
 
 def test_blocks_lie_where_they_belong(toy_translator: Translator) -> None:
@@ -34,6 +36,17 @@ def test_the_mean_over_heads(toy_translator: Translator) -> None:
     trace = toy_translator.translate("a cat finds the tree.").trace
     both = [joint(trace, 0, head).weights for head in (0, 1)]
     np.testing.assert_allclose(joint(trace, 0).weights, (both[0] + both[1]) / 2, rtol=1e-6)
+
+
+def test_merged_into_words_rows_and_columns_need_not_be_as_many(toy_translator: Translator) -> None:
+    trace = toy_translator.force("the dog sees a cat.", "der Hundekatze sieht Baumhaus.").trace
+    maps: dict[str, Any] = {kind: merge_words(one, "predicted") for kind, one in trace.maps.items()}
+    whole, found = joint(trace, 0), joint(dataclasses.replace(trace, **maps), 0)
+    assert len(found.row_tokens) < len(whole.row_tokens)
+    assert found.weights.shape == (len(found.row_tokens), len(found.column_tokens)) == found.mask.shape
+    assert found.column_tokens[found.source_length] == "<s>"
+    split = found.source_length
+    np.testing.assert_allclose(found.weights.sum(-1), [1] * split + [2] * (len(found.weights) - split), rtol=1e-5)
 
 
 def test_what_is_not_there_is_refused(toy_translator: Translator) -> None:
