@@ -1,0 +1,142 @@
+"""Masks, used as a visitor uses it."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import torch
+from playwright.sync_api import FilePayload, Locator, Page, expect
+
+from tests.model.hostile_files import special
+
+from .steps import LOADING, boxes_at_rest, open_page, settle
+
+LEFT, TOP = 30, 22
+"""Pixels between a picture's edge and its first cell, as in mask_editor.js."""
+FILES = 20
+
+
+def plot(page: Page, name: str) -> Locator:
+    return page.locator(f'.st-key-mask-pictures .plot[data-panel="{name}"]')
+
+
+def readout(page: Page) -> Locator:
+    return page.locator(".st-key-mask-pictures .readout")
+
+
+def verdict(page: Page, words: str) -> None:
+    expect(page.locator(".st-key-verdict-line")).to_contain_text(words, timeout=LOADING)
+
+
+def note(page: Page, name: str) -> Locator:
+    drawn = page.locator(f'.plot[data-panel="{name}"]')
+    return page.locator(".st-key-mask-pictures section").filter(has=drawn).locator("p").first
+
+
+def click_cell(page: Page, name: str, query: int, key: int, size: int = 6) -> None:
+    """Click a cell, counted from 1, of a picture of size x size cells."""
+    expect(plot(page, name)).to_be_visible()
+    plot(page, name).scroll_into_view_if_needed()
+    (box,) = boxes_at_rest(page, [plot(page, name)])
+    assert box is not None
+    cell = (box["height"] - 2 * TOP) / size
+    page.mouse.click(box["x"] + LEFT + (key - 0.5) * cell, box["y"] + TOP + (query - 0.5) * cell)
+    settle(page)
+
+
+def test_an_example_is_judged_mended_and_judged_again(page: Page) -> None:
+    open_page(page, "/masks")
+    expect(page.get_by_text("start from an example")).to_be_visible()
+    page.get_by_role("button", name="Padding is seen", exact=True).click()
+    verdict(page, "Faulty: 1 error")
+    expect(page.get_by_text("padding-visible")).to_be_visible()
+    expect(note(page, "effect")).to_contain_text("leaks")
+    page.get_by_role("button", name="Show sample 2").click()
+    settle(page)
+    page.get_by_role("button", name="Apply this fix").click()
+    verdict(page, "Sound, once mended")
+    expect(page.get_by_text("the padding keys were blocked")).to_be_visible()
+    expect(note(page, "effect")).not_to_contain_text("leaks")
+    page.get_by_role("button", name="Undo the last fix").click()
+    verdict(page, "Faulty: 1 error")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Findings (JSON)").click()
+    assert "padding-visible" in Path(saved.value.path()).read_text()
+    page.get_by_text("Step by step").click()
+    expect(page.locator(".st-key-mask-steps .hm").first).to_be_visible()
+
+
+def test_a_built_mask_is_changed_cell_by_cell_and_stays_in_the_address(page: Page) -> None:
+    open_page(page, "/masks?from=build&rule=causal")
+    verdict(page, "Nothing wrong found")
+    click_cell(page, "given", 2, 5)
+    verdict(page, "Faulty")
+    expect(note(page, "effect")).to_contain_text("1 leak")
+    assert "cells=1.2.5" in page.url
+    page.reload()
+    verdict(page, "Faulty")
+    given = plot(page, "given")
+    expect(given).to_be_visible()
+    boxes_at_rest(page, [given])
+    given.focus()
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    expect(readout(page)).to_contain_text("query 2 → key 5")
+    expect(readout(page)).to_contain_text("took effect: leak")
+    page.keyboard.press("Enter")
+    verdict(page, "Nothing wrong found")
+    rule = page.get_by_label("A query may attend where")
+    rule.fill("causal and (window")
+    rule.press("Enter")
+    expect(page.locator('[data-testid="stAlert"]')).to_contain_text("kind of mask")
+    expect(rule).to_have_value("causal and (window")
+
+
+def test_a_mask_written_for_one_interface_and_read_by_another(page: Page) -> None:
+    open_page(page, "/masks?from=build&reader=nn.MultiheadAttention")
+    verdict(page, "Faulty")
+    expect(page.get_by_text("inverted").first).to_be_visible()
+    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
+
+
+def test_a_pasted_mask_is_read_flipped_and_refused(page: Page) -> None:
+    open_page(page, "/masks")
+    box = page.get_by_label("Printed tensor")
+    box.fill(repr(torch.ones(5, 5).tril().bool()))
+    box.press("Control+Enter")
+    verdict(page, "Nothing wrong found")
+    expect(page.locator(".st-key-read-as")).to_contain_text("5 queries × 5 keys")
+    expect(page.locator(".st-key-read-as")).to_contain_text("% sure")
+    page.get_by_label("Read as").click()
+    page.get_by_role("option", name="mask, True = blocked").click()
+    verdict(page, "Faulty")
+    box.fill("tensor([[1., ..., 0.]])")
+    box.press("Control+Enter")
+    expect(page.locator('[data-testid="stAlert"]')).to_contain_text("set_printoptions")
+    expect(box).to_have_value("tensor([[1., ..., 0.]])")
+
+
+def test_twenty_hostile_files_get_a_sentence_each_and_a_good_one_is_judged(page: Page, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    heavy = ("bomb.npz", "quote.csv", "string.json")
+    chosen = {name: data for name, data in special(mark).items() if data and name not in heavy}
+    names = [*list(chosen)[: FILES - 1], "model.pt"]
+    files: list[FilePayload] = [
+        {"name": name, "mimeType": "application/octet-stream", "buffer": chosen[name]} for name in names
+    ]
+    good = io.BytesIO()
+    torch.save({"weights": torch.full((4, 4), 0.25), "meant": torch.tensor(np.tri(4)).bool()}, good)
+    open_page(page, "/masks?from=upload")
+    chooser = page.locator('input[type="file"]')
+    chooser.set_input_files(
+        [*files, {"name": "good.pt", "mimeType": "application/octet-stream", "buffer": good.getvalue()}]
+    )
+    verdict(page, "Faulty")
+    alert = page.locator('[data-testid="stAlert"]')
+    for name in names:
+        expect(alert).to_contain_text(name)
+    expect(page.get_by_text("future-visible").first).to_be_visible()
+    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
+    assert not mark.exists()
