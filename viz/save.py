@@ -89,7 +89,7 @@ def save(what: Saved) -> None:
         notes = st.text_area("Notes in the file", key="save-notes", max_chars=LONGEST_NOTES, height=80)
         file = f"{what.name}.html"
         page = lambda: view_page(what.view(palette), palette, date.today(), notes or "")  # noqa: E731
-        _download("One file, interactive (HTML)", page, file, "text/html")
+        _download("Interactive page (HTML)", page, file, "text/html")
         if what.numbers:
             _download("Numbers (CSV)", _csv(what.numbers), f"{what.name}.csv", "text/csv")
         for label, (name, made) in what.files.items():

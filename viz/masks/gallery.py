@@ -16,7 +16,9 @@ from ..components.chart import chart
 from ..figures.gallery_pair import Panel, gallery_pair
 from ..figures.palette import Look
 from ..remarks import caption, plain
+from ..save import save
 from .gallery_words import WORDS, Words
+from .saving import exhibit
 
 SENTENCE = ("the", "old", "man", "reads", "a", "book", "outside", "today", "and", "smiles")
 TARGET = ("der", "alte", "Mann", "liest", "draußen", "ein", "Buch", "und", "lächelt", "heute")
@@ -74,7 +76,8 @@ def _entry(entry: Exhibit, words: Words) -> None:
         st.markdown(f"### {plain(words.title)}")
         st.markdown(plain(words.how))
         caption(f"Shows as: {'; '.join(words.symptoms)}. Met: {words.met}")
-    figure = picture(entry, broken, fixed, Look(theme.palette()))
+    drawn = lambda palette: picture(entry, broken, fixed, Look(palette))  # noqa: E731
+    figure = drawn(theme.palette())
     chart(figure, f"{words.title}: broken beside fixed", key="fault-pair", on_cell=lambda _, __: None)
     caption(reading(entry))
     for column, side, function in zip(
@@ -84,6 +87,8 @@ def _entry(entry: Exhibit, words: Words) -> None:
             st.markdown("  \n".join(map(plain, verdict(side))))
             st.code(sources(function)[0], language="python", wrap_lines=True)
     _fix(entry, words)
+    line = words.fix or FAULTS[entry.code].fix
+    save(exhibit(words.title, words.how, drawn, reading(entry), (verdict(broken), verdict(fixed)), line))
 
 
 def _fix(entry: Exhibit, words: Words) -> None:

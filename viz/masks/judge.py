@@ -9,10 +9,12 @@ import streamlit as st
 
 from ..controls import SHARED
 from ..remarks import plain
+from ..save import save
 from . import build, edits, given, pictures, pipeline, verdict
 from .brought import Brought
 from .examples import EXAMPLES
 from .judged import judged
+from .saving import judged_mask
 
 STYLE = Path(__file__).parent / "masks.css"
 WAYS = {"paste": given.pasted, "upload": given.uploaded, "build": build.built}
@@ -53,7 +55,14 @@ def _judged(brought: Brought, top: Any, built: bool) -> None:
         at = pictures.place(brought, found)
         if edits.edits(brought.identity).cells:
             st.button("Turn all cells back", key="reset-cells", on_click=edits.reset, args=(brought.identity,))
-    pictures.show(brought, found, at)
+        menu = st.container(width="content")
+    drawn = pictures.show(brought, found, at)
+    with menu:
+        ranked = verdict.sorted_findings(found.diagnosis)
+        bad = [one for one in ranked if one.severity != "info"]
+        headline = verdict.headline_words(bad, bool(found.done))
+        marked = edits.edits(brought.identity).marked
+        save(judged_mask(drawn, marked, headline, verdict.meaning(brought, found.diagnosis), ranked))
     verdict.rest(brought, found)
     with st.expander("Step by step: scores, mask, softmax, dropout"):
         pipeline.show(found, at)

@@ -57,8 +57,8 @@ def _one(label: str, key: str, size: int, first: int) -> int:
     return st.selectbox(label, range(1, size + 1), first, key=key, width=130, **SHARED) - 1
 
 
-def show(brought: Brought, found: Judged, at: tuple[int, int, int, int]) -> None:
-    """Draw them, with what their signs mean."""
+def show(brought: Brought, found: Judged, at: tuple[int, int, int, int]) -> list[Panel]:
+    """Draw them, with what their signs mean; returns what was drawn."""
     sample, layer, head, depth = at
     one = slice_of(found, sample, layer, head)
     colours = mask_colours(theme.palette())
@@ -71,6 +71,7 @@ def show(brought: Brought, found: Judged, at: tuple[int, int, int, int]) -> None
     with st.container(key="four"):
         mask_editor(drawn, colours, key="mask-pictures", marked=marked, on_cell=turned)
     _legend(colours)
+    return drawn
 
 
 def panels(brought: Brought, found: Judged, one: Slice, depth: int) -> list[Panel]:

@@ -1,0 +1,172 @@
+"""What is saved, opened from disk with the network cut off: small, interactive, and safe whatever a token says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Request, expect
+
+from .steps import LOADING, open_page, settle, tile, type_sentence
+from .test_accessibility import findings
+
+AWKWARD = "The book </script><img src=x onerror=alert(1)> مرحبا"
+VIEW, TALK = 3_000_000, 12_000_000
+"""Bytes that a file of either kind may have."""
+SCENES = """title = "Two views"
+[[scene]]
+title = "Who looks at whom?"
+page = "explore"
+point = "Follow the dark cells."
+notes = "Say this first."
+hide = ["heads"]
+[scene.view]
+sentence = "He turned the offer down."
+[[scene]]
+title = "Step by step"
+page = "decode"
+hide = ["next token"]
+[scene.view]
+sentence = "He turned the offer down."
+step = "3"
+"""
+
+
+@pytest.fixture
+def disk(chromium: Browser) -> Iterator[Page]:
+    """A visitor without a network. Afterwards: nothing was asked for but the file, and nothing went wrong."""
+    context = chromium.new_context(offline=True, viewport={"width": 1280, "height": 720})
+    alone = context.new_page()
+    faults: list[str] = []
+
+    def asked(request: Request) -> None:
+        if not request.url.startswith(("file:", "data:", "blob:")):
+            faults.append(request.url)
+
+    alone.on("request", asked)
+    alone.on("dialog", lambda dialog: faults.append("a dialog was opened"))
+    alone.on("pageerror", lambda error: faults.append(str(error)))
+    alone.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    yield alone
+    context.close()
+    assert not faults, faults
+
+
+def saved(page: Page, button: str, folder: Path) -> Path:
+    with page.expect_download(timeout=LOADING) as download:
+        page.get_by_role("button", name=button).click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+def menu(page: Page) -> None:
+    page.locator(".st-key-save button").first.click()
+    expect(page.get_by_role("button", name="Save as PNG")).to_be_visible()
+
+
+def open_file(alone: Page, file: Path) -> None:
+    alone.goto(file.as_uri())
+    expect(alone.locator("body")).to_have_attribute("data-ready", "yes")
+
+
+def test_a_heatmap_with_all_its_heads(page: Page, disk: Page, tmp_path: Path) -> None:
+    open_page(page)
+    type_sentence(page, AWKWARD)
+    menu(page)
+    page.get_by_label("Notes in the file").fill("Look at <b>the first</b> row.")
+    page.get_by_label("Notes in the file").press("Control+Enter")
+    settle(page)
+    file = saved(page, "Interactive page", tmp_path)
+    assert file.stat().st_size < VIEW
+    open_file(disk, file)
+    expect(disk.locator(".words.large")).to_have_text(AWKWARD)
+    tile(disk, 2, 3).click()
+    expect(disk.get_by_role("img", name="Cross-attention · layer 2, head 3")).to_be_visible()
+    expect(tile(disk, 2, 3)).to_have_attribute("aria-pressed", "true")
+    expect(disk.get_by_label("Notes", exact=True)).to_be_hidden()
+    disk.keyboard.press("n")
+    expect(disk.get_by_label("Notes", exact=True)).to_have_text("Look at <b>the first</b> row.")
+    disk.get_by_text("What this was made from").click()
+    expect(disk.locator("dl")).to_contain_text(re.compile(r"everyday-en-de.*hash[0-9a-f]{8}", re.DOTALL))
+    assert not findings(disk)
+
+
+@pytest.mark.parametrize("view", ["links", "text", "pipeline"])
+def test_the_other_views_of_a_head(page: Page, disk: Page, tmp_path: Path, view: str) -> None:
+    open_page(page, f"/?sentence=He+turned+the+offer+down.&view={view}&step=7")
+    menu(page)
+    open_file(disk, saved(page, "Interactive page", tmp_path))
+    if view == "links":
+        disk.locator(".token").first.hover()
+        expect(disk.locator(".numbers text").first).to_have_text(re.compile(r"\d+%"))
+        tile(disk, 3, 2).click()
+        expect(disk.get_by_role("group", name="Cross-attention, layer 3")).to_be_visible()
+        expect(disk.locator(".legend .chosen")).to_have_text("h2")
+    elif view == "text":
+        disk.locator(".texts button").first.hover()
+        expect(disk.locator("h3").last).to_contain_text("attends to it")
+    else:
+        disk.get_by_role("button", name="Back").click()
+        expect(disk.locator("[aria-current]")).to_have_text("Softmax")
+
+
+def test_the_stage_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> None:
+    open_page(page, "/decode?sentence=He+turned+the+offer+down.&step=2")
+    expect(page.get_by_text("Three ways, one truth")).to_be_visible()
+    menu(page)
+    page.get_by_role("radio", name="dark").click()
+    settle(page)
+    svg = saved(page, "Save as SVG", tmp_path).read_text(encoding="utf-8")
+    assert 'fill="rgb(19, 18, 24)"' in svg
+    assert svg.count("<text") > 12
+    png = saved(page, "Save as PNG", tmp_path).read_bytes()
+    assert png.startswith(b"\x89PNG")
+    assert int.from_bytes(png[16:20], "big") == 2 * (1280 + 24)
+    file = saved(page, "Interactive page", tmp_path)
+    assert file.stat().st_size < VIEW
+    open_file(disk, file)
+    stage = disk.locator(".stage")
+    expect(stage).to_have_attribute("data-step", "2")
+    disk.keyboard.press("ArrowRight")
+    expect(stage).to_have_attribute("data-step", "3")
+    last = int(disk.get_by_label("Decoding step").get_attribute("max") or 0) + 1
+    disk.get_by_label("Speed").select_option("10 a second")
+    disk.get_by_role("button", name="Play", exact=True).click()
+    expect(stage).to_have_attribute("data-step", str(last))
+    disk.locator(".candidate .name").nth(2).click()
+    expect(disk.get_by_role("status").filter(has_text="needs the running model")).to_be_visible()
+
+
+def test_a_whole_talk(page: Page, disk: Page, tmp_path: Path) -> None:
+    open_page(page, "/talk")
+    page.get_by_role("button", name="Open", exact=True).click()
+    buffer = SCENES.encode()
+    field = page.get_by_test_id("stPopoverBody").locator('input[type="file"]')
+    field.set_input_files({"name": "two.toml", "mimeType": "application/toml", "buffer": buffer})
+    expect(page.get_by_label("Title of the talk")).to_have_value("Two views")
+    settle(page)
+    page.keyboard.press("Escape")
+    file = saved(page, "One file", tmp_path)
+    assert file.stat().st_size < TALK
+    open_file(disk, file)
+    heading = disk.get_by_role("heading", level=1)
+    expect(heading).to_have_text("Who looks at whom?")
+    expect(disk.get_by_text("Follow the dark cells.")).to_be_visible()
+    expect(tile(disk, 1, 2)).to_be_hidden()
+    disk.keyboard.press("PageDown")
+    expect(tile(disk, 1, 2)).to_be_visible()
+    disk.keyboard.press("n")
+    expect(disk.get_by_label("Notes", exact=True)).to_have_text("Say this first.")
+    disk.keyboard.press("ArrowRight")
+    expect(heading).to_have_text("Step by step")
+    expect(disk.locator(".candidates .name").first).to_be_hidden()
+    disk.keyboard.press("PageDown")
+    expect(disk.locator(".candidates .name").first).to_be_visible()
+    disk.keyboard.press("Home")
+    expect(heading).to_have_text("Who looks at whom?")
+    disk.keyboard.press("2")
+    expect(heading).to_have_text("Step by step")
+    expect(disk.locator(".stage")).to_have_attribute("data-step", "3")
