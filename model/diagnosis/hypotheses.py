@@ -15,6 +15,7 @@ import numpy as np
 from .evidence import Evidence
 from .inputs import Arrays
 from .meaning import Intent
+from .scores import too_small
 from .structure import CAUSAL, Structure
 
 Guess = tuple[str, np.ndarray]
@@ -159,9 +160,11 @@ def _upside_down(intent: Intent) -> Iterator[Guess]:
 
 
 def _holes(arrays: Arrays, evidence: Evidence, intent: Intent) -> Iterator[Guess]:
-    """Columns that no query sees although they lie inside the sentence."""
+    """Columns that no query sees although they lie inside the sentence, unless their scores are reason enough."""
     telling = ~(evidence.dead | evidence.nan | evidence.odd)
-    each = ~(evidence.lit & telling[..., None]).any(-2) & intent.allowed.any(-2) & telling.any(-1)[..., None]
+    rounded = too_small(arrays, evidence)
+    blocked = telling[..., None] if rounded is None else telling[..., None] & ~rounded
+    each = ~(evidence.lit & telling[..., None]).any(-2) & intent.allowed.any(-2) & blocked.any(-2)
     certain = intent.binding or arrays.key_keep is not None
     for unseen in (each.all((1, 2), keepdims=True), each.all(2, keepdims=True)):
         rows = unseen.reshape(-1, unseen.shape[-1])
