@@ -14,6 +14,7 @@ from model.translate import Translator
 from viz import cache
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
+pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
 FACTORIES = '''
 import torch
 from torch import nn
@@ -95,7 +96,7 @@ def test_a_module_and_its_run_give_traces_with_tokens(factories: str) -> None:
 @pytest.fixture
 def app(factories: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     monkeypatch.setattr(cache, "checkpoints", list)
-    yield AppTest.from_file(str(APP), default_timeout=60)
+    yield AppTest.from_file(str(APP), default_timeout=150)
     cache._local.clear()
     cache.local_trace.clear()
     cache.translation.clear()
