@@ -174,6 +174,7 @@ def test_a_pasted_mask_is_read_in_the_convention_that_a_person_chooses() -> None
     app = page().run()
     app.text_area(key="mask_text").set_value(str(CAUSAL)).run()
     assert any("read this way it is causal" in one.value for one in app.caption)
+    assert any("4 queries × 4 keys" in one.value for one in app.caption)
     assert any("Nothing wrong" in one.value for one in app.markdown)
     role = next(one for one in app.selectbox if one.label == "Read as")
     role.select("mask blocks").run()

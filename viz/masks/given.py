@@ -58,25 +58,34 @@ def uploaded() -> Brought | None:
     caption(
         f"Read are {', '.join(ENDINGS)} and saved traces, up to {MEGABYTES} MB. Nothing in a file is ever executed."
     )
-    found: dict[str, Contents] = {}
-    for file in files[:MOST_FILES]:
-        try:
-            maps = _contents(file)
-        except UnreadableError as error:
-            st.error(plain(f"{file.name}: {error}"))
-            continue
-        for one in maps:
-            name = f"{file.name} · {one.map}" if one.map else file.name
-            found[name if name not in found else f"{name} ({len(found) + 1})"] = one
+    found, refused = _sorted(files[:MOST_FILES])
     if len(files) > MOST_FILES:
-        st.error(f"{len(files)} files were given; the first {MOST_FILES} are read.")
+        refused.append(f"{len(files)} files were given; the first {MOST_FILES} are read.")
+    if refused:
+        st.error("  \n".join(plain(one) for one in refused))
     if not found:
         return None
     chosen = next(iter(found))
     if len(found) > 1:
-        chosen = st.selectbox("File", list(found), format_func=plain, key="mask_file", width=420) or chosen
+        chosen = st.selectbox("File", list(found), key="mask_file", width=420) or chosen
     contents = found[chosen]
     return _asked(contents.arrays, contents.map, f"file {chosen} {[one.file_id for one in files]}")
+
+
+def _sorted(files: list[UploadedFile]) -> tuple[dict[str, Contents], list[str]]:
+    """The maps of all files by a name for each, and a sentence for every file that cannot be read."""
+    found: dict[str, Contents] = {}
+    refused = []
+    for file in files:
+        try:
+            maps = _contents(file)
+        except UnreadableError as error:
+            refused.append(f"{file.name}: {error}")
+            continue
+        for one in maps:
+            name = f"{file.name} · {one.map}" if one.map else file.name
+            found[name if name not in found else f"{name} ({len(found) + 1})"] = one
+    return found, refused
 
 
 def take_example(name: str) -> None:
@@ -107,7 +116,12 @@ def _read(file: UploadedFile) -> list[Contents]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{stem}{ending}"
         path.write_bytes(file.getbuffer())
-        return read(path)
+        maps = read(path)
+    for one in maps:
+        for name, array in one.arrays.items():
+            if array.dtype.kind not in "biuf" or not array.size:
+                raise UnreadableError(f"{name} holds no numbers.")
+    return maps
 
 
 def _asked(arrays: Mapping[str, np.ndarray], kind: str, identity: str) -> Brought | None:
@@ -155,7 +169,7 @@ def _brought(arrays: dict[str, np.ndarray], kind: str, named: str | None, identi
     doubts = [ambiguous(name, array.shape, sizes) for name, array in arrays.items()]
     editable = {"meant"} if "weights" in arrays or "mask" not in arrays else {"meant", "given"}
     every = (*notes, *read_as, *filter(None, doubts))
-    return Brought(identity, arrays, kind, named or None, tuple(every), frozenset(editable))
+    return Brought(identity, arrays, kind, named or None, notes=tuple(every), editable=frozenset(editable))
 
 
 def _role(name: str, array: np.ndarray, identity: str) -> tuple[Role, Guess]:
