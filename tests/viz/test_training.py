@@ -73,7 +73,7 @@ def checkpoints(tmp_path: Path, toy_checkpoint: Path, monkeypatch: pytest.Monkey
 
 
 def opened(view: str, **address: str) -> AppTest:
-    app = AppTest.from_file(str(APP), default_timeout=60)
+    app = AppTest.from_file(str(APP), default_timeout=150)
     app.query_params.update({"sentence": SENTENCE, "training": view, **address})
     app.run().switch_page("viz/pages/training.py").run()
     assert not app.exception
@@ -135,7 +135,7 @@ def test_a_broken_history_gets_a_sentence(checkpoints: Path) -> None:
 def test_nonsense_in_the_address_falls_back(checkpoints: Path, address: dict[str, str]) -> None:
     header, _ = sent(opened(**{"view": "snapshots", **({} if "training" in address else address)}))
     assert header["start"] == 0
-    app = AppTest.from_file(str(APP), default_timeout=60)
+    app = AppTest.from_file(str(APP), default_timeout=150)
     app.query_params.update(address)
     app.run().switch_page("viz/pages/training.py").run()
     assert not app.exception
