@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,13 @@ HEIGHT, GAP = 420, 0.06
 FEWEST = 5
 NUMBERED = 12
 """Longest side of a panel whose cells have room for their weight in figures."""
+WORDS = {
+    "leak": "weight where there should be none",
+    "over": "none where there should be",
+    "nan": "not a number",
+    "blocked": "blocked, as meant",
+}
+"""What the legend says of each kind of cell."""
 ROW = 21
 """Height of a row where there are more."""
 
@@ -60,13 +67,14 @@ def gallery_pair(
     columns: Sequence[str],
     title: str,
     look: Look,
+    words: Mapping[str, str] = WORDS,
     *,
     pinned: int | None = None,
     divided: int | None = None,
 ) -> go.Figure:
     """Panels of the same tokens side by side. Rows are the queries.
 
-    The `pinned` column is outlined; before the column `divided` a line is drawn.
+    `words` are those of the legend. The `pinned` column is outlined; before the column `divided` a line is drawn.
     """
     colours = mask_colours(look.palette)
     traces: list[dict] = []
@@ -82,7 +90,7 @@ def gallery_pair(
         frame |= _axes(rows, columns, at, (start, start + width), look.palette)
         lines += _lines(pinned, divided, len(rows), axes, look.palette)
         notes.append(_corner(f"<b>{panel.title}</b>", start, look.palette))
-    notes += _legend([cells(panel) for panel in panels], colours, look.palette)
+    notes += _legend([cells(panel) for panel in panels], words, colours, look.palette)
     margin: dict[str, Any] = {"l": 84, "r": 8, "t": 118, "b": 34, "autoexpand": False}
     height = max(HEIGHT, margin["t"] + margin["b"] + ROW * len(rows))
     made = layout(look.palette, title, height, annotations=notes, shapes=lines, margin=margin, **frame)
@@ -211,18 +219,13 @@ def _corner(text: str, x: float, palette: Palette) -> dict:
     return note(text, x, 1, palette, **place) | {"font": {"size": 15, "color": palette.ink}}
 
 
-def _legend(found: Sequence[Cells], colours: MaskColours, palette: Palette) -> list[dict]:
+def _legend(found: Sequence[Cells], words: Mapping[str, str], colours: MaskColours, palette: Palette) -> list[dict]:
     """Only of what is there, in one line under the pictures."""
-    known = (
-        ("leak", colours.leak, "weight where there should be none"),
-        ("over", colours.over, "none where there should be"),
-        ("nan", colours.nan, "not a number"),
-        ("blocked", colours.hatch, "blocked, as meant"),
-    )
-    words = [
-        f'<span style="color:{colour}">■</span> {text}'
-        for kind, colour, text in known
+    known = {"leak": colours.leak, "over": colours.over, "nan": colours.nan, "blocked": colours.hatch}
+    told = [
+        f'<span style="color:{colour}">■</span> {words[kind]}'
+        for kind, colour in known.items()
         if any(getattr(one, kind).any() for one in found)
     ]
     place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top", "yshift": -8}
-    return [note("   ".join(words), 0, 0, palette, **place)] if words else []
+    return [note("   ".join(told), 0, 0, palette, **place)] if told else []

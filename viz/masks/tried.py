@@ -27,6 +27,7 @@ from . import tried_words as words
 STYLE = Path(__file__).parent / "tried.css"
 View = Literal["attention", "one token", "tests"]
 VIEWS: tuple[View, ...] = get_args(View)
+MOVES = {"leak": "moves and should not", "over": "should move and does not", "nan": "not a number", "blocked": "still"}
 
 
 def show() -> None:
@@ -131,23 +132,25 @@ def _poked(model: Translator, text: str, trial: MaskTrial, pads: int, tried: Tri
     fed = tried.right.maps["decoder"].query_tokens
     inputs = (*tried.source_tokens, *fed)
     sources = len(tried.source_tokens)
-    if st.session_state.get("poked", 0) >= len(inputs):
+    if (st.session_state.get("poked") or 0) >= len(inputs):
         del st.session_state["poked"]
 
     def name(at: int) -> str:
         return f"{'source' if at < sources else 'target'} {readable(inputs[at])}"
 
     with beside:
-        at = st.selectbox("Change", range(len(inputs)), format_func=name, key="poked", width=290)
+        first = sources + len(fed) // 2 if trial.kind == "decoder" else 0
+        at = st.selectbox("Change", range(len(inputs)), first, format_func=name, key="poked", width=290)
     palette = theme.palette()
-    title = f"Another token in place of {name(at)}"
+    title = f"Another token in place of {name(at)}: grey with the own mask, in colour with this one"
     bars = poked_bars(tried.target_tokens, own.change[:, at], poked.change[:, at], poked.may[:, at], title, palette)
     chart(bars, "How far each output moves", key="poked-bars", on_cell=_nothing)
     caption(words.moved(tried.target_tokens, own, at, "Own mask"))
     caption(words.moved(tried.target_tokens, poked, at, "This mask"))
     panels = [Panel(title, one.change, one.may, sums=False) for title, one in (("own mask", own), ("this mask", poked))]
     every = "What each output (down) depends on: source, then the target fed in (across)"
-    figure = gallery_pair(panels, tried.target_tokens, inputs, every, Look(palette), pinned=at, divided=sources)
+    look = Look(palette)
+    figure = gallery_pair(panels, tried.target_tokens, inputs, every, look, MOVES, pinned=at, divided=sources)
     chart(figure, every, key="poked-pair", on_cell=lambda _, column: st.session_state.update(poked=column))
     caption(
         "Each column: that token exchanged for another, and how far the next-token probabilities move, 0 to 1 (total "
