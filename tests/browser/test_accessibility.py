@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import open_page, settle
+from .steps import LOADING, open_page, settle
 
 AXE = files("axe_playwright_python") / "axe.min.js"
 PAGES = {
@@ -46,19 +46,19 @@ def excused(rule: str, where: str) -> bool:
 def test_no_serious_finding_in_light_and_dark(page: Page, name: str) -> None:
     address, there = PAGES[name]
     open_page(page, address)
-    expect(page.locator(there).first).to_be_visible()
+    expect(page.locator(there).first).to_be_visible(timeout=LOADING)
     assert not findings(page)
     page.emulate_media(color_scheme="dark")
     expect(page.locator(".stApp")).to_have_css("color-scheme", "dark")
     settle(page)
-    expect(page.locator(there).first).to_be_visible()
+    expect(page.locator(there).first).to_be_visible(timeout=LOADING)
     assert not findings(page)
 
 
 def test_the_beam_tree_is_walked_by_keys(page: Page) -> None:
     open_page(page, "/decode?method=beam&sentence=He+turned+the+offer+down.&step=1")
     expect(page.get_by_text("Three ways, one truth")).to_be_visible()
-    expect(page.locator(".st-key-tree-frame .js-plotly-plot .point").first).to_be_visible()
+    expect(page.locator(".st-key-tree-frame .js-plotly-plot .point").first).to_be_visible(timeout=LOADING)
     tree = page.get_by_role("group", name="The beam search as a tree")
     first = tree.get_by_role("button").first
     expect(first).to_have_attribute("style", re.compile("left: .*px"))
