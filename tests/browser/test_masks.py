@@ -130,9 +130,8 @@ def test_twenty_hostile_files_get_a_sentence_each_and_a_good_one_is_judged(page:
     torch.save({"weights": torch.full((4, 4), 0.25), "meant": torch.tensor(np.tri(4)).bool()}, good)
     open_page(page, "/masks?from=upload")
     chooser = page.locator('input[type="file"]')
-    chooser.set_input_files(
-        [*files, {"name": "good.pt", "mimeType": "application/octet-stream", "buffer": good.getvalue()}]
-    )
+    files.append({"name": "good.pt", "mimeType": "application/octet-stream", "buffer": good.getvalue()})
+    chooser.set_input_files(files)
     verdict(page, "Faulty")
     alert = page.locator('[data-testid="stAlert"]')
     for name in names:
