@@ -69,7 +69,7 @@ def menu(page: Page) -> None:
 
 def open_file(alone: Page, file: Path) -> None:
     alone.goto(file.as_uri())
-    expect(alone.locator("body")).to_have_attribute("data-ready", "yes")
+    expect(alone.locator("body")).to_have_attribute("data-ready", "yes", timeout=LOADING)
 
 
 def test_a_heatmap_with_all_its_heads(page: Page, disk: Page, tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_the_other_views_of_a_head(page: Page, disk: Page, tmp_path: Path, view:
 
 def test_the_stage_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> None:
     open_page(page, "/decode?sentence=He+turned+the+offer+down.&step=2")
-    expect(page.get_by_text("Three ways, one truth")).to_be_visible()
+    expect(page.get_by_text("Three ways, one truth")).to_be_visible(timeout=LOADING)
     menu(page)
     page.get_by_role("radio", name="dark").click()
     settle(page)

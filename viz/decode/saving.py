@@ -35,7 +35,9 @@ def saved(
     """The stage as `shown` at first, the tree of a beam search with the `way` (token ids) shown, what is `said`."""
 
     def parts(palette: Palette) -> list[Part]:
-        found: list[Part] = [Component("stage", packed(result, shown, replace(look, palette=palette), "saved"))]
+        found: list[Part] = [
+            Component("stage", packed(result, shown, replace(look, palette=palette), "saved"), "stage")
+        ]
         if tree:
             chosen = way or result.target_ids
             found += [

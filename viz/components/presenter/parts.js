@@ -24,18 +24,18 @@ const ALWAYS_SO = `
   .stage .target { margin-top: 4.2rem !important; }
 `;
 
-function rules(hide, omit) {
+function rules(hide, omit, always) {
   const of = (parts) => parts.flatMap((part) => WHERE[part] ?? []).join(", ");
   const alone = omit.includes("matrix") || omit.includes("candidates");
   const wide = alone ? ".stage .below { grid-template-columns: minmax(0, 44rem) !important; justify-content: center; }" : "";
   const unseen = [...hide, ...omit].includes("attention");
   const shade = unseen ? ".text .source .piece { color: inherit !important; background: none !important; }" : "";
-  const gone = `${ALWAYS_SO}${shade}${wide}${omit.length ? `:is(${of(omit)}) { display: none !important; }` : ""}`;
+  const gone = `${always}${shade}${wide}${omit.length ? `:is(${of(omit)}) { display: none !important; }` : ""}`;
   if (!hide.length) return gone;
   const plain = ":is(span, b, svg, p, .piece)";
   return `${gone}
     :is(${of(hide)}):not(${plain}) { position: relative; }
-    :is(${of(hide)}):not(${plain}) > * { visibility: hidden !important; }
+    :is(${of(hide)}):not(${plain}) * { visibility: hidden !important; }
     :is(${of(hide)}):not(${plain})::after {
       content: "?"; position: absolute; inset: 0; display: grid; place-items: center; border-radius: 0.6rem;
       font-size: 1.5rem; opacity: 0.75; background: color-mix(in srgb, currentColor 7%, transparent);
@@ -45,7 +45,7 @@ function rules(hide, omit) {
       color: transparent !important; -webkit-text-stroke: 0 !important; text-decoration: none !important;
       background: color-mix(in srgb, currentColor 0%, light-dark(#d9d8dd, #3a3845)) !important; border-radius: 0.2em;
     }
-    :is(${of(hide)}):is(${plain}) > * { visibility: hidden !important; }`;
+    :is(${of(hide)}):is(${plain}) * { visibility: hidden !important; }`;
 }
 
 function* roots(node) {
@@ -53,11 +53,14 @@ function* roots(node) {
   for (const one of node.querySelectorAll("*")) if (one.shadowRoot) yield* roots(one.shadowRoot);
 }
 
-/** Cover the parts `hide` of a scene's document and leave out `omit`; again for views that have come since. */
-export function cover(document, hide, omit) {
+/**
+ * Cover the parts `hide` of a scene's document and leave out `omit`; again for views that have come since. `always`:
+ * rules for what is on the whole screen; a saved file, where everything can be operated, has none.
+ */
+export function cover(document, hide, omit, always = ALWAYS_SO) {
   const { CSSStyleSheet } = document.defaultView;
   const sheet = (document.covering ??= new CSSStyleSheet());
-  sheet.replaceSync(rules(hide, omit));
+  sheet.replaceSync(rules(hide, omit, always));
   for (const root of roots(document))
     if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
 }

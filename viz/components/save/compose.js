@@ -23,7 +23,7 @@ function chartPicture(plot, clear) {
 
 /** Every picture of the view with its element: plotly charts, and components whose root has a `picture`. */
 function pictures(page, clear) {
-  const hosts = [...page.querySelectorAll(".part[data-role=picture]")];
+  const hosts = [...page.querySelectorAll(".part:is([data-role=picture], [data-role=stage])")];
   const one = (host) => {
     if (host.classList.contains("js-plotly-plot")) return [[host, chartPicture(host, clear)]];
     const roots = [...(host.shadowRoot?.querySelectorAll("*") ?? [])].filter((root) => root.picture);

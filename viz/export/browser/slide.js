@@ -68,7 +68,7 @@ export async function show(place, slide, file, components, covered) {
   place.replaceChildren(inside);
   if (slide.missing) inside.append(element("p", "missing", slide.missing));
   await mountAll(inside, slide.parts, view);
-  cover(document, covered ? slide.hide : [], slide.omit); // What stands inside a component, as in the app.
+  cover(document, covered ? slide.hide : [], slide.omit, ""); // What stands inside a component, as in the app.
   inside.append(says);
   if (slide.point) inside.append(element("p", "point", slide.point));
   return {
@@ -77,7 +77,7 @@ export async function show(place, slide, file, components, covered) {
       if (!view.covered || !slide.hide.length) return false;
       view.covered = false;
       inside.querySelectorAll(".covered").forEach((part) => part.classList.remove("covered"));
-      cover(document, [], slide.omit);
+      cover(document, [], slide.omit, "");
       return true;
     },
   };
