@@ -33,7 +33,8 @@ def title(talk: Talk) -> None:
 
 def menu(talk: Talk) -> None:
     """Open, save, begin anew."""
-    with st.popover("Open", type="tertiary", key="talk-open"):
+    # Keyed by the revision, so that the menu closes once a talk is open.
+    with st.popover("Open", type="tertiary", key=f"talk-open-{session.revision()}"):
         st.file_uploader(
             "A talk (TOML)", "toml", key=f"talk-file-{session.revision()}", max_upload_size=1, on_change=_open
         )
@@ -55,8 +56,8 @@ def mistakes(checked: Checked, reading: tuple[Mistake, ...]) -> None:
     lines = [f"- {plain(str(one))}" for one in found[:LISTED]]
     if len(found) > LISTED:
         lines.append(f"- and {len(found) - LISTED} more")
-    ready = len(checked.shown)
-    st.warning("\n".join(lines) + f"\n\nThe other {ready} scenes can be shown." if ready else "\n".join(lines))
+    ready = f"{len(checked.shown)} of the {len(checked.talk.scenes)} scenes that could be read can be shown."
+    st.warning("\n".join([*lines, "", ready]))
 
 
 def _open() -> None:

@@ -22,7 +22,7 @@ function buildScreen(root, numbered) {
   const [point, place] = [element("div", "point", foot), element("div", "place", foot)];
   title.setAttribute("aria-live", "polite");
   title.hidden = foot.hidden = !numbered;
-  title.textContent = "\u00a0"; // A line of its own from the start: scenes are fitted into what it leaves.
+  title.textContent = place.textContent = "\u00a0"; // Lines of their own from the start: scenes are fitted into what they leave.
   return { dialog, title, box, point, place };
 }
 
