@@ -77,7 +77,7 @@ def unmasked(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
 def vanishing(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
     """(B, L, H, Q): rows in which the scores make some weight too small to be stored; None if they cannot say."""
     cells = too_small(arrays, evidence)
-    return None if cells is None else cells.any(-1)
+    return None if cells is None else np.asarray(cells.any(-1))
 
 
 def too_small(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
@@ -91,7 +91,7 @@ def too_small(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
     top = np.where(np.isfinite(top), top, 0)
     with np.errstate(divide="ignore", over="ignore"):
         log_total = top + np.log(np.exp(lit - top).sum(-1, keepdims=True))
-    return ~evidence.lit & (scores - log_total < 1.5 - evidence.precision.limit)
+    return np.asarray(~evidence.lit & (scores - log_total < 1.5 - evidence.precision.limit))
 
 
 def weak_fill(arrays: Arrays, evidence: Evidence, allowed: np.ndarray) -> np.ndarray | None:

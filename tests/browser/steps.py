@@ -63,7 +63,7 @@ def tile(page: Page, layer: int, head: int) -> Locator:
 
 
 def expect_title(page: Page, text: str) -> None:
-    """The heatmap's own title, which names kind, layer and head, over the weights themselves, not over a first sketch."""
+    """The heatmap's own title, naming kind, layer and head, over the weights themselves, not over a first sketch."""
     said = re.compile(rf"{re.escape(text)}(\b[^…]*)?$")
     expect(page.locator(".st-key-heatmap .heatmap")).to_have_attribute("data-painted", said)
 

@@ -13,6 +13,7 @@ from viz.stage.session import shipped
 
 from .steps import LOADING, PATIENCE, open_page, settle
 
+pytestmark = pytest.mark.timeout(600)
 CHROME = ("stHeader", "stToolbar", "stStatusWidget", "stSpinner", "stSkeleton", "stSidebar", "stAppDeployButton")
 """What Streamlit shows around a page and while it works."""
 AT_ONCE = 100
@@ -122,7 +123,6 @@ def overflow(page: Page) -> float:
     )
 
 
-@pytest.mark.timeout(900)
 def test_the_talk_that_ships_is_walked_from_first_to_last(screen: Page) -> None:
     talk, mistakes = shipped()
     assert not mistakes

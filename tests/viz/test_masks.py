@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from model.diagnosis import diagnose
 from model.diagnosis.inputs import softmax
+from model.faults.printed_examples import EXAMPLES
 from viz.components.mask_editor import Mark, Panel, State, packed
 from viz.figures.mask_colours import mask_colours
 from viz.figures.mask_pipeline import Stage, mask_pipeline
@@ -19,7 +20,6 @@ from viz.figures.palette import DARK, LIGHT, Look
 from viz.masks.brought import Brought
 from viz.masks.cells import compared, effect, given_marks, uniform
 from viz.masks.edits import Edits
-from viz.masks.examples import EXAMPLES
 from viz.masks.judged import dependence, judged, reach, slice_of
 from viz.masks.pictures import panels
 from viz.masks.verdict import as_csv, as_json, headline_words, sorted_findings, spans, where

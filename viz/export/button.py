@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
     from ..stage.scenes import Talk
 
-HELP = (
-    "The whole talk as one HTML file for a USB stick: no server, no network. Making it takes a second or so a scene."
-)
+HELP = "The whole talk as one HTML file for a USB stick: no server, no network. Making it takes a second or so a scene."
 
 
 def save_talk(talk: Talk, models: Mapping[str, TransformerConfig]) -> None:

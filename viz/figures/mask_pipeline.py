@@ -28,7 +28,7 @@ class Stage:
 
 
 def mask_pipeline(stages: Sequence[Stage], title: str, look: Look) -> go.Figure:
-    """The steps side by side. Blocked cells (-inf, or a large negative fill) are grey: the fill in figures, or hatched."""
+    """The steps side by side. Blocked cells (-inf, or a large negative fill) are grey, hatched or with the fill."""
     palette = look.palette
     figure: dict = {"data": [], "layout": layout(palette, title, HEIGHT, margin={"l": 34, "r": 8, "t": 62, "b": 8})}
     figure["layout"]["annotations"] = []

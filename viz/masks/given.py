@@ -18,10 +18,10 @@ from model.diagnosis.inputs import arrange
 from model.diagnosis.printed import read_printed
 from model.diagnosis.reading import ENDINGS, Contents, UnreadableError, read
 from model.diagnosis.roles import FLIPPED, ROLE_NAMES, ROLES, Guess, Role, guess, take
+from model.faults.printed_examples import EXAMPLES
 
 from ..remarks import caption, plain
 from .brought import MOST_CELLS, Brought
-from .examples import EXAMPLES
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile

@@ -7,12 +7,13 @@ from typing import Any
 
 import streamlit as st
 
+from model.faults.printed_examples import EXAMPLES
+
 from ..controls import SHARED
 from ..remarks import plain
 from ..save import save
 from . import build, edits, given, pictures, pipeline, verdict
 from .brought import Brought
-from .examples import EXAMPLES
 from .judged import judged
 from .saving import judged_mask
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from model.faults import Batch, lengths_to_keep
-from model.faults import code as faults
-from model.mask_run import random_scores
+from ..mask_run import random_scores
+from . import code as faults
+from .batch import Batch, lengths_to_keep
 
 LENGTHS, SIZE = (6, 4), 6
 
