@@ -98,12 +98,12 @@ def redraw(browser: Browser, address: str, control: str) -> float:
 
 
 @contextlib.contextmanager
-def app() -> Iterator[str]:
-    """The app, served to this machine alone -> its address."""
+def app(script: str = "app.py") -> Iterator[str]:
+    """The app, or another script of Streamlit, served to this machine alone -> its address."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [*command, "--server.fileWatcherType", "none"], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT
