@@ -21,6 +21,7 @@ from .components.save import save_buttons
 from .export.page import view_page
 from .export.parts import COLLECTED, Chart, Part, View
 from .figures.palette import DARK, LIGHT, Palette
+from .remarks import caption
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,14 +87,24 @@ def save(what: Saved) -> None:
             scale = _choice("Size", SCALES, "save-scale", 2, "{}×".format)
             clear = st.toggle("No background", key="save-clear")
         _pictures(what, palette, {"scale": scale, "clear": clear, "width": what.width})
-        notes = st.text_area("Notes in the file", key="save-notes", max_chars=LONGEST_NOTES, height=80)
+        notes = _notes()
         file = f"{what.name}.html"
-        page = lambda: view_page(what.view(palette), palette, date.today(), notes or "")  # noqa: E731
+        page = lambda: view_page(what.view(palette), palette, date.today(), notes[0])  # noqa: E731
         _download("Interactive page (HTML)", page, file, "text/html")
         if what.numbers:
             _download("Numbers (CSV)", _csv(what.numbers), f"{what.name}.csv", "text/csv")
         for label, (name, made) in what.files.items():
             _download(label, made, name, "application/octet-stream")
+
+
+def _notes() -> list[str]:
+    """What the file is to say: a list of one text, the visitor's latest, so that a download asked for while it is still
+    on its way finds it."""
+    said: list[str] = st.session_state.setdefault("save-said", [""])
+    said[0] = st.text_area("Notes in the file", key="save-notes", max_chars=LONGEST_NOTES, height=80) or ""
+    if said[0]:
+        caption("In the file, the key n shows them.")
+    return said
 
 
 def _pictures(what: Saved, palette: Palette, how: Mapping[str, Any]) -> None:

@@ -78,7 +78,7 @@ def test_a_heatmap_with_all_its_heads(page: Page, disk: Page, tmp_path: Path) ->
     menu(page)
     page.get_by_label("Notes in the file").fill("Look at <b>the first</b> row.")
     page.get_by_label("Notes in the file").press("Control+Enter")
-    settle(page)
+    expect(page.get_by_text("In the file, the key n shows them.")).to_be_visible()
     file = saved(page, "Interactive page", tmp_path)
     assert file.stat().st_size < VIEW
     open_file(disk, file)
