@@ -86,6 +86,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
     show.later = setTimeout(prepare, SETTLES); // Not while the scene is being painted.
   }
   function swap(to, pressedAt) {
+    delete screen.dialog.dataset.took;
     for (const [index, { element: frame }] of frames) {
       frame.classList.toggle("seen", index === to);
       frame.toggleAttribute("inert", index !== to);
