@@ -31,7 +31,8 @@ def warm() -> None:
 def main() -> None:
     """``streamlit run app.py`` with what follows on the command line, warming up beside it."""
     # Outside of a visitor's run Streamlit warns at each use of its caches, which is what is meant here.
-    logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
+    logger = logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context")
+    logger.addFilter(lambda record: "missing ScriptRunContext" not in record.getMessage())
     threading.Thread(target=warm, name="warm", daemon=True).start()
     sys.argv = ["streamlit", "run", str(APP), *sys.argv[1:]]
     cli.main(prog_name="streamlit")
