@@ -16,7 +16,7 @@ from .test_explore_page import app, captions
 __all__ = ["app"]
 
 
-def again(name: str, text: str, changes: str) -> Comparison:
+def again(name: str, text: str, changes: str, given: str) -> Comparison:
     found = FakeTranslator().translate(text)
     return Comparison(found, found, parse(changes), (WordChange("same", found.text),), (-1.0,), (-1.5,))
 
