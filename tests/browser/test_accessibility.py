@@ -26,7 +26,16 @@ STREAMLIT: dict[str, tuple[str, str]] = {}
 
 
 def findings(page: Page) -> list[str]:
-    """What axe finds serious or critical: rule, selector, and what is wrong with the element."""
+    """What axe finds serious or critical once the page's style sheet is there: rule, selector, what is wrong."""
+    for _ in range(10):
+        found = found_now(page)
+        if not found:
+            break
+        page.wait_for_timeout(300)
+    return found
+
+
+def found_now(page: Page) -> list[str]:
     page.evaluate(AXE.read_text(encoding="utf-8") + "\n;0")
     found: dict[str, Any] = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
     return [
