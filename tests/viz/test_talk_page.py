@@ -14,7 +14,10 @@ from viz.stage.scenes import Scene, Talk, read
 from viz.stage.session import shipped
 
 PAGE = Path(__file__).parents[2] / "viz" / "pages" / "talk.py"
-MODELS = {"everyday-en-de": TransformerConfig(heads=8, encoder_layers=4, decoder_layers=4)}
+MODELS = {
+    "everyday-en-de": TransformerConfig(heads=8, encoder_layers=4, decoder_layers=4),
+    "multi30k-en-de": TransformerConfig(heads=4, encoder_layers=4, decoder_layers=4),
+}
 
 
 @pytest.fixture

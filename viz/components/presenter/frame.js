@@ -6,6 +6,7 @@ const GIVE_UP = 90_000;
 const ROWS = 480; // The height, in the page's own pixels, that a scene is laid out for.
 const LARGEST = 1.6; // A short page grows no more than this beyond it.
 const SMALLEST = 0.55;
+const ROUNDS = 5;
 
 const rest = (time) => new Promise((done) => setTimeout(done, time));
 
@@ -44,10 +45,12 @@ async function still(frame) {
 /** As large as it fits: a page's own zoom, so that type, strokes and pictures grow alike and stay sharp. */
 async function fit(frame) {
   const page = frame.element.contentDocument;
-  for (let round = 0; round < 3; round += 1) {
+  for (let round = 1; round <= ROUNDS; round += 1) {
     const share = page.defaultView.innerHeight / tall(page);
     const zoom = Math.min(Math.max(frame.zoom * share, frame.base * SMALLEST), frame.base * LARGEST);
-    if (Math.abs(zoom / frame.zoom - 1) < 0.02 || (round && share >= 1)) return;
+    // What wraps needs less height as it gets more width, so one step can go too far; the last one only makes it fit.
+    const enough = share >= 1 && (share < 1.1 || round === ROUNDS);
+    if (Math.abs(zoom / frame.zoom - 1) < 0.02 || (round > 1 && enough)) return;
     frame.zoom = zoom;
     frame.element.style.zoom = zoom;
     await still(frame);
