@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 from playwright.sync_api import FloatRect, Locator, Page, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 PATIENCE = 20_000
@@ -42,6 +44,18 @@ def point(page: Page, target: Locator, across: float, down: float) -> None:
     (box,) = boxes_at_rest(page, [target])
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * across, box["y"] + box["height"] * down)
+
+
+def open_menu(page: Page, key: str) -> Locator:
+    """Open a folded menu by its key; a click that falls into a rerun is lost, and made again."""
+    button, body = page.locator(f".st-key-{key} button").first, page.get_by_test_id("stPopoverBody")
+    for _ in range(3):
+        if not body.count():
+            button.click()
+        with suppress(PlaywrightTimeoutError):
+            body.wait_for(timeout=5_000)
+            return body
+    raise AssertionError(f"The menu {key} did not open.")
 
 
 def click_at(page: Page, target: Locator, across: float, down: float) -> None:

@@ -177,7 +177,9 @@ def test_nothing_is_cut_off(page: Page, width: int) -> None:
     open_page(page)
     expect_head(page, 1, 1)
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
-    for box in boxes_at_rest(page, (".st-key-overview", ".st-key-heatmap", ".st-key-badge", ".st-key-sentence")):
+    # On a narrow page the badge gives way to the names of the pages.
+    parts = [".st-key-overview", ".st-key-heatmap", ".st-key-sentence", *([".st-key-badge"] if width > 800 else [])]
+    for box in boxes_at_rest(page, parts):
         assert box is not None
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from model.trace import AttentionTrace
 
-from .steps import boxes_at_rest, click_at, expect_head, open_page, settle, tile
+from .steps import boxes_at_rest, click_at, expect_head, open_menu, open_page, settle, tile
 
 CROSS = "/?layer=3&head=1"
 
@@ -162,8 +162,7 @@ def test_joint_flow_and_layers(page: Page) -> None:
 def test_every_view_explains_itself(page: Page) -> None:
     open_page(page, CROSS)
     expect_head(page, 3, 1)
-    page.locator(".st-key-about button").click()
-    expect(page.get_by_test_id("stPopoverBody").locator(".katex").first).to_be_visible()
+    expect(open_menu(page, "about").locator(".katex").first).to_be_visible()
 
 
 def test_a_head_is_turned_off_and_on_again(page: Page) -> None:
