@@ -278,6 +278,7 @@ def test_a_view_is_added_edited_moved_and_saved(page: Page, tmp_path: Path) -> N
     assert talk.scenes[0].view["plot"] == "waves"
 
 
+@pytest.mark.slow
 def test_scenes_that_are_ready_appear_at_once(own_talk: Page) -> None:
     page = own_talk
     page.keyboard.press("Escape")

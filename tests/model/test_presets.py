@@ -44,7 +44,7 @@ TABLE: dict[str, tuple[object, object, object, object, object]] = {
     "shared_embedding": (False, False, False, False, True),
     "tied_generator": (False, False, False, False, False),
     "generator_bias": (False, True, True, True, True),
-    "init": ("xavier_uniform", "torch", "xavier_uniform", "xavier_uniform", "torch"),
+    "init": ("torch", "torch", "xavier_uniform", "xavier_uniform", "torch"),
     "vocab_size": (8000, 8000, 8000, 8000, 10000),
     "target_vocab_size": (8000, 8000, 8000, 8000, 10000),
     "d_model": (512,) * 5,
