@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import torch
 from playwright.sync_api import Page, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 from torch import nn
 
 from model.capture import capture_attention
 from tests.model.hostile_files import mutated, special
 
-from .steps import LOADING, expect_head, open_page, settle, tile, type_sentence
+from .steps import LOADING, expect_head, open_menu, open_page, settle, tile, type_sentence
 
 SOURCE, TARGET = ("▁Where", "▁did", "▁you", "▁bu", "y", "▁it", "</s>"), ("<s>", "▁Wo", "▁hast", "▁du", "▁es")
 INPUT = '[data-testid="stFileUploader"] input[type=file]'
@@ -31,9 +33,13 @@ def recorded(folder: Path) -> Path:
 
 def bring(page: Page, file: Path) -> None:
     """The folded-away place for a file closes when one has come, or stands open still."""
-    if not page.locator(INPUT).count():
-        page.get_by_role("button", name="Open a trace").click()
-    page.locator(INPUT).set_input_files(file)
+    settle(page)
+    for _ in range(3):
+        open_menu(page, "open")
+        with suppress(PlaywrightTimeoutError):
+            page.locator(INPUT).set_input_files(file, timeout=5_000)
+            return
+    raise AssertionError(f"There was no place for {file.name}.")
 
 
 def test_a_foreign_trace_is_opened_looked_at_and_closed(page: Page, tmp_path: Path) -> None:
