@@ -27,6 +27,8 @@ class Recipe:
     """Name of the files that training is judged by."""
     sloppy_share: float = 0.2
     """Share of the pairs added again with a source as people type it: no capitals, no final punctuation."""
+    bpe_dropout: float = 0.0
+    """Probability of leaving out a merge when a training sentence is cut into pieces (Provilkov et al. 2020)."""
     longest: int = 100
     """Pairs with more tokens than this on a side are left out of training."""
 
@@ -57,6 +59,8 @@ class Recipe:
         for name in ("steps", "save_every", "evaluate_every", "tokens_per_batch", "average", "vocab_size"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1.")
+        if not 0 <= self.bpe_dropout < 1:
+            raise ValueError(f"bpe_dropout is {self.bpe_dropout}; it must be at least 0 and below 1.")
         if self.precision not in ("bfloat16", "float32"):
             raise ValueError(f'precision is {self.precision!r}; it must be "bfloat16" or "float32".')
         if not 0 <= self.decay_steps <= self.steps:

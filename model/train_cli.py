@@ -6,6 +6,7 @@ import argparse
 import shutil
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -66,6 +67,7 @@ def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, 
         recipe.tokens_per_batch,
         recipe.longest,
         recipe.seed,
+        segment=partial(tokenizer.segment_again, dropout=recipe.bpe_dropout) if recipe.bpe_dropout else None,
     )
     torch.manual_seed(recipe.seed)
     trainer = Trainer(recipe, Transformer(build_config(recipe)).to(device), batches, folder, rank, world)

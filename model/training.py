@@ -22,7 +22,7 @@ from torch import Tensor
 
 from .checkpoint import unique_weights
 from .config import PAD_ID
-from .data import Batch, Batches
+from .data import Batch, Batches, collate
 from .history import HISTORY, HistoryRow, write_history
 from .loss import smoothed_cross_entropy
 from .masks import padding_mask
@@ -115,11 +115,12 @@ class Trainer:
         self.step += 1
         torch.manual_seed(self.recipe.seed * 1_000_003 + self.step * 1009 + self.rank)
         self.model.train()
-        tokens = int(self.batches.lengths[rows, 1].sum())
+        pairs = self.batches.pairs(rows, self.recipe.seed * 1_000_003 + self.step)
+        tokens = sum(len(target) for _, target in pairs)
         for group in self.optimizer.param_groups:
             group["lr"] = self.recipe.rate(self.step)
-        own = rows[self.rank :: self.world]
-        loss = self._loss(self.batches.batch(own)) if len(own) else None
+        own = pairs[self.rank :: self.world]
+        loss = self._loss(collate(own)) if own else None
         if loss is not None:
             (loss / tokens).backward()
         total = self._sum_over_processes(loss)

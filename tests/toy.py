@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import torch
@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from model.checkpoint import Checkpoint
 from model.config import PAD_ID, TransformerConfig
-from model.data import Batches, Pair
+from model.data import Batches, Pair, collate
 from model.tokenizer import Tokenizer
 from model.transformer import Transformer
 
@@ -71,10 +71,11 @@ def random_model(seed: int = 0, **fields: object) -> Transformer:
     return Transformer(config(**fields)).eval()
 
 
-def batches(count: int = 800, tokens: int = 320, seed: int = 1) -> Batches:
+def batches(count: int = 800, tokens: int = 320, seed: int = 1, bpe_dropout: float = 0.0) -> Batches:
     pairs = sentences(count, seed)
     encoded = [tokenizer().encode_ids([pair[side] for pair in pairs]) for side in (0, 1)]
-    return Batches(encoded[0], encoded[1], tokens, longest=60, seed=seed)
+    segment = partial(tokenizer().segment_again, dropout=bpe_dropout) if bpe_dropout else None
+    return Batches(encoded[0], encoded[1], tokens, longest=60, seed=seed, segment=segment)
 
 
 def learned_model(steps: int = 240) -> Transformer:
@@ -85,7 +86,7 @@ def learned_model(steps: int = 240) -> Transformer:
         if step == steps:
             break
         optimizer.param_groups[0]["lr"] = 4e-3 * min((step + 1) / 30, 1 - step / steps)
-        batch = text.batch(rows)
+        batch = collate(text.pairs(rows))
         logits = model(batch.source, batch.target_in)
         optimizer.zero_grad()
         F.cross_entropy(logits.flatten(0, 1), batch.target_out.flatten(), ignore_index=PAD_ID).backward()

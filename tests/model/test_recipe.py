@@ -62,6 +62,7 @@ def test_an_absent_file_is_said(tmp_path: Path) -> None:
         ({"tokens_per_batch": -1}, "tokens_per_batch is -1"),
         ({"precision": "float16"}, 'precision is \'float16\'; it must be "bfloat16" or "float32"'),
         ({"steps": 100}, r"decay_steps is 2000; it must lie between 0 and steps \(100\)"),
+        ({"bpe_dropout": 1.0}, "bpe_dropout is 1.0; it must be at least 0 and below 1"),
     ],
 )
 def test_values_that_cannot_be_are_refused(fields: dict[str, Any], says: str) -> None:

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from model.__main__ import main
 from model.checkpoint import WEIGHTS, load_checkpoint, unique_weights
+from model.data import collate
 from model.recipe import Recipe
 from model.training import STATE, HistoryRow, Trainer
 from model.transformer import Transformer
@@ -90,7 +91,7 @@ def test_the_loss_is_the_smoothed_cross_entropy_a_token(tmp_path: Path) -> None:
     """Of the first step, before any update: by torch's own loss on the same batch."""
     one = recipe(steps=1, decay_steps=0, evaluate_every=1, model={**SMALL, "dropout": 0.0})
     fresh = trainer(tmp_path, one)
-    batch = fresh.batches.batch(fresh.batches.epoch(0)[0])
+    batch = collate(fresh.batches.pairs(fresh.batches.epoch(0)[0]))
     with torch.no_grad():
         logits = fresh.model(batch.source, batch.target_in).flatten(0, 1)
     expected = torch.nn.functional.cross_entropy(
@@ -99,15 +100,18 @@ def test_the_loss_is_the_smoothed_cross_entropy_a_token(tmp_path: Path) -> None:
     assert next(fresh.run()).loss == pytest.approx(expected.item(), abs=1e-3)
 
 
-@pytest.mark.parametrize("stop", [1, 2, 3, 5, 7, 11])
-def test_stopping_anywhere_and_going_on_changes_no_bit(tmp_path: Path, stop: int) -> None:
-    """With dropout, and over the end of an epoch."""
-    whole = trainer(tmp_path / "whole", recipe())
+@pytest.mark.parametrize(
+    ("stop", "bpe_dropout"), [(1, 0.0), (2, 0.0), (3, 0.0), (5, 0.0), (7, 0.0), (11, 0.0), (5, 0.2), (7, 0.2)]
+)
+def test_stopping_anywhere_and_going_on_changes_no_bit(tmp_path: Path, stop: int, bpe_dropout: float) -> None:
+    """With dropout, of pieces too, and over the end of an epoch."""
+    text = toy.batches(count=60, tokens=300, bpe_dropout=bpe_dropout)
+    whole = trainer(tmp_path / "whole", recipe(), text)
     assert len({row.epoch for row in whole.run()}) > 1
-    first = trainer(tmp_path / "parts", recipe())
+    first = trainer(tmp_path / "parts", recipe(), text)
     list(first.run(last=stop))
     assert first.step == stop
-    second = trainer(tmp_path / "parts", recipe())
+    second = trainer(tmp_path / "parts", recipe(), text)
     assert second.step == stop
     list(second.run())
     assert_bitwise(weights(whole), weights(second))
