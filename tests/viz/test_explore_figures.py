@@ -47,25 +47,26 @@ def unpack(data: bytes) -> tuple[dict, bytes]:
 def test_links_get_all_heads_of_the_layer_a_byte_a_weight() -> None:
     words = (" a", " a", "</s>")
     one = attention("decoder", words, words, words)
-    header, body = unpack(packed_links(one, Lines(2, 1, (3,), 0.1), Look(), "fed", (None, 2)))
+    header, body = unpack(packed_links(one, Lines(2, 1, (3,), 0.1), Look(), "fed", (None, 2), "It looks back."))
     levels = np.frombuffer(body, np.uint8).reshape(HEADS, 3, 3)
     np.testing.assert_allclose(levels[:, one.mask] / FULL, one.weights[2][:, one.mask], atol=0.5 / FULL + 1e-6)
     assert (levels[:, ~one.mask] == MASKED).all()
     assert header["keys"] == ["a", "a", "</s>"]
     assert (header["head"], header["beside"], header["pinned"]) == (1, [3], [None, 2])
     assert len(header["colours"]) == HEADS
+    assert header["alt"] == "It looks back."
 
 
 def test_one_head_of_64_tokens_is_at_most_40_kb_in_every_view() -> None:
     words = tuple(f" word{i}" for i in range(64))
     one = attention("decoder", words, words, words)
-    assert len(packed_links(one, Lines(0, 0), Look(), "fed", (None, None))) <= 40_000
-    assert len(packed_text(one, 0, 0, Look(), "fed", (None, None))) <= 40_000
+    assert len(packed_links(one, Lines(0, 0), Look(), "fed", (None, None), "")) <= 40_000
+    assert len(packed_text(one, 0, 0, Look(), "fed", (None, None), "")) <= 40_000
 
 
 def test_text_says_which_text_is_which() -> None:
     one = attention("cross", ("<s>",), (" the", "s"), (" der",))
-    header, _ = unpack(packed_text(one, 0, 0, Look(), "predicted", (0, None)))
+    header, _ = unpack(packed_text(one, 0, 0, Look(), "predicted", (0, None), "It looks ahead."))
     assert header["query"] == {"title": "The translation", "tokens": [{"text": "der", "space": True}]}
     assert [token["space"] for token in header["key"]["tokens"]] == [True, False]
 
@@ -113,7 +114,7 @@ def test_the_pipeline_ends_in_the_models_own_context(translator: Translator) -> 
     trace = translator.force(TEXT, result.target_ids, tensors=TENSORS).trace
     assert trace.decoder is not None
     steps = pipeline(trace.decoder, 1, 0, 2)
-    header, body = unpack(packed_pipeline(steps, "x", Look(), 6))
+    header, body = unpack(packed_pipeline(steps, "x", Look(), 6, "x looks at y."))
     numbers = np.frombuffer(body, "<f4")
     keys, width = header["keys"], header["width"]
     assert len(numbers) == 2 * width + 3 * keys * width + 3 * keys

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from model.alignment import EXPLAINED as ALIGNMENT_EXPLAINED
 from model.alignment import rank_alignment
-from model.statistics import EXPLAINED, summary
+from model.statistics import EXPLAINED
 from viz.figures.words import head_in_words, overview_in_words, row_in_words
 from viz.remarks import caption
 
@@ -23,15 +23,23 @@ if TYPE_CHECKING:
 def head_captions(scene: Scene, measure: Measure | None) -> None:
     """What the order of the tiles is, what the chosen head does, and where its pinned row looks."""
     caption(_ordered(measure) if measure else overview_in_words(scene.attention))
-    caption(summary(scene.arranged.captured, scene.layer, scene.head))
+    caption(scene.summary)
     if scene.reading.changes and (remark := off_in_words(scene.kind, scene.layer, scene.head)):
         caption(remark)
     if measure == "alignment":
         _alignment(scene)
-    if scene.query is None:
-        caption(head_in_words(scene.attention, scene.layer, scene.head, scene.rows))
-    else:
-        caption(row_in_words(scene.attention, scene.layer, scene.head, scene.query, scene.rows))
+    caption(_looks(scene))
+
+
+def alt(scene: Scene) -> str:
+    """What a picture of the chosen head shows, for who does not see it."""
+    return f"{scene.summary} {_looks(scene)}"
+
+
+def _looks(scene: Scene) -> str:
+    """Where the pinned row looks, or else the head's strongest link."""
+    place = scene.attention, scene.layer, scene.head
+    return head_in_words(*place, scene.rows) if scene.query is None else row_in_words(*place, scene.query, scene.rows)
 
 
 def _ordered(measure: Measure) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from model.statistics import summary
 from viz import cache, controls
 from viz.figures.labels import KIND_NAMES
 
@@ -43,6 +45,11 @@ class Scene:
     def whole_trace(self) -> AttentionTrace:
         """With queries, keys, values and scores."""
         return cache.whole_trace(*self.reading)
+
+    @cached_property
+    def summary(self) -> str:
+        """What the chosen head does, in a sentence."""
+        return summary(self.arranged.captured, self.layer, self.head)
 
     @property
     def look(self) -> Look:

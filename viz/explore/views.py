@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from model.pipeline import pipeline
-from model.statistics import summary
 from model.trace import TraceError
 from viz.components.heatmap import heatmap
 from viz.components.heatmap import packed as packed_heatmap
@@ -21,11 +20,12 @@ from viz.components.text import text
 from viz.export.parts import Component, Part, Words
 from viz.figures.heatmap import head_grid, room_for_numbers
 from viz.figures.labels import KIND_NAMES
-from viz.figures.words import head_in_words, heatmap_in_words
+from viz.figures.words import heatmap_in_words, row_of_weights
 from viz.remarks import caption, plain
 
 from . import choices, comparison, many
 from .about import ABOUT, View
+from .remarks import alt
 from .saving import Shown, offer
 from .scene import Scene
 
@@ -51,22 +51,21 @@ def question_mark(view: View) -> None:
 
 def _heatmap(scene: Scene) -> Shown | None:
     grid = head_grid(scene.attention, scene.layer, scene.head, scene.rows)
-    strongest = head_in_words(scene.attention, scene.layer, scene.head, scene.rows)
-    alt = f"{summary(scene.arranged.captured, scene.layer, scene.head)} {strongest}"
+    told = alt(scene)
     drawn: dict[str, Any] = {
         "model": scene.model.name,
         "pinned": (scene.query, scene.key),
         "numbers": scene.display.numbers,
         "follows": KIND_NAMES[scene.kind],
     }
-    heatmap(grid, scene.look, alt, **drawn, key="heatmap", on_cell=lambda query, key: scene.pin(query=query, key=key))
+    heatmap(grid, scene.look, told, **drawn, key="heatmap", on_cell=lambda query, key: scene.pin(query=query, key=key))
     says = heatmap_in_words(scene.attention, scene.rows, scene.look.scale)
     caption(says)
     if scene.display.numbers and not room_for_numbers(scene.attention.weights):
         caption("There is no room for numbers in so many cells: hover over one to read it.")
 
     def parts(look: Look) -> list[Part]:
-        data = packed_heatmap(grid, look, alt, **drawn, pins=True)
+        data = packed_heatmap(grid, look, told, **drawn, pins=True)
         return [Component("heatmap", data, follows=True), Words(says)]
 
     return Shown(parts, follows=True)
@@ -78,14 +77,14 @@ def _links(scene: Scene) -> Shown | None:
         least = choices.threshold()
     beside = choices.beside(scene.attention.heads, scene.head)
     lines = Lines(scene.layer, scene.head, beside, least, layout == "horizontal")
-    drawn = scene.rows, (scene.query, scene.key)
+    drawn = scene.rows, (scene.query, scene.key), alt(scene)
     links(scene.attention, lines, scene.look, *drawn, key="links", on_pin=_pin(scene), on_beside=choices.draw_beside)
     caption(ABOUT["links"].line)
     return _component("links", lambda look: packed_links(scene.attention, lines, look, *drawn), follows=True)
 
 
 def _text(scene: Scene) -> Shown | None:
-    head, drawn = (scene.attention, scene.layer, scene.head), (scene.rows, (scene.query, scene.key))
+    head, drawn = (scene.attention, scene.layer, scene.head), (scene.rows, (scene.query, scene.key), alt(scene))
     text(*head, scene.look, *drawn, key="text", on_pin=_pin(scene))
     caption(ABOUT["text"].line)
     return _component("text", lambda look: packed_text(*head, look, *drawn), follows=True)
@@ -101,9 +100,10 @@ def _pipeline(scene: Scene) -> Shown | None:
         return None
     token = captured.rows(scene.rows)[query]
     step = choices.step(STEPS)
-    pipeline_steps(steps, token, scene.look, step, key="pipeline", on_step=choices.go_to_step)
+    told = f"{scene.title}. {row_of_weights(token, steps.key_tokens, steps.weights)}"
+    pipeline_steps(steps, token, scene.look, step, told, key="pipeline", on_step=choices.go_to_step)
     caption(f"{ABOUT['pipeline'].line} Computed again here, they differ by at most {steps.difference:.1g}.")
-    return _component("pipeline", lambda look: packed_pipeline(steps, token, look, step), follows=False)
+    return _component("pipeline", lambda look: packed_pipeline(steps, token, look, step, told), follows=False)
 
 
 def _component(name: View, packed: Callable[[Look], bytes], *, follows: bool) -> Shown:

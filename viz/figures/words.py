@@ -11,6 +11,8 @@ from .labels import quoted
 from .pooled import block
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from model.lens import Lens
     from model.trace import AttentionMap
 
@@ -67,10 +69,14 @@ def head_in_words(attention: AttentionMap, layer: int, head: int, rows: Rows) ->
 def row_in_words(attention: AttentionMap, layer: int, head: int, row: int, rows: Rows) -> str:
     """Where one pinned row looks: its three strongest keys."""
     weights = attention.weights[layer, head, row]
+    return f"Pinned: {row_of_weights(attention.rows(rows)[row], attention.key_tokens, weights)}"
+
+
+def row_of_weights(query: str, keys: Sequence[str], weights: np.ndarray) -> str:
+    """Where a row of weights (K,) looks: its three strongest keys."""
     best = np.argsort(-weights, kind="stable")[:3]
-    named = ", ".join(f"{quoted(attention.key_tokens[key])} {weights[key]:.2f}" for key in best if weights[key] > 0)
-    token = quoted(attention.rows(rows)[row])
-    return f"Pinned: {token} looks at {named}." if named else f"Pinned: {token} may attend to nothing."
+    named = ", ".join(f"{quoted(keys[key])} {weights[key]:.2f}" for key in best if weights[key] > 0)
+    return f"{quoted(query)} looks at {named}." if named else f"{quoted(query)} may attend to nothing."
 
 
 def lens_in_words(lens: Lens, position: int) -> str:

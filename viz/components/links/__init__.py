@@ -43,31 +43,33 @@ def links(
     look: Look,
     rows: Rows,
     pinned: tuple[int | None, int | None],
+    alt: str,
     *,
     key: str,
     on_pin: Callable[[str, int], None],
     on_beside: Callable[[list[int]], None],
 ) -> None:
-    """Draw lines from queries to keys, `pinned` (query, key) marked.
+    """Draw lines from queries to keys, `pinned` (query, key) marked; `alt` describes them to screen readers.
 
     `on_pin(side, index)` hears of a click on a token, side ``query`` or ``key``; `on_beside(heads)` of other heads
     added or taken away.
     """
     _mount(
         key=key,
-        data=packed(attention, lines, look, rows, pinned),
+        data=packed(attention, lines, look, rows, pinned, alt),
         on_pin_change=lambda: on_pin(str(st.session_state[key].pin["side"]), int(st.session_state[key].pin["index"])),
         on_beside_change=lambda: on_beside([int(head) for head in st.session_state[key].beside["heads"]]),
     )
 
 
 def packed(
-    attention: AttentionMap, lines: Lines, look: Look, rows: Rows, pinned: tuple[int | None, int | None]
+    attention: AttentionMap, lines: Lines, look: Look, rows: Rows, pinned: tuple[int | None, int | None], alt: str
 ) -> bytes:
     """What links.js reads: tokens and colours, then the (H, Q, K) bytes of the layer."""
     header = {
         "queries": [label_text(token) for token in attention.rows(rows)],
         "keys": [label_text(token) for token in attention.key_tokens],
+        "alt": alt,
         "label": f"{KIND_NAMES[attention.kind]}, layer {lines.layer + 1}, as lines from queries to keys",
         "head": lines.head,
         "beside": sorted(lines.beside),

@@ -103,7 +103,7 @@ export default function links({ data, parentElement, setTriggerValue }) {
   const { header, body } = unpack(data);
   const identity = JSON.stringify([header.queries, header.keys, header.horizontal]);
   const view = mounted(parentElement, identity, (root) => build(root, header));
-  view.svg.setAttribute("aria-label", header.label);
+  view.svg.setAttribute("aria-label", `${header.label}. ${header.alt}`);
   view.pins = [["query", header.pinned[0]], ["key", header.pinned[1]]]
     .filter(([, index]) => index !== null)
     .map(([side, index]) => ({ side, index }));

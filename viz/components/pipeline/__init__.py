@@ -23,21 +23,25 @@ STEPS = 7
 
 
 def pipeline_steps(
-    steps: Pipeline, query: str, look: Look, step: int, *, key: str, on_step: Callable[[int], None]
+    steps: Pipeline, query: str, look: Look, step: int, alt: str, *, key: str, on_step: Callable[[int], None]
 ) -> None:
-    """Draw the steps of one query, named `query`, up to `step` (from 0); `on_step(step)` hears of another one."""
+    """Draw the steps of one query, named `query`, up to `step` (from 0); `on_step(step)` hears of another one.
+
+    `alt` describes the row to screen readers.
+    """
     _mount(
         key=key,
-        data=packed(steps, query, look, step),
+        data=packed(steps, query, look, step, alt),
         on_step_change=lambda: on_step(int(st.session_state[key].step["step"])),
     )
 
 
-def packed(steps: Pipeline, query: str, look: Look, step: int) -> bytes:
+def packed(steps: Pipeline, query: str, look: Look, step: int, alt: str) -> bytes:
     """What pipeline.js reads: tokens, colours and the mask, then float32 arrays in the order of its ARRAYS."""
     keys, width = steps.k.shape
     palette = look.palette
     header = {
+        "alt": alt,
         "query": label_text(query),
         "tokens": [label_text(token, 14) for token in steps.key_tokens],
         "mask": steps.mask.tolist(),

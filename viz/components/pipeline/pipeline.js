@@ -70,6 +70,7 @@ function build(root) {
   const words = element("div", "words", element("div", "", equation, says, numbers), element("div", "moves", back, next));
   words.setAttribute("aria-live", "polite");
   const table = element("div", "table");
+  root.setAttribute("role", "group");
   root.append(steps, words, table);
   root.picture = () => asPicture(root);
   return { steps, back, next, equation, says, numbers, table, step: 0, key: 0 };
@@ -104,6 +105,7 @@ export default function pipeline({ data, parentElement, setTriggerValue }) {
   const view = mounted(parentElement, "pipeline", build);
   view.values = { ...header, ...readArrays(body, header) };
   view.at = view.values.weights.indexOf(Math.max(...view.values.weights));
+  view.root.setAttribute("aria-label", header.alt);
   view.table.style.setProperty("--keys", header.keys);
   view.table.replaceChildren(...columns(view.values, header).flat());
   go(view, header.step);

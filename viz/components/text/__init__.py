@@ -30,29 +30,37 @@ def text(
     look: Look,
     rows: Rows,
     pinned: tuple[int | None, int | None],
+    alt: str,
     *,
     key: str,
     on_pin: Callable[[str, int], None],
 ) -> None:
-    """Draw one head, counted from 0, as shaded text, `pinned` (query, key) marked.
+    """Draw one head, counted from 0, as shaded text, `pinned` (query, key) marked; screen readers are told `alt`.
 
     `on_pin(side, index)` hears of a click on a token, side ``query`` or ``key``.
     """
     _mount(
         key=key,
-        data=packed(attention, layer, head, look, rows, pinned),
+        data=packed(attention, layer, head, look, rows, pinned, alt),
         on_pin_change=lambda: on_pin(str(st.session_state[key].pin["side"]), int(st.session_state[key].pin["index"])),
     )
 
 
 def packed(
-    attention: AttentionMap, layer: int, head: int, look: Look, rows: Rows, pinned: tuple[int | None, int | None]
+    attention: AttentionMap,
+    layer: int,
+    head: int,
+    look: Look,
+    rows: Rows,
+    pinned: tuple[int | None, int | None],
+    alt: str,
 ) -> bytes:
     """What text.js reads: tokens and colours, then the (Q, K) bytes of the head."""
     palette = look.palette
     header = {
         "query": {"title": QUERIES[attention.kind], "tokens": _tokens(attention.rows(rows))},
         "key": {"title": KEYS[attention.kind], "tokens": _tokens(attention.key_tokens)},
+        "alt": alt,
         "label": f"{KIND_NAMES[attention.kind]}, layer {layer + 1}, head {head + 1}, as shaded text",
         "stops": look.stops,
         "scale": look.scale,

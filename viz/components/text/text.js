@@ -87,7 +87,7 @@ export default function text({ data, parentElement, setTriggerValue }) {
   const view = mounted(parentElement, identity, (root) => build(root, header));
   Object.assign(view, { header, bytes: body, table: lookup(header.stops, header.masked, header.scale) });
   const { root, sides } = view;
-  root.setAttribute("aria-label", header.label);
+  root.setAttribute("aria-label", `${header.label}. ${header.alt}`);
   mark(view);
   shade(view, resting(view));
   root.onpointerover = root.onfocusin = (event) => {

@@ -57,6 +57,7 @@ export function followed(part, { state, file }) {
   Object.assign(header, changed);
   if (!chosen) return pack(header, body);
   Object.assign(header, chosen);
+  header.alt = ""; // It described the head before.
   header.label = header.label?.replace(/layer \d+(, head \d+)?/, `layer ${chosen.layer + 1}, head ${chosen.head + 1}`);
   return pack(header, ANOTHER[part.name](state, header, body));
 }
