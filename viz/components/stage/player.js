@@ -1,3 +1,4 @@
+import { drawn } from "../shared/picture.js";
 import { percent, piece, signed } from "./elements.js";
 
 const SPEEDS = [1, 2, 5, 10];
@@ -17,6 +18,13 @@ function buildSkyline(steps, onStep) {
   return { skyline, bars };
 }
 
+/** The four corners of a screen, drawn: not every font has a sign for them. */
+function corners() {
+  const icon = drawn("svg", { viewBox: "0 0 16 16", "aria-hidden": true });
+  icon.append(drawn("path", { d: "M1.5 6V1.5H6M10 1.5H14.5V6M14.5 10V14.5H10M6 14.5H1.5V10" }));
+  return icon;
+}
+
 /** Play, slider, speed and where one is. `show(step)` draws; `settle(step)` hears where one has come to rest. */
 export function buildPlayer(root, steps, show, settle) {
   const box = piece("div", "player");
@@ -29,7 +37,8 @@ export function buildPlayer(root, steps, show, settle) {
   speed.setAttribute("aria-label", "Speed");
   for (const one of SPEEDS) speed.append(piece("option", "", `${one} a second`));
   speed.selectedIndex = 1;
-  const wide = piece("button", "wide", "⛶");
+  const wide = piece("button", "wide");
+  wide.append(corners());
   wide.title = "Full screen (f)";
   wide.setAttribute("aria-label", "Full screen");
   const where = piece("div", "where");
