@@ -95,17 +95,6 @@ class Tokenizer:
         """Many texts at once, ids only, each closed by </s>: what training and batch translation need."""
         return [[*ids, EOS_ID] for ids in self._processor.EncodeAsIds(list(texts))]
 
-    def segment_again(self, rows: Sequence[Sequence[int]], seed: int, dropout: float) -> list[list[int]]:
-        """The texts of these rows cut into pieces by BPE-dropout (Provilkov et al. 2020), each closed by </s>.
-
-        A merge is left out with probability `dropout`, so that one word is seen in many cuts. SentencePiece's random
-        generator is one of the whole process: this is for training alone.
-        """
-        texts = [self.decode(ids) for ids in rows]
-        sentencepiece.set_random_generator_seed(seed % 2**32)
-        sampled = self._processor.EncodeAsIds(texts, enable_sampling=True, nbest_size=-1, alpha=dropout, num_threads=1)
-        return [[*ids, EOS_ID] for ids in sampled]
-
     def decode(self, ids: Sequence[int]) -> str:
         """Ids -> text; special ones are left out."""
         return self._processor.DecodeIds([token for token in ids if token > EOS_ID or token == UNK_ID])

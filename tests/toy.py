@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import torch
 from torch.nn import functional as F
 
+from model.bpe_dropout import BpeDropout
 from model.checkpoint import Checkpoint
 from model.config import PAD_ID, TransformerConfig
 from model.data import Batches, Pair, collate
@@ -74,7 +75,7 @@ def random_model(seed: int = 0, **fields: object) -> Transformer:
 def batches(count: int = 800, tokens: int = 320, seed: int = 1, bpe_dropout: float = 0.0) -> Batches:
     pairs = sentences(count, seed)
     encoded = [tokenizer().encode_ids([pair[side] for pair in pairs]) for side in (0, 1)]
-    segment = partial(tokenizer().segment_again, dropout=bpe_dropout) if bpe_dropout else None
+    segment = BpeDropout(tokenizer(), bpe_dropout) if bpe_dropout else None
     return Batches(encoded[0], encoded[1], tokens, longest=60, seed=seed, segment=segment)
 
 
