@@ -21,9 +21,7 @@ from viz.figures.comparison import CHANGE, OFFSET, SECOND, Side, clicked, compar
 from viz.figures.palette import DARK, LIGHT, Look
 
 from .fakes import FakeTranslator, attention
-from .test_explore_page import app, captions
-
-__all__ = ["app"]
+from .test_explore_page import captions
 
 TOKENS = (" the", " the", "<b>", "</s>")
 

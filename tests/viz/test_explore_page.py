@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,17 +15,6 @@ from viz import cache
 
 from .fakes import FakeTranslator
 from .test_components import unpack
-
-APP = Path(__file__).resolve().parents[2] / "app.py"
-
-
-@pytest.fixture
-def app(monkeypatch: pytest.MonkeyPatch) -> AppTest:
-    fake = FakeTranslator()
-    monkeypatch.setattr(cache, "checkpoints", lambda: [fake.name])
-    monkeypatch.setattr(cache, "translator", lambda name: fake)
-    cache.translation.clear()
-    return AppTest.from_file(str(APP), default_timeout=30)
 
 
 def title(app: AppTest) -> str:

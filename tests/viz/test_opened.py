@@ -13,15 +13,13 @@ from streamlit.testing.v1 import AppTest
 
 from model.trace import AttentionMap, AttentionTrace
 from tests.model.hostile_files import mutated, special
-from viz import cache
 from viz.explore.about import VIEWS
 from viz.opened.kept import smaller
 from viz.opened.reading import LONGEST_TOKEN, OpenError, opened, read
 from viz.opened.verdict import MOST_CELLS, verdict
 
-from .fakes import FakeTranslator, attention
+from .fakes import attention
 
-APP = Path(__file__).resolve().parents[2] / "app.py"
 TOKENS = ("▁a", "b", "Ġc", "</s>")
 
 
@@ -38,15 +36,6 @@ def saved(folder: Path, one: AttentionTrace) -> bytes:
 
 def captions(app: AppTest) -> str:
     return re.sub(r"[\\\u2068\u2069]", "", " ".join(one.value for one in (*app.caption, *app.info, *app.error)))
-
-
-@pytest.fixture
-def app(monkeypatch: pytest.MonkeyPatch) -> AppTest:
-    fake = FakeTranslator()
-    monkeypatch.setattr(cache, "checkpoints", lambda: [fake.name])
-    monkeypatch.setattr(cache, "translator", lambda name: fake)
-    cache.translation.clear()
-    return AppTest.from_file(str(APP), default_timeout=30)
 
 
 def test_a_saved_trace_is_shown_with_its_tokens(tmp_path: Path) -> None:

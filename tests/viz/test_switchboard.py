@@ -8,12 +8,11 @@ from streamlit.testing.v1 import AppTest
 from model.changes import parse, text_of
 from model.compare import Comparison, WordChange
 from viz import cache
+from viz.explore.board import with_off
 from viz.explore.switchboard import difference
 
 from .fakes import FakeTranslator
-from .test_explore_page import app, captions
-
-__all__ = ["app"]
+from .test_explore_page import captions
 
 
 def again(name: str, text: str, changes: str, given: str) -> Comparison:
@@ -57,3 +56,10 @@ def test_words_of_a_difference_are_data() -> None:
         difference([WordChange("removed", " <b>"), WordChange("added", " &")])
         == "<del> &lt;b&gt;</del><ins> &amp;</ins>"
     )
+
+
+def test_the_board_turns_off_what_it_is_told_and_keeps_other_changes() -> None:
+    made = parse("cross.1.1:off, encoder.2.1:uniform, decoder.1.2:head.1, mask.cross.*.*.4:block")
+    found = with_off(made, [("encoder", 1, 0), ("decoder", 0, 0)])
+    assert text_of(found) == "decoder.1.2:head.1,mask.cross.*.*.4:block,encoder.2.1:off,decoder.1.1:off"
+    assert text_of(with_off(found, [])) == "decoder.1.2:head.1,mask.cross.*.*.4:block"

@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from .diverging import colorscale, diverging, negative
+from .frame import surface
 from .heatmap import Grid, drawn_grid
 from .labels import labels, quoted, signed
 from .palette import Look, Palette
@@ -258,16 +259,4 @@ def _bar(palette: Palette, most: float) -> dict[str, Any]:
 
 
 def _layout(palette: Palette, panels: float, below: int) -> dict[str, Any]:
-    return {
-        "template": "none",
-        "height": panels + ABOVE + below,
-        "margin": {"l": 96, "r": 16, "t": ABOVE, "b": below, "autoexpand": False},
-        "paper_bgcolor": palette.background,
-        "plot_bgcolor": palette.background,
-        "font": {"family": '"Source Sans", system-ui, sans-serif', "color": palette.ink},
-        "showlegend": False,
-        "dragmode": False,
-        "hoverlabel": {"font": {"size": 15}, "bgcolor": palette.background, "bordercolor": palette.line},
-        "shapes": [],
-        "annotations": [],
-    }
+    return surface(palette, panels + ABOVE + below, l=96, r=16, t=ABOVE, b=below) | {"shapes": [], "annotations": []}

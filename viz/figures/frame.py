@@ -10,27 +10,34 @@ from .palette import Palette
 FONT = '"Source Sans", system-ui, sans-serif'
 
 
-def layout(palette: Palette, title: str, height: int, **more: Any) -> dict:
-    """A quiet layout; `more` overrides any of it. `title` is plain text."""
+def surface(palette: Palette, height: float, **margin: int) -> dict[str, Any]:
+    """Type and background of every figure. The margins `l`, `r`, `t`, `b` are fixed, so that nothing moves."""
     return {
         "template": "none",
-        "title": {
-            "text": f"<b>{html.escape(title)}</b>",
-            "x": 0,
-            "xref": "container",
-            "y": 0.995,
-            "yanchor": "top",
-            "font": {"size": 16, "color": palette.ink},
-        },
         "height": height,
-        "margin": {"l": 64, "r": 16, "t": 44, "b": 48, "autoexpand": False},
+        "margin": {**margin, "autoexpand": False},
         "paper_bgcolor": palette.background,
         "plot_bgcolor": palette.background,
-        "font": {"family": FONT, "size": 14, "color": palette.ink},
+        "font": {"family": FONT, "color": palette.ink},
         "showlegend": False,
         "dragmode": False,
         "hoverlabel": {"font": {"size": 15}, "bgcolor": palette.background, "bordercolor": palette.line},
-    } | more
+    }
+
+
+def heading(palette: Palette, text: str) -> dict[str, Any]:
+    """A title at the top left; `text` is plotly's markup."""
+    font = {"size": 16, "color": palette.ink}
+    return {"text": text, "x": 0, "xref": "container", "y": 0.995, "yanchor": "top", "font": font}
+
+
+def layout(palette: Palette, title: str, height: int, **more: Any) -> dict[str, Any]:
+    """A quiet layout; `more` overrides any of it. `title` is plain text."""
+    own = {
+        "title": heading(palette, f"<b>{html.escape(title)}</b>"),
+        "font": {"family": FONT, "size": 14, "color": palette.ink},
+    }
+    return surface(palette, height, l=64, r=16, t=44, b=48) | own | more
 
 
 def axis(palette: Palette, title: str = "", **more: Any) -> dict:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import plotly.graph_objects as go
 
+from .frame import heading, surface
 from .labels import KIND_NAMES, labels
 from .palette import Look, Palette, Scale
 
@@ -228,25 +229,8 @@ def _colorbar(palette: Palette, scale: Scale, top: float) -> dict:
 
 def _layout(palette: Palette, title: str, model: str) -> dict:
     after = f'  <span style="color:{palette.soft}">{html.escape(model)}</span>' if model else ""
-    return {
-        "template": "none",
-        "title": {
-            "text": f"<b>{title}</b>{after}",
-            "x": 0,
-            "xref": "container",
-            "y": 0.995,
-            "yanchor": "top",
-            "font": {"size": 16, "color": palette.ink},
-        },
-        "height": HEIGHT,
-        # Fixed, so that nothing moves when another head, kind or sentence is chosen.
-        "margin": {"l": 112, "r": 56, "t": 100, "b": 4, "autoexpand": False},
-        "paper_bgcolor": palette.background,
-        "plot_bgcolor": palette.background,
-        "font": {"family": '"Source Sans", system-ui, sans-serif', "color": palette.ink},
-        "showlegend": False,
-        "dragmode": False,
-        "hoverlabel": {"font": {"size": 15}, "bgcolor": palette.background, "bordercolor": palette.line},
+    return surface(palette, HEIGHT, l=112, r=56, t=100, b=4) | {
+        "title": heading(palette, f"<b>{title}</b>{after}"),
         "annotations": [
             {
                 "text": "query ↓  key →",

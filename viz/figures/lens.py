@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
+from .frame import surface
 from .labels import label, label_text, labels
 from .palette import Look
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from model.lens import Lens
 
 CELL = 34
+MARGIN = {"l": 112, "r": 56, "t": 76, "b": 8}
 WIDEST_NAMED = 24
 """Positions across beyond which the cells have no room for a token."""
 
@@ -46,7 +48,7 @@ def lens_grid(lens: Lens, *, look: Look | None = None, pinned: int | None = None
     if pinned is not None:
         ticks[pinned] = f"<b>{ticks[pinned]}</b>"
     axis = _axis(palette.ink)
-    layout = _layout(look, CELL * len(lens.places) + 110) | {
+    layout = surface(palette, CELL * len(lens.places) + 110, **MARGIN) | {
         "xaxis": axis | {"tickvals": list(range(positions)), "ticktext": ticks, "side": "top", "tickangle": -45},
         "yaxis": axis
         | {"tickvals": list(range(len(lens.places))), "ticktext": list(lens.places), "autorange": "reversed"},
@@ -81,7 +83,7 @@ def lens_ranks(lens: Lens, position: int, *, look: Look | None = None) -> go.Fig
     most = float(np.log10(max(int(ranks.max()), 10)))
     axis = _axis(palette.ink)
     names = {"tickvals": list(range(len(ranks))), "ticktext": list(lens.places)}
-    layout = _layout(look, CELL * len(lens.places) + 70) | {
+    layout = surface(palette, CELL * len(lens.places) + 70, **MARGIN) | {
         "xaxis": axis
         | {
             "type": "log",
@@ -106,21 +108,6 @@ def _axis(ink: str) -> dict:
         "zeroline": False,
         "fixedrange": True,
         "ticks": "",
-    }
-
-
-def _layout(look: Look, height: int) -> dict:
-    palette = look.palette
-    return {
-        "template": "none",
-        "height": height,
-        "margin": {"l": 112, "r": 56, "t": 76, "b": 8, "autoexpand": False},
-        "paper_bgcolor": palette.background,
-        "plot_bgcolor": palette.background,
-        "font": {"family": '"Source Sans", system-ui, sans-serif', "color": palette.ink},
-        "showlegend": False,
-        "dragmode": False,
-        "hoverlabel": {"font": {"size": 15}, "bgcolor": palette.background, "bordercolor": palette.line},
     }
 
 

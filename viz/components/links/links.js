@@ -1,21 +1,14 @@
 import { unpack } from "../shared/packed.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
-import { standing } from "../shared/picture.js";
+import { drawn, standing } from "../shared/picture.js";
 import { layout } from "./layout.js";
 import { chosenLinks, drawLinks } from "./paths.js";
 import { drawLegend } from "./legend.js";
 
 const OTHER = { query: "key", key: "query" };
 
-function svgElement(tag, attributes, text = "") {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const name in attributes) made.setAttribute(name, attributes[name]);
-  made.textContent = text; // Tokens are data: never as markup.
-  return made;
-}
-
 const textAt = ({ x, y, anchor }, more, text) =>
-  svgElement("text", { x, y, "text-anchor": anchor, "dominant-baseline": "central", ...more }, text);
+  drawn("text", { x, y, "text-anchor": anchor, "dominant-baseline": "central", ...more }, text);
 
 /** The drawing without its lines: headings, and every token as a button. */
 function build(root, header) {
@@ -24,11 +17,11 @@ function build(root, header) {
   legend.className = "legend";
   const scroll = document.createElement("div");
   scroll.className = "scroll";
-  const svg = svgElement("svg", { viewBox: `0 0 ${place.width} ${place.height}`, role: "group" });
+  const svg = drawn("svg", { viewBox: `0 0 ${place.width} ${place.height}`, role: "group" });
   svg.style.minWidth = header.horizontal ? `${0.8 * place.width}px` : "0"; // A long line is scrolled, not shrunk away.
   svg.style.fontSize = `${place.fontSize}px`;
-  const lines = svgElement("g", { class: "lines" });
-  const numbers = svgElement("g", { class: "numbers" });
+  const lines = drawn("g", { class: "lines" });
+  const numbers = drawn("g", { class: "numbers" });
   const headings = ["query (attends)", "key (attended to)"].map((text, i) =>
     textAt(place.headings[i], { class: "heading" }, text),
   );

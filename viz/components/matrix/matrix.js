@@ -1,7 +1,7 @@
 import { unpack, FULL } from "../shared/packed.js";
 import { lookup } from "../shared/colours.js";
 import { mounted, unmount } from "../shared/mounted.js";
-import { asPicture } from "./picture.js";
+import { asPicture } from "../shared/picture.js";
 
 const PARTS = ["title", "readout", "rows", "plot", "columns", "bar"];
 
@@ -128,7 +128,7 @@ export default function matrix({ data, parentElement, setTriggerValue }) {
     else return;
     event.preventDefault();
   };
-  view.root.picture = () => asPicture(view, header);
+  view.root.picture = () => asPicture(view.root, ".readout, i");
   view.root.dataset.painted = `${header.title} ${rows}×${columns}`;
   return () => unmount(parentElement);
 }
