@@ -13,7 +13,7 @@ from viz.controls import SHARED
 from viz.given import given_in_words, typed
 from viz.remarks import caption, hints, plain
 
-from . import switchboard
+from . import board, switchboard
 
 if TYPE_CHECKING:
     from model.translate import Translation, Translator
@@ -35,7 +35,9 @@ def read(model: Translator, text: str) -> tuple[Reading, Translation]:
     line = st.container()
     with st.container(key="underline", horizontal=True, vertical_alignment="center"):
         caption("Underlined where the model was less sure. Click a piece to pin its row.")
-        wanted = _wanted(text, cache.translation(model.name, text)[0].text)
+        own = cache.translation(model.name, text)[0]
+        board.board(own.trace.maps)
+        wanted = _wanted(text, own.text)
     given = _given(model, text) if wanted else ""
     reading = Reading(model.name, text, given, switchboard.translated_again(model, text, given))
     shown = cache.reading(*reading)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from viz.figures.palette import Look
+
+STYLE = Path(__file__).parent / "explore.css"
+"""What this page looks like beyond the style of all pages."""
 
 
 def show(view: View, scene: Scene, menu: DeltaGenerator) -> None:

@@ -14,6 +14,7 @@ from viz.opened import page as opened
 from viz.remarks import badge
 
 theme.apply()
+st.html(views.STYLE)
 if trace := opened.current():
     opened.show(trace)
     st.stop()

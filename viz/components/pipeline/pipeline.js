@@ -71,7 +71,7 @@ function build(root) {
   words.setAttribute("aria-live", "polite");
   const table = element("div", "table");
   root.setAttribute("role", "group");
-  root.append(steps, words, table);
+  root.append(element("div", "lead", steps, words), table);
   root.picture = () => asPicture(root);
   return { steps, back, next, equation, says, numbers, table, step: 0, key: 0 };
 }
