@@ -17,7 +17,7 @@ class Recipe:
     source_language: str
     target_language: str
     facts: dict[str, str] = field(default_factory=dict)
-    """What a model card must say: data, licence, attribution."""
+    """What a model card must say: data, licence, attribution; and sentences the page offers, with " | " between."""
     model: dict[str, Any] = field(default_factory=dict)
     """Fields of TransformerConfig; with "preset", that preset with the other fields overridden."""
 

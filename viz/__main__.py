@@ -17,15 +17,15 @@ def warm() -> None:
     from model.checkpoint import CheckpointError  # only here: torch takes seconds, in which the server can begin
 
     from . import cache
-    from .controls import EXAMPLES
+    from .controls import examples
 
     for name in cache.checkpoints()[:1]:
         try:
-            language = cache.translator(name).card.get("source_language", "")
+            first, *_ = examples(cache.translator(name).card)
         except CheckpointError:
             return  # The page says what is wrong with it.
-        for sentence in EXAMPLES.get(language, ())[:1]:
-            cache.translation(name, sentence)
+        if first:
+            cache.translation(name, first)
 
 
 def main() -> None:

@@ -56,12 +56,18 @@ def sentence(beside: Callable[[], None] | None = None) -> tuple[Translator, str]
             beside()
         with terms:
             _licence(model)
-    first, *more = EXAMPLES.get(model.card.get("source_language", ""), ("",))
+    first, *more = examples(model.card)
     for example in more:
         chips.button(plain(example), key=f"example-{example}", on_click=_take, args=(example,))
     hint = "Type a sentence and press Enter"
     text = box.text_input("Sentence", first, key="sentence", placeholder=hint, label_visibility="collapsed", **SHARED)
     return model, text or ""
+
+
+def examples(card: Mapping[str, Any]) -> Sequence[str]:
+    """Sentences a model can read, the first for the empty box: those its card names, else those of its language."""
+    own = card.get("examples", "")
+    return own.split(" | ") if own else EXAMPLES.get(card.get("source_language", ""), ("",))
 
 
 def plain_sentence(beside: Callable[[], None]) -> str:

@@ -124,3 +124,13 @@ def test_without_a_checkpoint_the_page_says_what_to_do(app: AppTest, monkeypatch
     app.run()
     assert not app.exception
     assert "python -m model train" in app.info[0].value
+
+
+def test_a_model_that_names_its_own_sentences_offers_them(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeTranslator()
+    monkeypatch.setattr(fake, "card", {**fake.card, "examples": "Two dogs run. | A man sleeps."}, raising=False)
+    monkeypatch.setattr(cache, "translator", lambda name: fake)
+    app.run()
+    assert app.text_input(key="sentence").value == "Two dogs run."
+    app.button(key="example-A man sleeps.").click().run()
+    assert app.text_input(key="sentence").value == "A man sleeps."
