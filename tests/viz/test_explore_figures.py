@@ -23,7 +23,7 @@ from viz.components.text import packed as packed_text
 from viz.explore.flow import flow_of, times_value_norms
 from viz.figures.flow import FLOWS, flow_heatmap
 from viz.figures.joint import joint_heatmap
-from viz.figures.labels import readable
+from viz.figures.labels import named, readable
 from viz.figures.lens import lens_grid, lens_ranks
 from viz.figures.palette import DARK, LIGHT, Look, head_colour
 from viz.figures.words import lens_in_words
@@ -133,3 +133,19 @@ def test_the_lens_ends_in_what_was_written(translator: Translator) -> None:
     assert lens.ranks[-1].tolist() == [1] * 6
     worse = replace(lens, ranks=np.full_like(lens.ranks, 7))
     assert "rank at the end is 7" in lens_in_words(worse, 1)
+
+
+def test_a_long_axis_names_some_tokens_and_the_pinned_one() -> None:
+    assert named(("a", "b"), 0) == {"tickvals": [0, 1], "ticktext": ["<b>a</b>", "b"]}
+    ticks = named([f"w{at}" for at in range(128)], 6)
+    assert ticks["tickvals"][:4] == [0, 6, 12, 16]
+    assert ticks["ticktext"][1] == "<b>w6</b>"
+
+
+@pytest.mark.parametrize("look", [Look(), Look(DARK), Look(ramp="viridis"), Look(DARK, scale="log")])
+def test_the_ink_of_a_word_is_the_one_farther_from_its_cell(look: Look) -> None:
+    inks = look.ink_on(np.array([0.0, 1.0]))
+    lightest = {LIGHT: LIGHT.background, DARK: DARK.ink}[look.palette]
+    darkest = {LIGHT: LIGHT.ink, DARK: DARK.background}[look.palette]
+    begins_dark = look.ramp == "viridis" or look.palette == DARK
+    assert list(inks) == ([lightest, darkest] if begins_dark else [darkest, lightest])

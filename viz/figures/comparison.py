@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from .diverging import colorscale, diverging, negative
 from .frame import surface
 from .heatmap import Grid, drawn_grid
-from .labels import labels, quoted, signed
+from .labels import labels, named, quoted, signed
 from .palette import Look, Palette
 
 if TYPE_CHECKING:
@@ -159,11 +159,9 @@ def _panel(panel: int, grid: Grid, title: str, look: Look, pinned: Pins, place: 
             trace["y"] = trace["y"] + first
     layout = figure["layout"]
     across, down = layout["xaxis"], layout["yaxis"]
-    down |= {"tickvals": [first + at for at in down["tickvals"]], "range": place.range(first, len(grid.rows))}
-    across |= {"domain": place.across, "anchor": own["yaxis"], "tickfont": _font(grid.columns, look.palette)}
-    down |= {"domain": place.down, "anchor": own["xaxis"], "tickfont": _font(grid.rows, look.palette)}
-    for axis, names in ((across, grid.columns), (down, grid.rows)):
-        axis["showticklabels"] = len(names) <= LONGEST_NAMED
+    across |= {"domain": place.across, "anchor": own["yaxis"]} | _named(grid.columns, look.palette, pinned[1])
+    down |= {"domain": place.down, "anchor": own["xaxis"]} | _named(grid.rows, look.palette, pinned[0], first)
+    down |= {"range": place.range(first, len(grid.rows))}
     shapes = [
         shape | {"xref": own["xaxis"], "yref": own["yaxis"], "y0": shape["y0"] + first, "y1": shape["y1"] + first}
         for shape in layout.get("shapes", ())
@@ -178,6 +176,7 @@ def _row(difference: Difference, row: int, palette: Palette, rows: Rows, place: 
     one, two = (side.weights[0, 0, row] for side in (difference.first, difference.second))
     at = ROW * OFFSET + np.arange(len(names))
     gap = np.full(len(names), np.nan)
+    size = 9 if len(names) <= LONGEST_NAMED else 5
     lines = {
         "type": "scatter",
         "x": np.column_stack([one, two, gap]).ravel(),
@@ -193,7 +192,12 @@ def _row(difference: Difference, row: int, palette: Palette, rows: Rows, place: 
             "x": weights,
             "y": at,
             "mode": "markers",
-            "marker": {"size": 9, "color": colour, "symbol": symbol, "line": {"width": 1.5, "color": line}},
+            "marker": {
+                "size": size,
+                "color": colour,
+                "symbol": symbol,
+                "line": {"width": 1.5, "color": line},
+            },
             "hovertemplate": f"%{{y}}<br>{name} <b>%{{x:.3f}}</b><extra></extra>",
         }
         for name, weights, colour, symbol, line in (
@@ -205,9 +209,8 @@ def _row(difference: Difference, row: int, palette: Palette, rows: Rows, place: 
     plain = {"showgrid": False, "zeroline": False, "fixedrange": True, "ticks": ""}
     across = plain | {"domain": place.across, "anchor": "y4", "side": "top", "range": [-0.04, 1.04], "showgrid": True}
     across |= {"tickvals": [0, 0.5, 1], "gridcolor": palette.line, "tickfont": {"size": 12, "color": palette.soft}}
-    down = plain | {"domain": place.down, "anchor": "x4", "tickvals": at.tolist(), "ticktext": labels(names)}
-    down |= {"range": place.range(ROW * OFFSET, len(names)), "showticklabels": len(names) <= LONGEST_NAMED}
-    down |= {"tickfont": _font(names, palette), "ticklabelstandoff": 4}
+    down = plain | {"domain": place.down, "anchor": "x4", "ticklabelstandoff": 4}
+    down |= {"range": place.range(ROW * OFFSET, len(names))} | _named(names, palette, first=ROW * OFFSET)
     token = labels([difference.first.rows(rows)[row]])[0]
     first, second = (
         f'<span style="color:{colour}">{text}</span>'
@@ -222,8 +225,11 @@ def _row(difference: Difference, row: int, palette: Palette, rows: Rows, place: 
     }
 
 
-def _font(names: tuple[str, ...], palette: Palette) -> dict[str, Any]:
-    return {"size": float(np.clip(300 / max(len(names), 1), 8, 13)), "color": palette.ink}
+def _named(names: tuple[str, ...], palette: Palette, pinned: int | None = None, first: int = 0) -> dict[str, Any]:
+    """The ticks of an axis whose first token stands at `first`."""
+    ticks = named(names, pinned, LONGEST_NAMED)
+    font = {"size": float(np.clip(300 / max(len(ticks["tickvals"]), 1), 8, 13)), "color": palette.ink}
+    return {"tickvals": [first + at for at in ticks["tickvals"]], "ticktext": ticks["ticktext"], "tickfont": font}
 
 
 def _title(text: str, place: Any, palette: Palette) -> dict[str, Any]:

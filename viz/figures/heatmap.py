@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from .frame import heading, surface
-from .labels import KIND_NAMES, labels
+from .labels import KIND_NAMES, LONGEST_WITH_LABELS, named
 from .palette import Look, Palette, Scale
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 HEIGHT = 544
 FEWEST = 12  # A short sentence leaves room free rather than being blown up to huge cells.
-LONGEST_WITH_LABELS = 64
 SMALL_CELLS = 32
 NUMBERED_CELLS = 20
 """Longest side of a map whose cells have room for their weight in figures."""
@@ -187,15 +186,11 @@ def _font_size(cells: int) -> float:
 
 
 def _axis(tokens: tuple[str, ...], palette: Palette, pinned: int | None = None) -> dict:
-    texts = labels(tokens)
-    if pinned is not None:
-        texts[pinned] = f"<b>{texts[pinned]}</b>"
+    shown = named(tokens, pinned)
     return {
         "tickmode": "array",
-        "tickvals": list(range(len(tokens))),
-        "ticktext": texts,
-        "showticklabels": len(tokens) <= LONGEST_WITH_LABELS,
-        "tickfont": {"size": _font_size(len(tokens)), "color": palette.ink},
+        **shown,
+        "tickfont": {"size": _font_size(len(shown["tickvals"])), "color": palette.ink},
         "range": [-0.5, max(len(tokens), FEWEST) - 0.5],
         "showgrid": False,
         "showspikes": True,  # the crosshair

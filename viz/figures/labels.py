@@ -11,6 +11,8 @@ from itertools import accumulate
 
 KIND_NAMES = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "cross": "Cross-attention"}
 LONGEST = 11
+LONGEST_WITH_LABELS = 64
+"""Tokens along an axis beyond which not each can be named."""
 
 
 @lru_cache(maxsize=4096)
@@ -44,6 +46,16 @@ def signed(value: float, digits: int = 2, plus: bool = False) -> str:
 
 def labels(tokens: Sequence[str]) -> list[str]:
     return [label(token) for token in tokens]
+
+
+def named(tokens: Sequence[str], pinned: int | None = None, longest: int = LONGEST_WITH_LABELS) -> dict[str, list]:
+    """The ticks of an axis of tokens: each is named up to `longest`, else half as many, evenly; `pinned` is bold."""
+    step = 1 if len(tokens) <= longest else -(-2 * len(tokens) // longest)
+    shown = [at for at in range(0, len(tokens), step) if pinned is None or abs(at - pinned) >= step]
+    if pinned is not None:
+        shown = sorted([*shown, pinned])
+    texts = [f"<b>{label(tokens[at])}</b>" if at == pinned else label(tokens[at]) for at in shown]
+    return {"tickvals": shown, "ticktext": texts}
 
 
 def _width(character: str) -> int:

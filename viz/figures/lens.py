@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from .frame import surface
-from .labels import label, label_text, labels
+from .labels import LONGEST_WITH_LABELS, label, label_text, named
 from .palette import Look
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def lens_grid(lens: Lens, *, look: Look | None = None, pinned: int | None = None
     best = np.exp(lens.log_probs[:, :, 0])
     positions = len(lens.written)
     room = max(100 // max(positions, 1), 4)  # letters that a cell is wide
+    texts = [[html.escape(label_text(row[0], room)) for row in place] for place in lens.tokens]
     cells = {
         "type": "heatmap",
         "name": "best",
@@ -36,25 +37,21 @@ def lens_grid(lens: Lens, *, look: Look | None = None, pinned: int | None = None
         "zmax": 1,
         "colorscale": look.colorscale,
         "showscale": False,
-        "xgap": 2,
+        "xgap": 2 if positions <= LONGEST_WITH_LABELS else 0,
         "ygap": 2,
-        "text": [[html.escape(label_text(row[0], room)) for row in place] for place in lens.tokens],
-        "texttemplate": "%{text}" if positions <= WIDEST_NAMED else "",
-        "textfont": {"size": 13 if positions <= 14 else 10},
+        "text": texts,
         "customdata": lens.ranks,
         "hovertemplate": "%{y}: <b>%{text}</b> %{z:.0%}<br>written: %{x}, rank %{customdata}<extra></extra>",
     }
-    ticks = labels(lens.written)
-    if pinned is not None:
-        ticks[pinned] = f"<b>{ticks[pinned]}</b>"
     axis = _axis(palette.ink)
     layout = surface(palette, CELL * len(lens.places) + 110, **MARGIN) | {
-        "xaxis": axis | {"tickvals": list(range(positions)), "ticktext": ticks, "side": "top", "tickangle": -45},
+        "xaxis": axis | named(lens.written, pinned) | {"side": "top", "tickangle": -45},
         "yaxis": axis
         | {"tickvals": list(range(len(lens.places))), "ticktext": list(lens.places), "autorange": "reversed"},
         "shapes": [] if pinned is None else [_frame(pinned, len(lens.places), palette.accent)],
     }
-    return go.Figure({"data": [cells], "layout": layout})
+    names = [_names(texts, look.ink_on(best), positions)] if positions <= WIDEST_NAMED else []
+    return go.Figure({"data": [cells, *names], "layout": layout})
 
 
 def lens_ranks(lens: Lens, position: int, *, look: Look | None = None) -> go.Figure:
@@ -97,6 +94,21 @@ def lens_ranks(lens: Lens, position: int, *, look: Look | None = None) -> go.Fig
         "yaxis": axis | names | {"range": [len(ranks) - 0.5, -0.5]},
     }
     return go.Figure({"data": [line], "layout": layout})
+
+
+def _names(texts: list[list[str]], inks: np.ndarray, positions: int) -> dict:
+    """The tokens in their cells, each in the ink that is read best there, which a heatmap's own texts cannot have."""
+    rows, columns = np.indices(inks.shape)
+    return {
+        "type": "scatter",
+        "name": "tokens",
+        "mode": "text",
+        "x": columns.ravel(),
+        "y": rows.ravel(),
+        "text": [text for place in texts for text in place],
+        "textfont": {"size": 13 if positions <= 14 else 11, "color": inks.ravel().tolist()},
+        "hoverinfo": "skip",
+    }
 
 
 def _axis(ink: str) -> dict:

@@ -71,6 +71,13 @@ class Look:
             positions = np.concatenate(([0], 10.0 ** (DECADES * (positions[1:] - 1))))
         return [(float(at), colour) for at, colour in zip(positions, stops, strict=True)]
 
+    def ink_on(self, weights: np.ndarray) -> np.ndarray:
+        """Ink or background, whichever is read better on the colour of each weight: strings, in the same shape."""
+        positions, colours = zip(*self.colorscale, strict=True)
+        light = np.interp(weights, positions, [_lightness(colour) for colour in colours])
+        ink, paper = _lightness(self.palette.ink), _lightness(self.palette.background)
+        return np.where(abs(light - ink) > abs(light - paper), self.palette.ink, self.palette.background)
+
 
 def head_colour(palette: Palette, head: int) -> str:
     """A colour to tell a head, from 0, from the other heads of its layer; the ninth has the first one's again."""
@@ -83,6 +90,13 @@ def blend(start: str, end: str, count: int) -> tuple[str, ...]:
     """`count` colours from `start` to `end`, evenly spaced in Oklab (Ottosson 2020) so that equal steps look equal."""
     steps = np.linspace(0, 1, count)[:, None]
     return tuple(_from_oklab((1 - step) * _to_oklab(start) + step * _to_oklab(end)) for step in steps)
+
+
+def _lightness(colour: str) -> float:
+    """Of #rrggbb or rgb(r, g, b), 0 to 1, as Oklab measures it."""
+    if colour.startswith("rgb"):
+        colour = "#" + "".join(f"{int(part):02x}" for part in colour[4:-1].split(","))
+    return float(_to_oklab(colour)[0])
 
 
 # Linear sRGB -> cone responses -> Oklab, https://bottosson.github.io/posts/oklab/

@@ -17,26 +17,27 @@ export function placed({ rows, columns }, width, height) {
   return { left: MARGIN.left, top: MARGIN.top, w, h, width: w * columns.length, height: h * rows.length, whole: width };
 }
 
-const fontSize = (count) => Math.min(15, Math.max(7, 400 / Math.max(count, 1)));
+/** Every how many tokens are named, as in figures/labels.py. */
+const every = (count) => (count <= LABELS_UP_TO ? 1 : Math.ceil((2 * count) / LABELS_UP_TO));
+const fontSize = (count) => Math.min(15, Math.max(7, 400 / Math.max(count / every(count), 1)));
+const isNamed = (at, pinned, step) => at === pinned || (at % step === 0 && Math.abs(at - (pinned ?? -step)) >= step);
 
 function tokens(header, place, { ink }) {
   const [pinnedRow, pinnedColumn] = header.pinned;
   const weight = (one, pinned) => ({ "font-weight": one === pinned ? 700 : 400 });
   const found = [];
-  if (header.rows.length <= LABELS_UP_TO) {
-    const look = { x: place.left - 8, "text-anchor": "end", "dominant-baseline": "central", fill: ink, "font-size": fontSize(header.rows.length) };
-    header.rowLabels.forEach((text, at) => {
-      const y = place.top + (at + 0.5) * place.h;
-      found.push(drawn("text", { class: "row", y, ...look, ...weight(at, pinnedRow) }, text));
+  const each = (labels, pinned, draw) => {
+    const step = every(labels.length);
+    const look = { "dominant-baseline": "central", fill: ink, "font-size": fontSize(labels.length) };
+    labels.forEach((text, at) => {
+      if (isNamed(at, pinned, step)) found.push(drawn("text", { ...look, ...draw(at), ...weight(at, pinned) }, text));
     });
-  }
-  if (header.columns.length <= LABELS_UP_TO) {
-    const look = { "dominant-baseline": "central", fill: ink, "font-size": fontSize(header.columns.length) };
-    header.columnLabels.forEach((text, at) => {
-      const transform = `translate(${place.left + (at + 0.5) * place.w},${place.top - 8}) rotate(-45)`;
-      found.push(drawn("text", { class: "column", transform, ...look, ...weight(at, pinnedColumn) }, text));
-    });
-  }
+  };
+  each(header.rowLabels, pinnedRow, (at) => ({ class: "row", x: place.left - 8, y: place.top + (at + 0.5) * place.h, "text-anchor": "end" }));
+  each(header.columnLabels, pinnedColumn, (at) => {
+    const transform = `translate(${place.left + (at + 0.5) * place.w},${place.top - 8}) rotate(-45)`;
+    return { class: "column", transform };
+  });
   return found;
 }
 
