@@ -65,7 +65,7 @@ def explanations(case: Case, intent: Intent) -> list[Guess]:
     many weights are zero anyway, a stricter mask is seen by the pattern of its zeros.
     """
     bad = ~_intended(case, intent).units
-    if not bad.any() and not case.evidence.peaked.any():
+    if not bad.any() and (case.evidence.told or not case.evidence.faint.any()):
         return []
     tried = (_try(case, intent, code, allowed, bad, order) for order, (code, allowed) in _distinct(case, intent))
     return sorted((guess for guess in tried if guess is not None), key=lambda guess: guess.rank)
@@ -94,8 +94,10 @@ def _try(case: Case, intent: Intent, code: str, allowed: np.ndarray, bad: np.nda
     if not (real.units | ~bad).all() or (not bad.any() and not real.units.all()):
         return None
     rows = case.rows(intent, bool(every.units.all())) & (bad[..., None] | (not bad.any()))
-    if not solid(case.evidence, intent.allowed, allowed, rows):
+    if not solid(case.evidence, intent.allowed, allowed, rows, picked=code == "hole-inside"):
         return None
+    if code == "inverted" and not (allowed.any(-1) & rows).any():
+        return None  # a mask that allows nothing explains every dead row, and says nothing
     if code == "mask-ignored" and not _possible(case, intent, bad):
         return None
     first = code == "mask-ignored" and never_arrived(case, intent)
@@ -111,6 +113,15 @@ def _only_stricter(meant: np.ndarray, allowed: np.ndarray, rows: np.ndarray) -> 
 
 def _left(match: Match) -> int:
     return int((~match.units).sum())
+
+
+def sees_the_blocked(case: Case, intent: Intent) -> bool:
+    """Whether the weights given light cells that the mask given blocks: then no other reading makes them right."""
+    mask = case.arrays.mask
+    if mask is None or "weights" not in case.arrays.given:
+        return False
+    rows = case.rows(intent) & mask.any(-1)
+    return bool((case.evidence.lit & ~mask & rows[..., None]).any())
 
 
 def never_arrived(case: Case, intent: Intent) -> bool:

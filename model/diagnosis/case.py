@@ -9,10 +9,10 @@ import numpy as np
 
 from .evidence import Evidence
 from .findings import Finding, Severity
-from .hypotheses import side
 from .inputs import Arrays
 from .meaning import Intent
 from .places import finding
+from .side import side
 
 
 @dataclass

@@ -15,7 +15,7 @@ import numpy as np
 from .evidence import Evidence
 from .inputs import Arrays
 from .meaning import Intent
-from .scores import too_small
+from .side import side
 from .structure import CAUSAL, Structure
 
 Guess = tuple[str, np.ndarray]
@@ -108,21 +108,6 @@ def _staircase(arrays: Arrays, intent: Intent) -> Iterator[Guess]:
             yield "causal-on-cross", stairs
 
 
-def side(arrays: Arrays) -> str:
-    """``self`` or ``cross`` where the name of the map, the shape, or the two paddings give it away, else empty."""
-    _, _, _, queries, keys = arrays.sizes
-    if arrays.map:
-        return "cross" if arrays.map == "cross" else "self"
-    if queries > keys:
-        return "cross"
-    if arrays.query_keep is not None and arrays.key_keep is not None:
-        same = np.array_equal(arrays.query_keep, arrays.key_keep[:, -queries:])
-        if not same:
-            return "cross"
-        return "" if arrays.key_keep.all() or queries != keys else "self"
-    return ""
-
-
 def _padding(arrays: Arrays, intent: Intent) -> Iterator[Guess]:
     """The right padding of the wrong sentence, or along the wrong axis."""
     b, _, _, queries, keys = arrays.sizes
@@ -162,8 +147,7 @@ def _upside_down(intent: Intent) -> Iterator[Guess]:
 def _holes(arrays: Arrays, evidence: Evidence, intent: Intent) -> Iterator[Guess]:
     """Columns that no query sees although they lie inside the sentence, unless their scores are reason enough."""
     telling = ~(evidence.dead | evidence.nan | evidence.odd)
-    rounded = too_small(arrays, evidence)
-    blocked = telling[..., None] if rounded is None else telling[..., None] & ~rounded
+    blocked = telling[..., None] & ~evidence.faint if evidence.told else telling[..., None]
     each = ~(evidence.lit & telling[..., None]).any(-2) & intent.allowed.any(-2) & blocked.any(-2)
     certain = intent.binding or arrays.key_keep is not None
     for unseen in (each.all((1, 2), keepdims=True), each.all(2, keepdims=True)):

@@ -7,12 +7,13 @@ import dataclasses
 import numpy as np
 
 from . import scores as by_scores
-from .arbitrate import explanations, fits, report
+from .arbitrate import explanations, fits, report, sees_the_blocked
 from .case import Case
-from .evidence import gather
+from .evidence import depth, gather
 from .findings import Diagnosis, Finding
 from .inputs import Arrays
 from .leftover import leftover
+from .matching import CHANCE
 from .meaning import Intent, proposed, stated
 from .places import finding
 from .rows import only_fills, report_rows
@@ -62,11 +63,11 @@ def _prepare(case: Case) -> None:
     """After dropout a zero says nothing; scores tell which zeros are rounding; a row of fills is no ordinary row."""
     if case.named("dropout-on"):
         nothing = np.zeros_like(case.evidence.dead)
-        case.evidence = dataclasses.replace(case.evidence, peaked=np.ones_like(nothing), dead=nothing)
+        case.evidence = dataclasses.replace(case.evidence, faint=np.ones_like(nothing)[..., None], dead=nothing)
         return
-    by_score = by_scores.vanishing(case.arrays, case.evidence)
-    if by_score is not None:
-        case.evidence = dataclasses.replace(case.evidence, peaked=by_score)
+    faint = by_scores.too_small(case.arrays, case.evidence)
+    if faint is not None:
+        case.evidence = dataclasses.replace(case.evidence, faint=faint, told=True)
     fills = only_fills(case.arrays)
     case.evidence = dataclasses.replace(case.evidence, odd=case.evidence.odd | fills)
 
@@ -99,10 +100,11 @@ def _by_scores(case: Case) -> None:
 def _explain(case: Case, intents: list[Intent]) -> Intent:
     """The intent that holds, or after reporting it the one that the best explanation starts from."""
     _weak(case, intents)
+    refuted = any(intent.binding and sees_the_blocked(case, intent) for intent in intents)
     for every in (True, False) if not intents[0].binding else (False,):
         tried = [intent for intent in intents if not (every and intent.binding)]
         for intent in tried:
-            if fits(case, intent, every) and not explanations(case, intent):
+            if (intent.binding or not refuted) and fits(case, intent, every) and not explanations(case, intent):
                 return intent
         found = [guess for intent in tried for guess in explanations(case, intent) if not every or guess.rank[1] == 0]
         if found:
@@ -114,9 +116,16 @@ def _explain(case: Case, intents: list[Intent]) -> Intent:
 
 def _weak(case: Case, intents: list[Intent]) -> None:
     """Report a weak fill, and look no more at the cells it left lit."""
-    for intent in intents:
+    for intent in [one for one in intents if one.binding] or intents:
         weak = by_scores.weak_fill(case.arrays, case.evidence, intent.allowed)
-        if weak is not None and (intent.binding or fits(case.without(weak), intent)):
+        if weak is not None and (intent.binding or _filled(case, intent, weak)):
             case.add("weak-fill", weak, detail=f"up to {np.nanmax(case.arrays.weights[weak]):.2g}")
             case.evidence = case.without(weak).evidence
             return
+
+
+def _filled(case: Case, intent: Intent, weak: np.ndarray) -> bool:
+    """Whether a mask that nobody stated is believed since what it blocks holds weights too small to be natural."""
+    if not fits(case.without(weak), intent):
+        return False
+    return depth(case.evidence, case.arrays.weights, intent.allowed, weak).luck < np.log(CHANCE)

@@ -23,7 +23,7 @@ def leftover(case: Case, intent: Intent) -> None:
     nan = evidence.nan & rows
     stray = evidence.lit & ~intent.allowed & rows[..., None]
     gaps = intent.allowed & ~evidence.lit & (rows & ~nan)[..., None]
-    gaps &= ~evidence.peaked[..., None] | evidence.dead[..., None]
+    gaps &= ~evidence.faint | evidence.dead[..., None]
     if not intent.binding:
         stray &= ~intent.keep[:, None, None, None, :]
         gaps = np.zeros_like(gaps)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .evidence import Evidence
 
-_CHANCE = 1e-3
+CHANCE = 1e-3
 """A pattern of zeros is believed when rounding alone would make it more rarely than this."""
 
 
@@ -41,8 +41,8 @@ def compare(
     outside = (evidence.lit & ~allowed).any(-1) & judged & live
     void = judged & ~live & ~blank
     broken = rows & (evidence.dead | evidence.nan)
-    zeros = (~evidence.lit & allowed).sum(-1) * rows
-    missing = (zeros > 0) & ~evidence.peaked
+    zeros = ~evidence.lit & allowed & rows[..., None]
+    missing = (zeros & ~evidence.faint).any(-1)
     return Match(
         ~(outside | void | broken | missing).any(-1),
         int(((evidence.dead | evidence.nan | evidence.odd) & live & judged).sum()),
@@ -50,8 +50,11 @@ def compare(
     )
 
 
-def solid(evidence: Evidence, meant: np.ndarray, allowed: np.ndarray, judged: np.ndarray) -> bool:
-    """Whether ``allowed`` is more than a lucky fit: what it opens is lit, what it closes is not rounding."""
+def solid(evidence: Evidence, meant: np.ndarray, allowed: np.ndarray, judged: np.ndarray, picked: bool = False) -> bool:
+    """Whether ``allowed`` is more than a lucky fit: what it opens is lit, what it closes is not rounding.
+
+    ``picked`` says that the columns it closes were picked among all by looking at the weights.
+    """
     if not _opened(evidence, meant, allowed, judged):
         return False
     stricter = meant & ~allowed & judged[..., None]
@@ -60,12 +63,15 @@ def solid(evidence: Evidence, meant: np.ndarray, allowed: np.ndarray, judged: np
     stricter = np.broadcast_to(stricter, evidence.lit.shape)
     units = np.asarray(stricter.any((-1, -2)))
     live = meant.any(-1) & judged
-    if (stricter & ~evidence.peaked[..., None]).any() or (live & (evidence.dead | evidence.nan)).any():
+    if (stricter & ~evidence.lit & ~evidence.faint).any() or (live & (evidence.dead | evidence.nan)).any():
         return True
+    if evidence.told:
+        return False
     inside = np.broadcast_to(meant & allowed & judged[..., None], evidence.lit.shape) & units[..., None, None]
     zeros = int((inside & ~evidence.lit).sum())
     chance = (zeros + evidence.precision.prior) / (int(inside.sum()) + 1)
-    return bool(int(stricter.sum()) * np.log(max(chance, 1e-12)) < np.log(_CHANCE))
+    ways = np.log(stricter.shape[-1]) * int(stricter.any((1, 2, 3)).sum()) if picked else 0.0
+    return bool(int(stricter.sum()) * np.log(max(chance, 1e-12)) + ways < np.log(CHANCE))
 
 
 def _opened(evidence: Evidence, meant: np.ndarray, allowed: np.ndarray, judged: np.ndarray) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .evidence import Evidence
 from .inputs import Arrays
+from .side import side
 from .structure import CAUSAL, FULL, Structure, parse, recognise
 
 
@@ -153,7 +154,7 @@ def _usual_in(kind: str, structure: Structure) -> bool:
 
 def proposed(arrays: Arrays, evidence: Evidence) -> list[Intent]:
     """Readings to try when nobody says, the most likely first."""
-    _, _, _, queries, keys = arrays.sizes
+    _, _, _, queries, _ = arrays.sizes
     if arrays.mask is not None:
         return _from_mask(arrays, arrays.mask)
     keep = known_keys(arrays) if arrays.key_keep is not None else guessed_keys(evidence)
@@ -161,29 +162,35 @@ def proposed(arrays: Arrays, evidence: Evidence) -> list[Intent]:
     look = keep[:, None, :] & _telling(evidence)[:, :, None]
     found = [recognise(grid, where) for grid, where in zip(lit, look, strict=True)]
     structures = _agreed(found, lit, look)
+    may_be_causal = _may_be_causal(arrays)
     usual = _usual(arrays, keep)
-    if structures and all(one.plausible for one in structures) and (queries <= keys or not structures[0].causal):
+    if structures and all(one.plausible and (may_be_causal or not one.causal) for one in structures):
         return [from_structures(structures, keep, queries, 0.7, False), *usual]
     return usual
 
 
 def _from_mask(arrays: Arrays, mask: np.ndarray) -> list[Intent]:
     """The mask that was given is believed when somebody could mean it; one of no known family only after the usual."""
-    b, _, _, queries, keys = arrays.sizes
+    b, _, _, _, keys = arrays.sizes
     own = from_array(arrays, mask, 0.8)
     real = arrays.key_keep if arrays.key_keep is not None else np.ones((b, keys), bool)
     if not own.structures:
         return [*_usual(arrays, real), own]
-    if all(one.plausible for one in own.structures) and (queries <= keys or not own.causal):
+    if all(one.plausible for one in own.structures) and (_may_be_causal(arrays) or not own.causal):
         return [own, *_usual(arrays, known_keys(arrays))]
     return _usual(arrays, real)
 
 
 def _usual(arrays: Arrays, keep: np.ndarray) -> list[Intent]:
     """Causal (where it can be) and full."""
-    _, _, _, queries, keys = arrays.sizes
-    kinds = (CAUSAL, FULL) if queries <= keys else (FULL,)
+    _, _, _, queries, _ = arrays.sizes
+    kinds = (CAUSAL, FULL) if _may_be_causal(arrays) else (FULL,)
     return [from_structures((one,), keep, queries, 0.4, False) for one in kinds]
+
+
+def _may_be_causal(arrays: Arrays) -> bool:
+    """Whether there is a diagonal at all: cross-attention has none."""
+    return side(arrays) != "cross"
 
 
 def _telling(evidence: Evidence) -> np.ndarray:

@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import numpy as np
 
-from .evidence import Evidence
-from .inputs import Arrays
+from .evidence import Evidence, depth
+from .inputs import BLOCKS, Arrays
 
 DOUBLE = -1e8
 """A row whose largest masked score is at or below this has nothing but fills in it."""
 _WEAK = 1e-4
 """Blocked cells below this weight are a weak fill rather than an open mask."""
+_FAR = 1e9
+"""Of two cells that one fill lowered, one is hardly ever so many times larger than the other."""
 _SUPPRESSED = 5.0
 """Nats by which a fill, however weak, lowers a cell."""
 
 
 def offsets(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
     """(B, L, H, Q, K): what was added to each score, up to one constant a row (its largest is 0); NaN where unknown."""
-    if arrays.scores is None:
+    return None if arrays.scores is None else _added(arrays.scores.astype(np.float64), arrays, evidence)
+
+
+def _unfilled(arrays: Arrays) -> np.ndarray | None:
+    """(B, L, H, Q, K) float64: the scores, or those after the mask with +inf where they are fills; None without."""
+    if arrays.scores is not None:
+        return arrays.scores.astype(np.float64)
+    if arrays.masked_scores is None:
         return None
-    scores = arrays.scores.astype(np.float64)
+    after = arrays.masked_scores.astype(np.float64)
+    return np.where(after > BLOCKS, after, np.inf)
+
+
+def _added(scores: np.ndarray, arrays: Arrays, evidence: Evidence) -> np.ndarray:
+    """(B, L, H, Q, K): what turns ``scores`` into the logarithm of the weights, the largest of a row being 0."""
     floor = max(1e-12, 2e3 * evidence.precision.smallest)
     known = (arrays.weights > floor) & np.isfinite(scores)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -74,19 +88,15 @@ def unmasked(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
     return ((np.abs(added) <= _tolerance(arrays, evidence)) | np.isnan(added)).all((-1, -2))
 
 
-def vanishing(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
-    """(B, L, H, Q): rows in which the scores make some weight too small to be stored; None if they cannot say."""
-    cells = too_small(arrays, evidence)
-    return None if cells is None else np.asarray(cells.any(-1))
-
-
 def too_small(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
     """(B, L, H, Q, K): zeros that the scores alone explain, as too small to be stored; None if they cannot say."""
-    added = offsets(arrays, evidence)
-    if added is None or arrays.scores is None or not ((np.abs(added) <= 0.3) | np.isnan(added)).all():
+    scores = _unfilled(arrays)
+    if scores is None:
         return None
-    scores = arrays.scores.astype(np.float64)
-    lit = np.where(evidence.lit, scores, -np.inf)
+    added = _added(scores, arrays, evidence)
+    if not ((np.abs(added) <= 0.3) | np.isnan(added)).all():
+        return None
+    lit = np.where(evidence.lit & np.isfinite(scores), scores, -np.inf)
     top = lit.max(-1, keepdims=True)
     top = np.where(np.isfinite(top), top, 0)
     with np.errstate(divide="ignore", over="ignore"):
@@ -102,7 +112,9 @@ def weak_fill(arrays: Arrays, evidence: Evidence, allowed: np.ndarray) -> np.nda
         return None
     if _filled_by_scores(arrays, evidence, allowed, leaking):
         return leaking
-    if arrays.scores is None and (arrays.weights[leaking].max() < _WEAK or _equal_in_rows(arrays, allowed, leaking)):
+    if arrays.scores is None and (
+        _all_weak(arrays, evidence, allowed, leaking) or _equal_in_rows(arrays, allowed, leaking)
+    ):
         return leaking
     return None
 
@@ -134,6 +146,15 @@ def _filled_by_scores(arrays: Arrays, evidence: Evidence, allowed: np.ndarray, l
         else lowered
     )
     return bool((lowered < -_SUPPRESSED).all() or (_constant(filled) and np.abs(lowered).max() > _SUPPRESSED))
+
+
+def _all_weak(arrays: Arrays, evidence: Evidence, allowed: np.ndarray, leaking: np.ndarray) -> bool:
+    """Whether little leaks, and where some of it is far from vanishing the rest of its row leaks as well."""
+    if arrays.weights[leaking].max() >= _WEAK or not depth(evidence, arrays.weights, allowed, leaking).beyond:
+        return False
+    far = arrays.weights > evidence.precision.smallest * _FAR
+    closed = (~allowed & ~evidence.lit).any(-1, keepdims=True)
+    return not (leaking & far & closed).any()
 
 
 def _constant(values: np.ndarray) -> bool:

@@ -128,8 +128,8 @@ def slice_of(found: Judged, sample: int, layer: int, head: int) -> Slice:
         shape = (arrays.sizes[0], arrays.sizes[2], *arrays.sizes[3:])
         handed = np.broadcast_to(found.handed, shape)[sample, head]
     # Where the verdict names a fault, a zero is taken for what it looks like.
-    peaked = gather(arrays.weights).peaked[sample, layer, head]
-    rounded = peaked & found.diagnosis.sound
+    faint = gather(arrays.weights).faint[sample, layer, head].any(-1)
+    rounded = faint & found.diagnosis.sound
     meant = one(found.diagnosis.meant)
     return Slice(
         meant, allowed, bias, scores, masked, weights, rounded, _idle(found, sample), generated, handed, found.reader
