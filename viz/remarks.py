@@ -29,10 +29,12 @@ def caption(text: str) -> None:
 
 def badge(model: Translator, result: Translation, check: ObserverCheck) -> None:
     """What ran, where, how fast, and whether looking changed anything; stands in the header."""
-    facts = [model.name, DEVICES.get(model.device.type, model.device.type), f"{result.seconds * 1000:.0f} ms"]
-    proof = check.sentence + (" ✓" if check.difference == 0 else "")
-    with st.container(key="badge"):
-        st.html(f'{html.escape(" · ".join(facts))}<span class="more"> · {html.escape(proof)}</span>')
+    device = DEVICES.get(model.device.type, model.device.type)
+    ran, proof = f"{device} · {result.seconds * 1000:.0f} ms", html.escape(check.sentence)
+    sign = " ✓" if check.difference == 0 else ""
+    with st.container(key="badge"):  # Where there is little room, only what has the class "more" is left out.
+        more = [f'<span class="more">{part}</span>' for part in (f"{html.escape(model.name)} · ", f" · {proof}")]
+        st.html(f'<span title="{html.escape(model.name)}: {proof}">{more[0]}{html.escape(ran)}{more[1]}{sign}</span>')
 
 
 def hints(model: Translator, result: Translation) -> None:

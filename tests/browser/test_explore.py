@@ -171,18 +171,24 @@ def test_two_visitors_do_not_meet(page: Page, server: str, chromium: Browser) ->
     other_context.close()
 
 
-@pytest.mark.parametrize("width", [1440, 800])
+@pytest.mark.parametrize("width", [1440, 1040, 800])
 def test_nothing_is_cut_off(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     open_page(page)
     expect_head(page, 1, 1)
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
-    # On a narrow page the badge gives way to the names of the pages.
-    parts = [".st-key-overview", ".st-key-heatmap", ".st-key-sentence", *([".st-key-badge"] if width > 800 else [])]
-    for box in boxes_at_rest(page, parts):
-        assert box is not None
+    parts = (".st-key-overview", ".st-key-heatmap", ".st-key-sentence", ".st-key-badge", ".st-key-add-view")
+    boxes = [box for box in boxes_at_rest(page, parts) if box]
+    assert len(boxes) == len(parts)
+    for box in boxes:
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
+    # The badge stands between the names of the pages and the button.
+    *_, badge, button = boxes
+    last = page.get_by_test_id("stTopNavLink").last.bounding_box()
+    assert last
+    assert last["x"] + last["width"] < badge["x"]
+    assert badge["x"] + badge["width"] < button["x"]
 
 
 def test_another_head_moves_nothing(page: Page) -> None:

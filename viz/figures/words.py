@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .heatmap import HEIGHT, ROW_NAMES
-from .labels import quoted
+from .labels import LONGEST_WITH_LABELS, quoted
 from .pooled import block
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ READS = {
 }
 POINTS_DOWN = HEIGHT - 104
 """How many pixels the rows of a heatmap share."""
+_SOME_NAMED = "There is room for the names of some tokens only: hover over a cell to read its pair."
 _AVERAGED = (
     "There are more weights than points in the picture: neighbours are averaged in colour. The mouse and the arrow "
     "keys read each by itself."
@@ -53,6 +54,7 @@ def heatmap_in_words(attention: AttentionMap, rows: Rows, scale: Scale) -> str:
             f"Each row is {READS[attention.kind]}, and sums to 1; {SCALE_WORDS[scale]}.",
             *([] if attention.kind == "encoder" else [f"Rows are named by the token {ROW_NAMES[rows]}."]),
             *([] if attention.mask.all() else [_grey(attention)]),
+            *([] if max(attention.mask.shape) <= LONGEST_WITH_LABELS else [_SOME_NAMED]),
             *([] if max(attention.mask.shape) <= POINTS_DOWN else [_AVERAGED]),
         ]
     )
