@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .evidence import precision, rows_that_sum
+from .evidence import rows_that_sum
 from .inputs import Arrays, softmax
+from .precision import precision
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,9 +20,11 @@ from viz.figures.palette import DARK, LIGHT, Look
 from viz.masks.brought import Brought
 from viz.masks.cells import compared, effect, given_marks, uniform
 from viz.masks.edits import Edits
-from viz.masks.judged import dependence, judged, reach, slice_of
-from viz.masks.pictures import panels
-from viz.masks.verdict import as_csv, as_json, headline_words, sorted_findings, spans, where
+from viz.masks.judged import judged
+from viz.masks.panels import panels
+from viz.masks.slices import dependence, reach, slice_of
+from viz.masks.verdict import headline_words, sorted_findings, spans, where
+from viz.masks.verdict_files import as_csv, as_json
 
 from .test_components import unpack
 

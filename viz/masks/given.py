@@ -1,13 +1,9 @@
-"""Masks and weights that a person pastes or uploads, and in which convention they are read."""
+"""Masks and weights that a person pastes, and in which convention whatever was brought is read."""
 
 from __future__ import annotations
 
 import hashlib
-import re
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -16,18 +12,13 @@ from model.diagnosis import NAMES, DiagnosisError
 from model.diagnosis.axes import ambiguous, in_words, sizes_of
 from model.diagnosis.inputs import arrange
 from model.diagnosis.printed import read_printed
-from model.diagnosis.reading import ENDINGS, Contents, UnreadableError, read
 from model.diagnosis.roles import FLIPPED, ROLE_NAMES, ROLES, Guess, Role, guess, take
 from model.faults.printed_examples import EXAMPLES
 
 from ..remarks import caption, plain
 from .brought import MOST_CELLS, Brought
 
-if TYPE_CHECKING:
-    from streamlit.runtime.uploaded_file_manager import UploadedFile
-
 PLACEHOLDER = "tensor([[ True, False],\n        [ True,  True]])"
-MOST_FILES, MEGABYTES = 32, 64
 MEANT = ("full", "causal", "causal+window:4", "prefix:2", "packed:3,3")
 
 
@@ -47,45 +38,7 @@ def pasted() -> Brought | None:
     except DiagnosisError as error:
         st.error(plain(str(error)))
         return None
-    return _asked(arrays, "", hashlib.sha1((text or "").encode()).hexdigest())
-
-
-def uploaded() -> Brought | None:
-    """The place to drop files, a sentence for each that cannot be read, and the map chosen of those that can."""
-    files = st.file_uploader(
-        "Files", accept_multiple_files=True, key="mask_files", label_visibility="collapsed", max_upload_size=MEGABYTES
-    )
-    caption(
-        f"Read are {', '.join(ENDINGS)} and saved traces, up to {MEGABYTES} MB. Nothing in a file is ever executed."
-    )
-    found, refused = _sorted(files[:MOST_FILES])
-    if len(files) > MOST_FILES:
-        refused.append(f"{len(files)} files were given; the first {MOST_FILES} are read.")
-    if refused:
-        st.error("  \n".join(plain(one) for one in refused))
-    if not found:
-        return None
-    chosen = next(iter(found))
-    if len(found) > 1:
-        chosen = st.selectbox("File", list(found), key="mask_file", width=420) or chosen
-    contents = found[chosen]
-    return _asked(contents.arrays, contents.map, f"file {chosen} {[one.file_id for one in files]}")
-
-
-def _sorted(files: list[UploadedFile]) -> tuple[dict[str, Contents], list[str]]:
-    """The maps of all files by a name for each, and a sentence for every file that cannot be read."""
-    found: dict[str, Contents] = {}
-    refused = []
-    for file in files:
-        try:
-            maps = _contents(file)
-        except UnreadableError as error:
-            refused.append(f"{file.name}: {error}")
-            continue
-        for one in maps:
-            name = f"{file.name} · {one.map}" if one.map else file.name
-            found[name if name not in found else f"{name} ({len(found) + 1})"] = one
-    return found, refused
+    return asked(arrays, "", hashlib.sha1((text or "").encode()).hexdigest())
 
 
 def take_example(name: str) -> None:
@@ -94,37 +47,7 @@ def take_example(name: str) -> None:
     st.session_state["from"] = "paste"
 
 
-def _contents(file: UploadedFile) -> list[Contents]:
-    """The maps of an uploaded file; what was read is kept for this visitor as long as the file is."""
-    kept = st.session_state.setdefault("mask_read", {})
-    if file.file_id not in kept:
-        try:
-            kept[file.file_id] = _read(file)
-        except UnreadableError as error:
-            kept[file.file_id] = error
-    found = kept[file.file_id]
-    if isinstance(found, UnreadableError):
-        raise found
-    return found
-
-
-def _read(file: UploadedFile) -> list[Contents]:
-    """Through a file of our own naming: the visitor's name is never a path."""
-    given = Path(file.name)
-    ending = given.suffix if re.fullmatch(r"\.\w{1,16}", given.suffix) else ""
-    stem = given.stem if given.stem in NAMES else "array"
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{stem}{ending}"
-        path.write_bytes(file.getbuffer())
-        maps = read(path)
-    for one in maps:
-        for name, array in one.arrays.items():
-            if array.dtype.kind not in "biuf" or not array.size:
-                raise UnreadableError(f"{name} holds no numbers.")
-    return maps
-
-
-def _asked(arrays: Mapping[str, np.ndarray], kind: str, identity: str) -> Brought | None:
+def asked(arrays: Mapping[str, np.ndarray], kind: str, identity: str) -> Brought | None:
     """Say what each array was taken for, and let it be changed."""
     largest = max(array.size for array in arrays.values())
     if largest > MOST_CELLS:

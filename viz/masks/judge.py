@@ -12,13 +12,13 @@ from model.faults.printed_examples import EXAMPLES
 from ..controls import SHARED
 from ..remarks import plain
 from ..save import save
-from . import build, edits, given, pictures, pipeline, verdict
+from . import build, edits, given, pictures, pipeline, uploads, verdict
 from .brought import Brought
 from .judged import judged
 from .saving import judged_mask
 
 STYLE = Path(__file__).parent / "masks.css"
-WAYS = {"paste": given.pasted, "upload": given.uploaded, "build": build.built}
+WAYS = {"paste": given.pasted, "upload": uploads.uploaded, "build": build.built}
 
 
 @st.fragment

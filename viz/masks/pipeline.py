@@ -11,7 +11,8 @@ from ..components.chart import chart
 from ..figures.mask_pipeline import Stage, mask_pipeline
 from ..figures.palette import Look
 from ..remarks import caption
-from .judged import Judged, Slice, slice_of
+from .judged import Judged
+from .slices import Slice, slice_of
 
 RATES = (0.0, 0.1, 0.2, 0.5)
 MOST_DRAWN = 64

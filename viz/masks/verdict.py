@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-
 import streamlit as st
 
 from model.diagnosis import Diagnosis, Finding
@@ -15,6 +11,7 @@ from ..remarks import caption, plain
 from . import edits
 from .brought import Brought
 from .judged import Judged
+from .verdict_files import downloads
 
 ORDER = {"error": 0, "warning": 1, "info": 2}
 SIGNS = {"error": "●", "warning": "▲", "info": "○"}
@@ -65,7 +62,7 @@ def rest(brought: Brought, found: Judged) -> None:
     for at, one in enumerate(ranked[first:], first):
         _finding(brought.identity, at, one, found)
     _unknown(found.diagnosis)
-    _downloads(found.diagnosis)
+    downloads(found.diagnosis)
 
 
 def sorted_findings(diagnosis: Diagnosis) -> list[Finding]:
@@ -125,42 +122,3 @@ def _unknown(diagnosis: Diagnosis) -> None:
     count = len(diagnosis.unknown)
     with st.expander(f"{count} fault{'s' * (count > 1)} that cannot be ruled out without more arrays"):
         st.markdown("\n".join(f"- {plain(one.message)}" for one in diagnosis.unknown))
-
-
-def _downloads(diagnosis: Diagnosis) -> None:
-    with st.container(key="verdict-files", horizontal=True):
-        for name, made in (("json", as_json), ("csv", as_csv)):
-            st.download_button(
-                f"Findings ({name.upper()})",
-                made(diagnosis),
-                f"findings.{name}",
-                on_click="ignore",
-                type="tertiary",
-                key=f"findings-{name}",
-            )
-
-
-def as_json(diagnosis: Diagnosis) -> str:
-    """The verdict as the command line gives it, with what was assumed and what could not be told."""
-    return json.dumps(
-        {
-            "verdict": "sound" if diagnosis.sound else "faulty",
-            "findings": [one.as_dict() for one in diagnosis.findings],
-            "meant": {"words": diagnosis.meaning, "sure": diagnosis.sure},
-            "unknown": [{"code": one.code, "missing": list(one.missing)} for one in diagnosis.unknown],
-        },
-        indent=1,
-    )
-
-
-def as_csv(diagnosis: Diagnosis) -> str:
-    """One finding a line; queries and keys are joined by spaces, and count from 0 as in the JSON."""
-    out = io.StringIO()
-    names = ["code", "severity", "map", "sample", "layer", "head", "queries", "keys", "message", "fix"]
-    writer = csv.DictWriter(out, names)
-    writer.writeheader()
-    for one in diagnosis.findings:
-        row = one.as_dict()
-        lists = {name: " ".join(map(str, row[name])) for name in ("queries", "keys")}
-        writer.writerow(row | lists)
-    return out.getvalue()

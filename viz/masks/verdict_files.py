@@ -1,0 +1,51 @@
+"""The findings as files: JSON as the command line writes it, and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import streamlit as st
+
+from model.diagnosis import Diagnosis
+
+
+def downloads(diagnosis: Diagnosis) -> None:
+    """A button for each format."""
+    with st.container(key="verdict-files", horizontal=True):
+        for name, made in (("json", as_json), ("csv", as_csv)):
+            st.download_button(
+                f"Findings ({name.upper()})",
+                made(diagnosis),
+                f"findings.{name}",
+                on_click="ignore",
+                type="tertiary",
+                key=f"findings-{name}",
+            )
+
+
+def as_json(diagnosis: Diagnosis) -> str:
+    """The verdict as the command line gives it, with what was assumed and what could not be told."""
+    return json.dumps(
+        {
+            "verdict": "sound" if diagnosis.sound else "faulty",
+            "findings": [one.as_dict() for one in diagnosis.findings],
+            "meant": {"words": diagnosis.meaning, "sure": diagnosis.sure},
+            "unknown": [{"code": one.code, "missing": list(one.missing)} for one in diagnosis.unknown],
+        },
+        indent=1,
+    )
+
+
+def as_csv(diagnosis: Diagnosis) -> str:
+    """One finding a line; queries and keys are joined by spaces, and count from 0 as in the JSON."""
+    out = io.StringIO()
+    names = ["code", "severity", "map", "sample", "layer", "head", "queries", "keys", "message", "fix"]
+    writer = csv.DictWriter(out, names)
+    writer.writeheader()
+    for one in diagnosis.findings:
+        row = one.as_dict()
+        lists = {name: " ".join(map(str, row[name])) for name in ("queries", "keys")}
+        writer.writerow(row | lists)
+    return out.getvalue()
