@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Page, Request, expect
 
-from .steps import LOADING, open_page, settle, tile
+from .steps import LOADING, open_page, point, settle, tile
 from .test_accessibility import findings
 
 AWKWARD = "The book </script><img src=x onerror=alert(1)> مرحبا"
@@ -86,6 +86,8 @@ def test_a_heatmap_with_all_its_heads(page: Page, disk: Page, tmp_path: Path) ->
     tile(disk, 2, 3).click()
     expect(disk.get_by_role("img", name="Cross-attention · layer 2, head 3")).to_be_visible()
     expect(tile(disk, 2, 3)).to_have_attribute("aria-pressed", "true")
+    point(disk, disk.locator(".heatmap .plot"), 0.3, 0.3)
+    expect(disk.locator(".tip b")).to_have_text(re.compile(r"^\d\.\d{3}$"))  # The weights themselves, not the sketch.
     expect(disk.get_by_label("Notes", exact=True)).to_be_hidden()
     disk.keyboard.press("n")
     expect(disk.get_by_label("Notes", exact=True)).to_have_text("Look at <b>the first</b> row.")
@@ -154,7 +156,9 @@ def test_a_whole_talk(page: Page, disk: Page, tmp_path: Path) -> None:
     open_file(disk, file)
     heading = disk.get_by_role("heading", level=1)
     expect(heading).to_have_text("Who looks at whom?")
-    expect(disk.get_by_text("Follow the dark cells.")).to_be_visible()
+    expect(disk.get_by_text("Follow the dark cells.")).to_be_in_viewport(ratio=1)
+    expect(disk.locator(".heatmap .plot")).to_be_in_viewport(ratio=1)
+    expect(disk.get_by_text("Each row is", exact=False)).to_have_count(0)
     expect(tile(disk, 1, 2)).to_be_hidden()
     disk.keyboard.press("PageDown")
     expect(tile(disk, 1, 2)).to_be_visible()
@@ -163,6 +167,9 @@ def test_a_whole_talk(page: Page, disk: Page, tmp_path: Path) -> None:
     disk.keyboard.press("ArrowRight")
     expect(heading).to_have_text("Step by step")
     expect(disk.locator(".candidates .name").first).to_be_hidden()
+    disk.emulate_media(forced_colors="active")
+    for state in ("predicted", "unwritten"):
+        expect(disk.locator(f".text [data-state={state}]").first).to_have_css("color", "rgba(0, 0, 0, 0)")
     disk.keyboard.press("PageDown")
     expect(disk.locator(".candidates .name").first).to_be_visible()
     disk.keyboard.press("Home")

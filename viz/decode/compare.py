@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from difflib import SequenceMatcher
-from typing import Literal
 
 import numpy as np
 
 from model.trace import AttentionMap
 
-Mark = Literal["same", "new", "gone"]
+from ..export.parts import Mark
 
 
 def changes(before: str, after: str) -> tuple[tuple[str, Mark], ...]:

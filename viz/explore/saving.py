@@ -44,10 +44,12 @@ class Shown:
 def offer(shown: Shown, scene: Scene, name: str) -> None:
     """The menu; `name` is of the view."""
     trace = scene.result.trace
+    above = text(scene)  # What is pinned and switched off belongs to the session, which a download no longer knows.
+    changed = switchboard.changed_heads(scene.arranged.captured)
     save(
         Saved(
             f"{scene.kind}-layer{scene.layer + 1}-head{scene.head + 1}-{name}",
-            lambda palette: parts(shown, scene, palette),
+            lambda palette: [*above, *parts(shown, scene, palette, changed)],
             shown.numbers or (lambda: table(scene)),
             f"{KIND_NAMES[scene.kind]} · {scene.model.name}" if shown.follows else scene.title,
             facts_of(trace, view=name),
@@ -56,18 +58,20 @@ def offer(shown: Shown, scene: Scene, name: str) -> None:
     )
 
 
-def parts(shown: Shown, scene: Scene, palette: Palette) -> list[Part]:
-    """The sentence and its translation above the view, and where it follows them all heads beside it."""
+def text(scene: Scene) -> list[Part]:
+    """The sentence, its translation, and what changes did to it."""
+    again = switchboard.said(scene.reading) if scene.reading.changes else []
+    shown = {"pieces": pieces(scene.result.steps), "pinned": scene.position}
+    return [Words(scene.result.source, "sentence", "large"), Component("tokens", shown, "translation"), *again]
+
+
+def parts(shown: Shown, scene: Scene, palette: Palette, changed: frozenset[tuple[int, int]]) -> Sequence[Part]:
+    """The view; where it follows them all heads beside it, the `changed` ones (layer, head) marked."""
     look = replace(scene.look, palette=palette)
-    text: list[Part] = [
-        Words(scene.result.source, "sentence", "large"),
-        Component("tokens", {"pieces": pieces(scene.result.steps), "pinned": scene.position}, "translation"),
-    ]
     if not shown.follows:
-        return [*text, *shown.parts(look)]
-    changed = switchboard.changed_heads(scene.arranged.captured)
+        return shown.parts(look)
     tiles = packed_overview(scene.attention, scene.layer, scene.head, look, (), changed)
-    return [*text, Columns(([Component("overview", tiles, "heads", follows=True)], shown.parts(look)), SHARES)]
+    return [Columns(([Component("overview", tiles, "heads", follows=True)], shown.parts(look)), SHARES)]
 
 
 def table(scene: Scene) -> pd.DataFrame:

@@ -9,14 +9,17 @@ import streamlit as st
 
 from model.changes import Change, HeadChange, InterventionError, parse, text_of
 from viz import cache, controls
+from viz.export.parts import Mark, Words
 from viz.remarks import caption, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from model.compare import WordChange
+    from model.compare import Comparison, WordChange
     from model.trace import AttentionMap, Kind
     from model.translate import Translator
+
+    from .reading import Reading
 
 AS_IT_IS = "as it is"
 Pictured = Literal["changed", "unchanged"]
@@ -27,6 +30,7 @@ REMARKS = {
     "copy": "This head has the weights of another head; the values it reads are its own.",
 }
 TAGS = {"same": "span", "removed": "del", "added": "ins"}
+MARKS: dict[str, Mark] = {"same": "same", "removed": "gone", "added": "new"}
 
 
 def changes() -> tuple[Change, ...]:
@@ -96,11 +100,24 @@ def translated_again(model: Translator, text: str, given: str = "") -> str:
     with st.container(key="again"):
         if not given:
             st.html(f'<p dir="auto">{difference(found.words)}</p>')
-        caption(f"With {', '.join(map(_told, made))}. {found.sentence}")
+        caption(_in_words(found))
         with st.container(key="pictured", horizontal=True, vertical_alignment="center"):
             pictured = _pictured()
             _undo_button()
     return text_of(made) if pictured == "changed" else ""
+
+
+def said(reading: Reading) -> list[Words]:
+    """The same for a saved file."""
+    found = cache.changed(reading.model, reading.sentence, reading.changes, reading.given)
+    marked = [(one.text, MARKS[one.change]) for one in found.words]
+    text = "".join(one.text for one in found.words)
+    words = [] if reading.given else [Words(text, "translation", marked=marked)]
+    return [*words, Words(_in_words(found), "translation")]
+
+
+def _in_words(found: Comparison) -> str:
+    return f"With {', '.join(map(_told, changes()))}. {found.sentence}"
 
 
 def _pictured() -> Pictured:

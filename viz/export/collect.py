@@ -1,11 +1,14 @@
 """A scene's page run once without a browser, to hand over what it would save (:mod:`viz.save`).
 
 Each run has a session of its own, so nothing of it is seen by a visitor, and whatever a page can save by its menu a
-talk can hold: no page is written twice. The runner is the one of Streamlit's own tests.
+talk can hold: no page is written twice. The runner is the one behind Streamlit's own AppTest. AppTest itself cannot be
+used: each of its runs takes the place of the process's runtime and leaves none behind, and here a runtime is serving
+visitors at that very moment.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +27,7 @@ from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from ..stage.checks import check
 from .page import talk_page
-from .parts import COLLECTED, Slide
+from .parts import COLLECTED, REMARKS, Slide
 
 if TYPE_CHECKING:
     from model.config import TransformerConfig
@@ -61,7 +64,7 @@ def talk_file(
 
 def slide(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig], palette: Palette) -> Slide:
     """One scene of a talk."""
-    said = (scene.notes, scene.point, scene.hide, scene.omit)
+    said = (scene.notes, scene.point, scene.hide, (*scene.omit, REMARKS))
     checked = check(replace(talk, scenes=(scene,)), models)
     if not checked.shown:
         return Slide(scene.title, None, *said, missing=" ".join(one.text for one in checked.mistakes))
@@ -98,3 +101,5 @@ def begin() -> None:
     """Outside of the app: the runtime that components are registered with. Before any of them is imported."""
     files = MemoryMediaFileStorage("/media"), MemoryUploadedFileManager("/upload")
     Runtime(RuntimeConfig(str(PAGES.parents[1] / "app.py"), *files))
+    # Else it is said for every scene that none is running. The runtime sets the levels, so this comes after it.
+    logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)

@@ -122,7 +122,7 @@ def _part(part: Part, packed: Packed) -> dict[str, Any]:
         columns = [[_part(one, packed) for one in column] for column in part.columns]
         return {"is": "columns", "columns": columns, "shares": part.shares}
     if isinstance(part, Words):
-        return {"is": "words", "text": part.text, "size": part.size, "role": part.role}
+        return {"is": "words", "text": part.text, "size": part.size, "role": part.role, "marked": part.marked}
     if isinstance(part, Chart):
         figure = json.loads(part.figure.to_json())
         # A template that Streamlit has set as everybody's default draws in black; the figures say all they need.

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
 COLLECTED = "collected views"
 """Of the session of a scene that is being exported: the list that its views are put into."""
+REMARKS = "remarks"
+"""The role of what a page says about its pictures: a scene says that itself."""
+Mark = Literal["same", "new", "gone"]
+"""Of a piece of a text, beside what it was before."""
 
 
 class Part:
@@ -45,8 +49,10 @@ class Words(Part):
     """Plain text."""
 
     text: str
-    role: str = "remarks"
+    role: str = REMARKS
     size: Literal["caption", "heading", "large"] = "caption"
+    marked: Sequence[tuple[str, Mark]] = ()
+    """The text in pieces, spaces included, each with its mark, where it is to be seen what a change did."""
 
 
 @dataclass(frozen=True, eq=False)

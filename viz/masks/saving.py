@@ -62,7 +62,7 @@ def exhibit(
 
     def parts(palette: Palette) -> list[Part]:
         return [
-            Words(how, "sentence"),
+            Words(how, "verdict"),
             Chart(figure(palette), f"{title}: broken beside fixed"),
             Words(reading),
             Columns(tuple([Words(line, "verdict") for line in one] for one in verdicts), (1, 1)),

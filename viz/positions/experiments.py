@@ -18,7 +18,7 @@ from ..components.chart import chart
 from ..components.overview import overview, packed
 from ..controls import SHARED
 from ..decode.compare import changes
-from ..export.parts import Chart, Columns, Component, Part, Words
+from ..export.parts import Chart, Columns, Component, Mark, Part, Words
 from ..figures.labels import readable
 from ..figures.palette import Palette
 from ..figures.position_effects import belief, compared
@@ -45,7 +45,8 @@ def show(model: Translator, before: Translation) -> Saved | None:
     except ExperimentError as error:
         st.info(plain(str(error)))
         return None
-    versions(before.text, changes(before.text, result.after.text))
+    marked = changes(before.text, result.after.text)
+    versions(before.text, marked)
     says = f"{words.EXPERIMENTS[experiment.move]} {words.effect(result)}"
     caption(says)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
@@ -76,11 +77,14 @@ def show(model: Translator, before: Translation) -> Saved | None:
     if experiment.move in SIZES:
         _curve(model, before, experiment, look.palette)
 
+    written: list[tuple[str, Mark]] = [(f"{word} ", mark) for word, mark in marked if mark != "gone"]
+
     def parts(palette: Palette) -> list[Part]:
         tiles = packed(_change(old, new), layer, head, replace(look, palette=palette))
         return [
-            Words(before.text, "translation", "large"),
-            Words(result.after.text, "translation", "large"),
+            Words(before.source, "sentence", "large"),
+            Words(before.text, "before"),
+            Words(result.after.text, "translation", "large", written),
             Words(says),
             Columns(([Component("overview", tiles, "heads")], [drawn(palette)]), (0.27, 0.73)),
         ]

@@ -121,8 +121,9 @@ export default function mask_editor({ data, parentElement, setTriggerValue }) {
     plot.classList.toggle("editable", panel.editable);
     const under = (event) => {
       const box = plot.getBoundingClientRect();
-      const row = Math.floor((event.clientY - box.top - place.top) / place.size);
-      const column = Math.floor((event.clientX - box.left - place.left) / place.size);
+      const zoom = plot.currentCSSZoom ?? 1;
+      const row = Math.floor(((event.clientY - box.top) / zoom - place.top) / place.size);
+      const column = Math.floor(((event.clientX - box.left) / zoom - place.left) / place.size);
       return row >= 0 && column >= 0 && row < rows && column < columns ? [row, column] : null;
     };
     plot.onmousemove = (event) => (under(event) ? readCell(...under(event)) : leave());

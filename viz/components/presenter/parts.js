@@ -29,7 +29,7 @@ function rules(hide, omit, always) {
   const alone = omit.includes("matrix") || omit.includes("candidates");
   const wide = alone ? ".stage .below { grid-template-columns: minmax(0, 44rem) !important; justify-content: center; }" : "";
   const unseen = [...hide, ...omit].includes("attention");
-  const shade = unseen ? ".text .source .piece { color: inherit !important; background: none !important; }" : "";
+  const shade = unseen ? ".text .source .piece { color: var(--st-text-color) !important; background: none !important; }" : "";
   const gone = `${always}${shade}${wide}${omit.length ? `:is(${of(omit)}) { display: none !important; }` : ""}`;
   if (!hide.length) return gone;
   const plain = ":is(span, b, svg, p, .piece)";
@@ -42,10 +42,11 @@ function rules(hide, omit, always) {
     }
     svg:is(${of(hide)}) { visibility: hidden !important; }
     :is(${of(hide)}):is(${plain}):not(svg) {
-      color: transparent !important; -webkit-text-stroke: 0 !important; text-decoration: none !important;
+      forced-color-adjust: none; color: transparent !important; -webkit-text-stroke: 0 !important; text-decoration: none !important;
       background: color-mix(in srgb, currentColor 0%, light-dark(#d9d8dd, #3a3845)) !important; border-radius: 0.2em;
     }
-    :is(${of(hide)}):is(${plain}) * { visibility: hidden !important; }`;
+    :is(${of(hide)}):is(${plain}) * { visibility: hidden !important; }
+    @media (forced-colors: active), (prefers-contrast: more) { :is(${of(hide)}):not(${plain})::after { outline: 2px dashed; outline-offset: -2px; opacity: 1; } }`;
 }
 
 function* roots(node) {

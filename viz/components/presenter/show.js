@@ -26,6 +26,8 @@ function buildScreen(root, numbered) {
   return { dialog, title, box, point, place };
 }
 
+const isDark = (shown) => getComputedStyle(shown).backgroundColor.match(/\d+/g).slice(0, 3).reduce((sum, one) => sum + Number(one), 0) < 384;
+
 /**
  * The scenes on the whole screen. Each is the app's own page in a frame; the next ones are built out of sight before
  * they are asked for, so a key only changes which frame is seen. `closed()` hears of the end.
@@ -134,10 +136,11 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
       if (before) closed();
     },
   };
-  screen.dialog.classList.toggle("contrast", contrast);
+  screen.dialog.classList.toggle("contrast", contrast || matchMedia("(prefers-contrast: more)").matches);
   screen.dialog.oncancel = (event) => (event.preventDefault(), ACTIONS.close());
   listen(window);
   screen.dialog.showModal();
+  screen.dialog.classList.toggle("dark", isDark(screen.dialog));
   go(Math.min(at, scenes.length - 1));
   return { close: ACTIONS.close };
 }

@@ -41,9 +41,11 @@ export function buildText(root, header) {
 /** Where every token stands, measured once a layout: scrubbing then only writes. */
 export function measure(view) {
   const origin = view.text.getBoundingClientRect();
+  const zoom = view.text.currentCSSZoom ?? 1; // Boxes are measured on the screen; lines are drawn in the view's own pixels.
   const place = (span) => {
     const box = span.getBoundingClientRect();
-    return { x: box.left + box.width / 2 - origin.left, top: box.top - origin.top, bottom: box.bottom - origin.top };
+    const [x, top, bottom] = [box.left + box.width / 2 - origin.left, box.top - origin.top, box.bottom - origin.top];
+    return { x: x / zoom, top: top / zoom, bottom: bottom / zoom };
   };
   view.thick = parseFloat(getComputedStyle(view.text).fontSize) / 3;
   view.places = { sources: view.sources.map(place), targets: view.targets.map(place) };

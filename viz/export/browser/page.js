@@ -3,18 +3,20 @@ import { show } from "./slide.js";
 import { listen } from "./keys.js";
 import { element } from "./element.js";
 
-/** The frame around the slides: the title, where one is, the notes, and what the file was made from. */
+/** The frame around the slides: the title, where one is, what to look at, the notes, what the file was made from. */
 function frame(talk) {
   const [main, head, picture, notes, foot] = ["main", "header", "section", "aside", "footer"].map((tag) => element(tag));
+  const point = element("p", "point");
+  main.className = talk ? "talk" : "";
   const heading = head.appendChild(element("h1"));
   const live = head.appendChild(element("p", "place"));
   const controls = head.appendChild(element("nav"));
   notes.hidden = true;
   notes.setAttribute("aria-label", "Notes");
   if (talk) live.setAttribute("aria-live", "polite");
-  main.append(head, picture, notes, foot);
+  main.append(head, picture, point, notes, foot);
   document.body.append(main);
-  return { heading, live, controls, picture, notes, foot };
+  return { heading, live, controls, picture, point, notes, foot };
 }
 
 function facts(foot, { facts: known, made }) {
@@ -44,10 +46,14 @@ function deckOf(file, components, parts) {
     const slide = slides[next];
     parts.heading.textContent = slide.title;
     parts.live.textContent = file.header.talk ? `${next + 1} / ${slides.length}` : "";
+    parts.point.textContent = slide.point;
+    parts.point.hidden = !slide.point;
     parts.notes.textContent = slide.notes;
     facts(parts.foot, { ...slide, made: file.header.made });
     const going = performance.now();
-    deck.shown = await show(parts.picture, slide, file, components, covered);
+    deck.shown = show(parts.picture, slide, file, components, covered);
+    await deck.shown.ready;
+    if (deck.at !== next) return; // Another slide was asked for meanwhile.
     document.body.dataset.slide = next + 1;
     document.body.dataset.took = (performance.now() - going).toFixed(0);
   };
