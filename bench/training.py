@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from model.config import EOS_ID, PAD_ID, SPECIAL_PIECES, TransformerConfig
-from model.data import Batch, Batches, collate
+from model.data import Batch, Batches
 from model.positional_encoding import sinusoidal_table
 from model.recipe import Recipe
 from model.training import Trainer
@@ -40,7 +40,7 @@ def measure() -> list[Row]:
             (row,) = trainer.run(last=step)
             our_rates.append(row.tokens_per_second)
             start = time.perf_counter()
-            batch = collate(batches.pairs(rows))
+            batch = batches.batch(rows)
             theirs.train_step(batch, RECIPE.rate(step))
             their_rates.append(batch.tokens / (time.perf_counter() - start))
     ours, usual = median(our_rates[1:]), median(their_rates[1:])  # the first step of each warms up

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
@@ -72,6 +72,7 @@ class KeyValueCache:
     keys: Tensor | None = None
     values: Tensor | None = None
     length: int = 0
+    _spare: tuple[Tensor, Tensor] | None = field(default=None, repr=False)
 
     def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Add k, v (B, H, new, d) and return all that is held."""
@@ -89,10 +90,25 @@ class KeyValueCache:
             grown[:, :, : self.length] = buffer[:, :, : self.length]
         return grown
 
+    @torch.no_grad()
     def reorder(self, rows: Tensor) -> None:
-        """Keep the given rows of the batch (B',), in their order: a beam search drops and doubles hypotheses."""
-        if self.keys is not None and self.values is not None:
-            self.keys, self.values = self.keys[rows], self.values[rows]
+        """Keep the given rows of the batch (B',), in their order: a beam search drops and doubles hypotheses.
+
+        Copied into the buffers of the time before: memory that is asked for anew at every step costs more than the copy.
+        """
+        if self.keys is None or self.values is None:
+            return
+        before = self.keys, self.values
+        spare = self._spare or (None, None)
+        self.keys, self.values = (self._selected(*pair, rows) for pair in zip(before, spare, strict=True))
+        self._spare = before
+
+    def _selected(self, buffer: Tensor, spare: Tensor | None, rows: Tensor) -> Tensor:
+        if spare is None or len(spare) < len(rows) or spare.shape[1:] != buffer.shape[1:]:
+            spare = buffer.new_empty(len(rows), *buffer.shape[1:])
+        kept = spare[: len(rows)]
+        torch.index_select(buffer[:, :, : self.length], 0, rows, out=kept[:, :, : self.length])
+        return kept
 
 
 class MultiHeadAttention(nn.Module):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +13,6 @@ from torch import Tensor
 from .config import BOS_ID, PAD_ID
 
 Pair = tuple[str, str]
-Ids = Sequence[int]
-Segment = Callable[[Sequence[Ids], int], Sequence[Ids]]
-"""(rows of ids, seed) -> the same texts cut into pieces another way."""
 
 
 def read_pairs(folders: Sequence[Path], source: str, target: str, split: str) -> list[Pair]:
@@ -65,22 +62,15 @@ class Batches:
     """Batches of one epoch after another. Sentences of like length stand together, so little is padding."""
 
     def __init__(
-        self,
-        sources: Sequence[Ids],
-        targets: Sequence[Ids],
-        tokens: int,
-        longest: int,
-        seed: int,
-        segment: Segment | None = None,
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], tokens: int, longest: int, seed: int
     ) -> None:
-        """`segment` cuts the pairs of a batch anew each time; batches are planned by the lengths given here."""
         kept = [
             (s, t) for s, t in zip(sources, targets, strict=True) if 1 < len(s) <= longest and 1 < len(t) <= longest
         ]
         if not kept:
             raise ValueError("No sentence pair is left to train on: the files are empty, or every pair is too long.")
         self.sources, self.targets = zip(*kept, strict=True)
-        self.tokens, self.seed, self.segment = tokens, seed, segment
+        self.tokens, self.seed = tokens, seed
         self.lengths = np.array([(len(s), len(t)) for s, t in kept])
 
     def epoch(self, number: int) -> list[np.ndarray]:
@@ -98,12 +88,13 @@ class Batches:
                 start = end
         return [batches[i] for i in random.permutation(len(batches))]
 
-    def pairs(self, rows: np.ndarray, seed: int = 0) -> list[tuple[Ids, Ids]]:
-        """The ids of these pairs, cut into pieces by chance under `seed` when the batches were made so."""
-        sources, targets = [self.sources[i] for i in rows], [self.targets[i] for i in rows]
-        if self.segment is not None:
-            sources, targets = list(self.segment(sources, 2 * seed)), list(self.segment(targets, 2 * seed + 1))
-        return list(zip(sources, targets, strict=True))
+    def batch(self, rows: np.ndarray) -> Batch:
+        target_out = padded([self.targets[i] for i in rows])
+        start = torch.full((len(rows), 1), BOS_ID)
+        target_in = torch.cat([start, target_out[:, :-1]], dim=1)
+        return Batch(
+            padded([self.sources[i] for i in rows]), target_in.masked_fill(target_out == PAD_ID, PAD_ID), target_out
+        )
 
     def steps(self, done: int) -> Iterator[tuple[int, np.ndarray]]:
         """(epoch, pair numbers) of every step after the first `done` ones, without end."""
@@ -113,16 +104,6 @@ class Batches:
             for rows in batches[done:]:
                 yield epoch, rows
             done, epoch = max(0, done - len(batches)), epoch + 1
-
-
-def collate(pairs: Sequence[tuple[Ids, Ids]]) -> Batch:
-    """Pairs of ids, each side closed by </s> -> one padded batch."""
-    target_out = padded([target for _, target in pairs])
-    start = torch.full((len(pairs), 1), BOS_ID)
-    target_in = torch.cat([start, target_out[:, :-1]], dim=1)
-    return Batch(
-        padded([source for source, _ in pairs]), target_in.masked_fill(target_out == PAD_ID, PAD_ID), target_out
-    )
 
 
 def padded(rows: Sequence[Sequence[int]]) -> Tensor:

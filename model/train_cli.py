@@ -11,7 +11,6 @@ from pathlib import Path
 import torch
 from tqdm import tqdm
 
-from .bpe_dropout import BpeDropout
 from .checkpoint import FOLDER, Checkpoint, save_checkpoint, unique_weights
 from .config import TransformerConfig, preset
 from .data import Batches, Pair, read_pairs, sloppy_copies
@@ -67,7 +66,6 @@ def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, 
         recipe.tokens_per_batch,
         recipe.longest,
         recipe.seed,
-        segment=BpeDropout(tokenizer, recipe.bpe_dropout) if recipe.bpe_dropout else None,
     )
     torch.manual_seed(recipe.seed)
     trainer = Trainer(recipe, Transformer(build_config(recipe)).to(device), batches, folder, rank, world)

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from .checkpoint import unique_weights
 from .config import PAD_ID
-from .data import Batch, Batches, collate
+from .data import Batch, Batches
 from .history import HISTORY, HistoryRow, write_history
 from .loss import smoothed_cross_entropy
 from .masks import padding_mask
@@ -115,12 +115,11 @@ class Trainer:
         self.step += 1
         torch.manual_seed(self.recipe.seed * 1_000_003 + self.step * 1009 + self.rank)
         self.model.train()
-        pairs = self.batches.pairs(rows, self.recipe.seed * 1_000_003 + self.step)
-        tokens = sum(len(target) for _, target in pairs)
+        tokens = int(self.batches.lengths[rows, 1].sum())
         for group in self.optimizer.param_groups:
             group["lr"] = self.recipe.rate(self.step)
-        own = pairs[self.rank :: self.world]
-        loss = self._loss(collate(own)) if own else None
+        own = rows[self.rank :: self.world]
+        loss = self._loss(self.batches.batch(own)) if len(own) else None
         if loss is not None:
             (loss / tokens).backward()
         total = self._sum_over_processes(loss)
@@ -133,16 +132,20 @@ class Trainer:
         """Summed over the real target tokens."""
         source, target_in = batch.source.to(self.device), batch.target_in.to(self.device)
         target_out = batch.target_out.to(self.device)
-        model, bfloat16 = self.model, self.recipe.precision == "bfloat16"
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=bfloat16):
+        model, recipe = self.model, self.recipe
+        consistency = recipe.consistency if self.step > recipe.restart else 0.0
+        passes = 2 if consistency else 1
+        source, target_in = source.repeat(passes, 1), target_in.repeat(passes, 1)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=recipe.precision == "bfloat16"):
             states = model.decode(target_in, model.encode(source), padding_mask(source, PAD_ID))
             real = (target_out != PAD_ID).flatten().nonzero()[:, 0]
             return smoothed_cross_entropy(
-                states.flatten(0, 1).index_select(0, real),
+                states.view(passes, -1, states.shape[-1]).index_select(1, real),
                 target_out.flatten().index_select(0, real),
                 model.generator.weight,
                 model.generator.bias,
-                self.recipe.label_smoothing,
+                recipe.label_smoothing,
+                consistency,
             )
 
     def _sum_over_processes(self, loss: Tensor | None) -> float:

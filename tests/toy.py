@@ -13,10 +13,9 @@ from pathlib import Path
 import torch
 from torch.nn import functional as F
 
-from model.bpe_dropout import BpeDropout
 from model.checkpoint import Checkpoint
 from model.config import PAD_ID, TransformerConfig
-from model.data import Batches, Pair, collate
+from model.data import Batches, Pair
 from model.tokenizer import Tokenizer
 from model.transformer import Transformer
 
@@ -72,11 +71,10 @@ def random_model(seed: int = 0, **fields: object) -> Transformer:
     return Transformer(config(**fields)).eval()
 
 
-def batches(count: int = 800, tokens: int = 320, seed: int = 1, bpe_dropout: float = 0.0) -> Batches:
+def batches(count: int = 800, tokens: int = 320, seed: int = 1) -> Batches:
     pairs = sentences(count, seed)
     encoded = [tokenizer().encode_ids([pair[side] for pair in pairs]) for side in (0, 1)]
-    segment = BpeDropout(tokenizer(), bpe_dropout) if bpe_dropout else None
-    return Batches(encoded[0], encoded[1], tokens, longest=60, seed=seed, segment=segment)
+    return Batches(encoded[0], encoded[1], tokens, longest=60, seed=seed)
 
 
 def learned_model(steps: int = 240) -> Transformer:
@@ -87,7 +85,7 @@ def learned_model(steps: int = 240) -> Transformer:
         if step == steps:
             break
         optimizer.param_groups[0]["lr"] = 4e-3 * min((step + 1) / 30, 1 - step / steps)
-        batch = collate(text.pairs(rows))
+        batch = text.batch(rows)
         logits = model(batch.source, batch.target_in)
         optimizer.zero_grad()
         F.cross_entropy(logits.flatten(0, 1), batch.target_out.flatten(), ignore_index=PAD_ID).backward()

@@ -36,6 +36,8 @@ class Contents:
 
     map: str
     arrays: dict[str, np.ndarray]
+    tokens: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """Of the queries and of the keys, where a trace knows them."""
 
 
 def read(path: str | Path) -> list[Contents]:
@@ -103,15 +105,18 @@ def _pt(path: Path) -> list[Contents]:
 
 
 def _trace(path: Path) -> list[Contents]:
-    """A saved trace: one map for each kind, (L, H, Q, K) as (1, L, H, Q, K)."""
-    maps = AttentionTrace.load(path).maps
-    if not maps:
+    return of_trace(AttentionTrace.load(path))
+
+
+def of_trace(trace: AttentionTrace) -> list[Contents]:
+    """One map for each kind, (L, H, Q, K) as (1, L, H, Q, K). Raises UnreadableError where there is none."""
+    if not trace.maps:
         raise UnreadableError("The trace in this file has no maps.")
     found = []
-    for kind, one in maps.items():
+    for kind, one in trace.maps.items():
         arrays = {"weights": one.weights[None], "mask": one.mask}
         arrays |= {name: tensor[None] for name, tensor in one.tensors.items() if name in NAMES}
-        found.append(Contents(kind, arrays))
+        found.append(Contents(kind, arrays, (one.query_tokens, one.key_tokens)))
     return found
 
 

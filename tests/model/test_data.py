@@ -12,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.config import BOS_ID, EOS_ID, PAD_ID
-from model.data import Batches, collate, padded, read_pairs, sloppy_copies
-
-from .. import toy
+from model.data import Batches, padded, read_pairs, sloppy_copies
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=60)
 
@@ -72,25 +70,11 @@ def test_going_on_in_the_middle_gives_the_same_continuation(done: int) -> None:
 
 def test_batch_by_hand() -> None:
     batches = Batches([[5, 6, 7, EOS_ID], [8, EOS_ID]], [[9, EOS_ID], [10, 11, EOS_ID]], 100, 10, 1)
-    batch = collate(batches.pairs(np.array([0, 1])))
+    batch = batches.batch(np.array([0, 1]))
     assert batch.source.tolist() == [[5, 6, 7, EOS_ID], [8, EOS_ID, PAD_ID, PAD_ID]]
     assert batch.target_in.tolist() == [[BOS_ID, 9, PAD_ID], [BOS_ID, 10, 11]]
     assert batch.target_out.tolist() == [[9, EOS_ID, PAD_ID], [10, 11, EOS_ID]]
     assert batch.tokens == 5
-
-
-def test_pairs_are_cut_anew_under_each_seed_and_mean_the_same() -> None:
-    """Both sides, each on its own; the plan of batches stays that of the usual cut."""
-    usual, batches = toy.batches(count=40), toy.batches(count=40, bpe_dropout=0.5)
-    rows = batches.epoch(0)[0]
-    assert np.array_equal(rows, usual.epoch(0)[0])
-    once, again, other = batches.pairs(rows, 1), batches.pairs(rows, 1), batches.pairs(rows, 2)
-    assert once == again
-    assert once != other
-    for side in (0, 1):
-        texts = [[toy.tokenizer().decode(pair[side]) for pair in pairs] for pairs in (usual.pairs(rows), once, other)]
-        assert texts[0] == texts[1] == texts[2]
-        assert sum(len(pair[side]) for pair in once) > sum(len(pair[side]) for pair in usual.pairs(rows))
 
 
 def test_padded() -> None:

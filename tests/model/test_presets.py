@@ -10,7 +10,6 @@ from torch import nn
 from torch.nn import functional as F
 
 from model.config import PAD_ID, PRESETS, TransformerConfig, preset
-from model.data import collate
 from model.hooks import record
 from model.transformer import StdLayerNorm, Transformer
 from model.translate import Translator
@@ -69,7 +68,7 @@ def test_what_is_each_presets_own() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_builds_trains_and_the_loss_falls(name: str) -> None:
     model = small(name).train()
-    batch = collate(toy.batches(count=40).pairs(torch.arange(24).numpy()))
+    batch = toy.batches(count=40).batch(torch.arange(24).numpy())
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     losses = []
     for _ in range(12):
