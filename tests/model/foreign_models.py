@@ -120,3 +120,15 @@ class Fused(nn.Module):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return nn.functional.scaled_dot_product_attention(q, k, v, **self.how)  # type: ignore[arg-type]
+
+
+def encoder(**how: object) -> nn.TransformerEncoder:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(16, 4, 32, dropout=0.1, batch_first=True, **how)  # type: ignore[arg-type]
+    return nn.TransformerEncoder(layer, 3).eval()
+
+
+def state(model: nn.Module) -> list[int]:
+    """How many hooks each module has; and every own attribute's name."""
+    counts = [len(one._forward_hooks) + len(one._forward_pre_hooks) for one in model.modules()]
+    return counts + [len(vars(one)) for one in model.modules()]
