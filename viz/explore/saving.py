@@ -62,7 +62,7 @@ def text(scene: Scene) -> list[Part]:
     """The sentence, its translation, and what changes did to it."""
     again = switchboard.said(scene.reading) if scene.reading.changes else []
     shown = {"pieces": pieces(scene.result.steps), "pinned": scene.position}
-    return [Words(scene.result.source, "sentence", "large"), Component("tokens", shown, "translation"), *again]
+    return [Words(scene.result.trace.source, "sentence", "large"), Component("tokens", shown, "translation"), *again]
 
 
 def parts(shown: Shown, scene: Scene, palette: Palette, changed: frozenset[tuple[int, int]]) -> Sequence[Part]:
