@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from model.diagnosis import diagnose
 from model.diagnosis.inputs import softmax
 from model.faults.printed_examples import EXAMPLES
+from model.trace import AttentionMap, AttentionTrace
 from viz.components.mask_editor import Mark, Panel, State, packed
 from viz.figures.mask_colours import mask_colours
 from viz.figures.mask_pipeline import Stage, mask_pipeline
@@ -25,6 +27,7 @@ from viz.masks.panels import panels
 from viz.masks.slices import dependence, reach, slice_of
 from viz.masks.verdict import headline_words, sorted_findings, spans, where
 from viz.masks.verdict_files import as_csv, as_json
+from viz.opened.reading import opened
 
 from .test_components import unpack
 
@@ -170,6 +173,41 @@ def test_bad_text_gets_a_sentence_and_stays() -> None:
         assert not app.exception
         assert app.error, text
         assert app.text_area(key="mask_text").value == text
+
+
+def told(app: AppTest) -> str:
+    """All that stands there, as it is read."""
+    return re.sub(r"[\\\u2068\u2069]", "", " ".join(one.value for one in (*app.markdown, *app.caption)))
+
+
+def test_what_attention_it_is_decides_what_is_right() -> None:
+    app = page().run()
+    app.text_area(key="mask_text").set_value(f"weights = {np.full((4, 4), 0.25).tolist()}").run()
+    assert "Nothing wrong" in told(app)
+    kind = next(one for one in app.selectbox if one.label == "Attention")
+    kind.select("decoder").run()
+    assert "future-visible" in told(app)
+    kind = next(one for one in app.selectbox if one.label == "Attention")
+    kind.select("cross").run()
+    assert "Nothing wrong" in told(app)
+
+
+def test_a_trace_opened_on_explore_is_judged_here_its_faulty_map_first() -> None:
+    app = page()
+    causal = AttentionMap("decoder", np.full((2, 3, 3, 3), 1 / 3), ("▁a", "b", "c"), ("▁a", "b", "c"), np.tri(3) > 0)
+    whole = AttentionMap("cross", np.full((2, 3, 3, 2), 0.5), ("▁a", "b", "c"), ("x", "y"), np.ones((3, 2), bool))
+    app.session_state["opened"] = opened("mine", AttentionTrace(decoder=causal, cross=whole))
+    app.run()
+    assert not app.exception
+    assert "mask-ignored" in told(app)
+    assert "1 sample × 2 layers × 3 heads × 3 queries × 3 keys" in told(app)
+    app.segmented_control(key="mask-trace-map").set_value("cross").run()
+    assert "Nothing wrong" in told(app)
+    app.segmented_control(key="from").set_value("paste").run()
+    assert not app.exception
+    del app.session_state["opened"]
+    app.run()
+    assert "opened trace" not in app.segmented_control(key="from").options
 
 
 def test_a_pasted_mask_is_read_in_the_convention_that_a_person_chooses() -> None:

@@ -35,3 +35,5 @@ class Brought:
     """The mask exactly as a program would hand it over, where that is known."""
     reader: Reader = "sdpa"
     """Who reads it."""
+    tokens: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """Of the queries and of the keys, where they are known."""

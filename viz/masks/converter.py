@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -17,6 +17,13 @@ from ..controls import SHARED
 from ..figures.gallery_pair import Panel, gallery_pair
 from ..figures.palette import Look
 from ..remarks import caption, plain
+from ..save import save
+from .saving import converted
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from ..figures.palette import Palette
 
 KEYS = 5
 """Tokens of the example: few enough to read every number."""
@@ -34,6 +41,7 @@ def show() -> None:
     """From one interface to another. A fragment: its controls leave the rest of the page alone."""
     with st.container(key="converter-mask", horizontal=True, vertical_alignment="bottom"):
         allowed, heads = _mask()
+        menu = st.container(width="content")
     if allowed is None:
         return
     left, right = st.columns(2, gap="large")
@@ -42,16 +50,25 @@ def show() -> None:
         given = _side(CONVENTIONS[source], lambda: from_boolean(allowed, source, heads))
     with right:
         target = _convention("To", "convert_to", "sdpa")
-        _side(CONVENTIONS[target], lambda: None if given is None else convert(given, source, target, heads))
+        made = _side(CONVENTIONS[target], lambda: None if given is None else convert(given, source, target, heads))
     st.markdown("**The code**")
-    st.code(code(source, target), language="python", wrap_lines=True)
+    line, remarks = code(source, target), notes(allowed, source, target)
+    st.code(line, language="python", wrap_lines=True)
     caption("given is the mask on the left, a torch tensor; batch, heads and queries are its sizes.")
-    for note in notes(allowed, source, target):
+    for note in remarks:
         caption(note)
     panels = [Panel(f"sample {b + 1}", one[0].astype(float), one[0], sums=False) for b, one in enumerate(allowed)]
     tokens = [str(at + 1) for at in range(KEYS)]
-    figure = gallery_pair(panels, tokens, tokens, "What it says: 1 = may attend", Look(theme.palette()))
-    chart(figure, "The mask of each sample", key="converter-picture", on_cell=lambda _, __: None)
+
+    def picture(palette: Palette) -> go.Figure:
+        return gallery_pair(panels, tokens, tokens, "What it says: 1 = may attend", Look(palette))
+
+    chart(picture(theme.palette()), "The mask of each sample", key="converter-picture", on_cell=lambda _, __: None)
+    ends = ((CONVENTIONS[source], given), (CONVENTIONS[target], made))
+    said = [f"{how.name}: {meaning(how)}. {printed(one)}" for how, one in ends if one is not None]
+    names = f"from {CONVENTIONS[source].name} to {CONVENTIONS[target].name}"
+    with menu:
+        save(converted(picture, [*said, *remarks], line, made, names))
 
 
 def _convention(label: str, key: str, first: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..save import save
 from .gallery_words import WORDS, Words
 from .saving import exhibit
 
+STYLE = Path(__file__).parent / "gallery.css"
 SENTENCE = ("the", "old", "man", "reads", "a", "book", "outside", "today", "and", "smiles")
 TARGET = ("der", "alte", "Mann", "liest", "draußen", "ein", "Buch", "und", "lächelt", "heute")
 CROSS = ("causal-on-cross", "padding-visible", "padding-swapped")
@@ -29,6 +31,7 @@ SIGNS = {"error": "●", "warning": "▲", "info": "○"}
 @st.fragment
 def show() -> None:
     """One fault at a time. A fragment: choosing another leaves the rest of the page alone."""
+    st.html(STYLE)
     left, right = st.columns([0.3, 0.7], gap="large")
     with left:
         name = _chosen()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import streamlit as st
@@ -12,13 +13,17 @@ from model.diagnosis import NAMES, DiagnosisError
 from model.diagnosis.axes import ambiguous, in_words, sizes_of
 from model.diagnosis.inputs import arrange
 from model.diagnosis.printed import read_printed
+from model.diagnosis.reading import Contents
 from model.diagnosis.roles import FLIPPED, ROLE_NAMES, ROLES, Guess, Role, guess, take
 from model.faults.printed_examples import EXAMPLES
+from model.trace import Kind
 
+from ..opened.reading import tokens as tidy
 from ..remarks import caption, plain
 from .brought import MOST_CELLS, Brought
 
 PLACEHOLDER = "tensor([[ True, False],\n        [ True,  True]])"
+KINDS: tuple[str, ...] = get_args(Kind)
 MEANT = ("full", "causal", "causal+window:4", "prefix:2", "packed:3,3")
 
 
@@ -38,7 +43,7 @@ def pasted() -> Brought | None:
     except DiagnosisError as error:
         st.error(plain(str(error)))
         return None
-    return asked(arrays, "", hashlib.sha1((text or "").encode()).hexdigest())
+    return asked(Contents("", arrays), hashlib.sha1((text or "").encode()).hexdigest())
 
 
 def take_example(name: str) -> None:
@@ -47,36 +52,52 @@ def take_example(name: str) -> None:
     st.session_state["from"] = "paste"
 
 
-def asked(arrays: Mapping[str, np.ndarray], kind: str, identity: str) -> Brought | None:
-    """Say what each array was taken for, and let it be changed."""
+def asked(contents: Contents, identity: str) -> Brought | None:
+    """Say what each array was taken for, of which attention it is and what was meant, and let all be changed."""
+    arrays = contents.arrays
     largest = max(array.size for array in arrays.values())
     if largest > MOST_CELLS:
         st.error(f"An array has {largest:,} cells; this page takes {MOST_CELLS:,}. Use python -m model diagnose.")
         return None
     with st.container(key="roles"):
-        roles = {name: _role(name, array, identity) for name, array in arrays.items()}
-        named = st.selectbox(
-            "Meant",
-            MEANT,
-            index=None,
-            key="mask_meant",
-            placeholder="not said: propose it",
-            accept_new_options=True,
-            width=270,
-        )
-    notes = [note for name in arrays if (note := _note(name, roles[name]))]
+        roles = {name: _role(name, array, identity) for name, array in arrays.items()} if not contents.map else {}
+        named, kind = _meaning(contents.map, identity)
+    notes = [note for name in roles if (note := _note(name, roles[name]))]
     told = st.container(key="read-as")
     try:
-        found = dict(take(array, roles[name][0]) for name, array in arrays.items())
+        found = dict(take(array, roles[name][0]) for name, array in arrays.items()) if roles else dict(arrays)
         if len(found) < len(arrays):
             raise DiagnosisError("Two arrays are read as the same thing. Say above what each of them is.")
-        brought = _brought(found, kind, named, identity)
+        brought = _brought(found, kind, named, f"{identity} {kind}")
     except DiagnosisError as error:
         st.error(plain(str(error)))
         return None
     with told:
         caption(" ".join([*notes, *brought.notes]))
-    return brought
+    queries, keys = map(tidy, contents.tokens)
+    return replace(brought, tokens=(queries, keys))
+
+
+def _meaning(kind: str, identity: str) -> tuple[str | None, str]:
+    """What was meant, and of which attention the map is: a mask that is right for one is wrong for another."""
+    named = st.selectbox(
+        "Meant",
+        MEANT,
+        index=None,
+        key="mask_meant",
+        placeholder="not said: propose it",
+        accept_new_options=True,
+        width=270,
+    )
+    if kind:
+        return named, kind
+    chosen = st.selectbox("Attention", KINDS, None, placeholder="not said", key=_key("map", identity), width=270)
+    return named, chosen or ""
+
+
+def _key(what: str, identity: str) -> str:
+    """Of a widget that begins anew with every mask."""
+    return f"{what}-{hashlib.sha1(identity.encode()).hexdigest()[:12]}"
 
 
 def _brought(arrays: dict[str, np.ndarray], kind: str, named: str | None, identity: str) -> Brought:
@@ -97,11 +118,12 @@ def _brought(arrays: dict[str, np.ndarray], kind: str, named: str | None, identi
 
 def _role(name: str, array: np.ndarray, identity: str) -> tuple[Role, Guess]:
     found = guess(array, name)
-    key = f"role-{name}-{hashlib.sha1(identity.encode()).hexdigest()[:12]}"
     label = plain(name) if name else "Read as"
     first = [found.role, FLIPPED[found.role]] if found.role in FLIPPED else [found.role]
     options = [*first, *(role for role in ROLES if role not in first)]
-    chosen = st.selectbox(label, options, format_func=ROLE_NAMES.__getitem__, key=key, width=340)
+    chosen = st.selectbox(
+        label, options, format_func=ROLE_NAMES.__getitem__, key=_key(f"role-{name}", identity), width=340
+    )
     return chosen, found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,14 @@ from model.faults.printed_examples import EXAMPLES
 from ..controls import SHARED
 from ..remarks import plain
 from ..save import save
-from . import build, edits, given, pictures, pipeline, uploads, verdict
+from . import build, edits, given, pictures, pipeline, traced, uploads, verdict
 from .brought import Brought
 from .judged import judged
 from .saving import judged_mask
 
 STYLE = Path(__file__).parent / "masks.css"
-WAYS = {"paste": given.pasted, "upload": uploads.uploaded, "build": build.built}
+Way = Callable[[], Brought | None]
+WAYS: dict[str, Way] = {"paste": given.pasted, "upload": uploads.uploaded, "build": build.built}
 
 
 @st.fragment
@@ -30,12 +32,13 @@ def show() -> None:
         with st.container(key="mask-examples", horizontal=True, gap="small"):
             for name in EXAMPLES:
                 st.button(name, key=f"broken-{name}", on_click=given.take_example, args=(name,))
+    ways = WAYS | ({traced.WAY: traced.brought} if traced.offered() else {})
     way = st.segmented_control(
-        "From", WAYS, default="paste", required=True, key="from", label_visibility="collapsed", **SHARED
+        "From", ways, default="paste", required=True, key="from", label_visibility="collapsed", **SHARED
     )
     left, right = st.columns([0.42, 0.58], gap="large")
     with left:
-        brought = WAYS[way]()
+        brought = ways[way]()
     if brought is None:
         return
     top = right.container(key="verdict")
@@ -63,7 +66,7 @@ def _judged(brought: Brought, top: Any, built: bool) -> None:
         bad = [one for one in ranked if one.severity != "info"]
         headline = verdict.headline_words(bad, bool(found.done))
         marked = edits.edits(brought.identity).marked
-        save(judged_mask(drawn, marked, headline, verdict.meaning(brought, found.diagnosis), ranked))
+        save(judged_mask(drawn, marked, headline, verdict.meaning(brought, found.diagnosis), ranked, brought.tokens))
     verdict.rest(brought, found)
     with st.expander("Step by step: scores, mask, softmax, dropout"):
         pipeline.show(found, at)

@@ -67,7 +67,7 @@ def show(brought: Brought, found: Judged, at: tuple[int, int, int, int]) -> list
 
     marked = edits.edits(brought.identity).marked
     with st.container(key="four"):
-        mask_editor(drawn, colours, key="mask-pictures", marked=marked, on_cell=turned)
+        mask_editor(drawn, colours, key="mask-pictures", marked=marked, tokens=brought.tokens, on_cell=turned)
     _legend(colours)
     return drawn
 

@@ -1,25 +1,29 @@
-"""What can be saved of Masks: the four pictures with their verdict, and a fault of the gallery beside its fix."""
+"""What can be saved of Masks: a verdict with its pictures, a fault beside its fix, a mask tried, a mask converted."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
-from ..components.mask_editor import Panel, packed
+from ..components.mask_editor import Panel, Tokens, packed
 from ..export.parts import Chart, Columns, Component, Part, Words
+from ..figures.labels import KIND_NAMES
 from ..figures.mask_colours import mask_colours
 from ..save import Saved
+from .tried_words import TITLES_OF, effect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import plotly.graph_objects as go
 
     from model.diagnosis import Finding
+    from model.mask_trial import MaskTrial, Tried
 
+    from ..components.versions import Version
     from ..figures.palette import Palette
 
 
@@ -29,6 +33,7 @@ def judged_mask(
     headline: str,
     meaning: str,
     findings: Sequence[Finding],
+    tokens: Tokens = ((), ()),
 ) -> Saved:
     """The pictures as they stand, `marked` (queries, keys) framed, under what was found; nothing can be turned over."""
     still = [replace(panel, editable=False) for panel in panels]
@@ -37,7 +42,7 @@ def judged_mask(
         return [
             Words(headline, "verdict", "heading"),
             Words(meaning, "verdict"),
-            Component("mask_editor", packed(still, mask_colours(palette), marked)),
+            Component("mask_editor", packed(still, mask_colours(palette), marked, tokens)),
             *(Words(f"{one.code}: {one.message} Fix: {one.fix}", "verdict") for one in findings),
         ]
 
@@ -70,3 +75,50 @@ def exhibit(
         ]
 
     return Saved("mask-fault", parts, None, title, width=1100)
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What one view of a tried mask has put on the page."""
+
+    name: str
+    parts: Callable[[Palette], Sequence[Part]]
+    numbers: Callable[[], pd.DataFrame]
+
+
+def tried_mask(
+    tried: Tried, trial: MaskTrial, rows: Sequence[Version], shown: Shown, facts: Mapping[str, str]
+) -> Saved:
+    """The translations with the own mask and with the tried one, what it changed, and one view of it."""
+    title = f"{KIND_NAMES[trial.kind]}: {TITLES_OF[trial.name].lower()}"
+
+    def parts(palette: Palette) -> list[Part]:
+        texts = (
+            Words(f"{row.what}: {' '.join(word for word, mark in row.words if mark != 'gone')}", "sentence")
+            for row in rows
+        )
+        return [*texts, Words(effect(tried), "verdict"), *shown.parts(palette)]
+
+    return Saved(f"tried-mask-{shown.name}", parts, shown.numbers, title, facts, width=1100)
+
+
+def converted(
+    picture: Callable[[Palette], go.Figure], said: Sequence[str], line: str, array: np.ndarray | None, names: str
+) -> Saved:
+    """What a mask says, how both interfaces write it, the code between them, and the mask itself as a file."""
+
+    def parts(palette: Palette) -> list[Part]:
+        return [
+            Chart(picture(palette), "The mask of each sample"),
+            *(Words(one, "verdict") for one in said),
+            Words(f"The code: {line}", "verdict"),
+        ]
+
+    files = {} if array is None else {"The converted mask (NPY)": ("mask.npy", lambda: _npy(array))}
+    return Saved("mask-converted", parts, None, f"A mask, {names}", {"code": line}, files, width=1100)
+
+
+def _npy(array: np.ndarray) -> bytes:
+    out = io.BytesIO()
+    np.save(out, array, allow_pickle=False)
+    return out.getvalue()

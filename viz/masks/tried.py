@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import streamlit as st
 
@@ -12,22 +12,20 @@ from model.mask_trial import OF_KIND, MaskName, MaskTrial, Tried
 from model.trace import Kind
 from model.translate import Translator
 
-from .. import cache, controls, theme
-from ..components.chart import chart
+from .. import cache, controls
 from ..components.versions import Version, versions
 from ..controls import SHARED
 from ..decode.compare import attention_difference, changes
-from ..figures.gallery_pair import Panel, gallery_pair
-from ..figures.gallery_poked import poked_bars
-from ..figures.labels import KIND_NAMES, readable, signed
-from ..figures.palette import Look
+from ..figures.labels import readable, signed
 from ..remarks import badge, caption, hints, plain
+from ..save import save
+from . import tried_views
 from . import tried_words as words
+from .saving import tried_mask
 
 STYLE = Path(__file__).parent / "tried.css"
 View = Literal["attention", "one token", "tests"]
 VIEWS: tuple[View, ...] = get_args(View)
-MOVES = {"leak": "moves and should not", "over": "should move and does not", "nan": "not a number", "blocked": "still"}
 
 
 def show() -> None:
@@ -60,12 +58,16 @@ def _trial(model: Translator, text: str) -> None:
             "Look at", VIEWS, default="attention", required=True, key="tried", label_visibility="collapsed", **SHARED
         )
         beside = st.container(key="tried-beside", horizontal=True, vertical_alignment="center")
+        menu = st.container(width="content")
     if view == "attention":
-        _attention(tried, kind, beside)
+        shown = tried_views.attention(tried, kind, beside)
     elif view == "one token":
-        _poked(model, text, trial, pads, tried, beside)
+        shown = tried_views.poked(model, text, trial, pads, tried, beside)
     else:
-        _tests(model, text, kind, trial)
+        shown = tried_views.tests(model, text, kind, trial)
+    facts = {"model": model.name, "sentence": text, "mask": f"{kind}: {trial.name}", "padding": str(pads)}
+    with menu:
+        save(tried_mask(tried, trial, rows, shown, facts))
 
 
 def _asked(model: Translator, text: str, kind: Kind) -> tuple[MaskTrial, int]:
@@ -108,61 +110,3 @@ def _version(what: str, tried: Tried, *, own: bool) -> Version:
     moved = max(attention_difference(tried.right.maps[kind], one.maps[kind]) for kind in one.maps)
     numbers = (signed(one.log_prob), signed(one.log_prob_of_right), f"{moved:.0%}")
     return Version(what, changes(tried.right.text, one.text), numbers)
-
-
-def _attention(tried: Tried, kind: Kind, beside: Any) -> None:
-    own, other = tried.right.maps[kind], tried.tried.maps[kind]
-    with beside:
-        layer, head = controls.place(own)
-    panels = [
-        Panel(title, one.weights[layer, head], own.mask) for title, one in (("own mask", own), ("this mask", other))
-    ]
-    title = f"{KIND_NAMES[kind]} · layer {layer + 1}, head {head + 1}"
-    figure = gallery_pair(panels, own.rows("predicted"), own.key_tokens, title, Look(theme.palette()))
-    chart(figure, f"{title}: with the model's own mask and with this one", key="tried-pair", on_cell=_nothing)
-    caption(
-        "Both while the right translation is fed, so that rows compare; rows are named by the token predicted. A row "
-        "whose sum is 0 has no key left: this model gives zeros there, never NaN."
-    )
-
-
-def _poked(model: Translator, text: str, trial: MaskTrial, pads: int, tried: Tried, beside: Any) -> None:
-    own = cache.mask_poke(model.name, text, None, pads)
-    poked = cache.mask_poke(model.name, text, trial, pads)
-    fed = tried.right.maps["decoder"].query_tokens
-    inputs = (*tried.source_tokens, *fed)
-    sources = len(tried.source_tokens)
-    if (st.session_state.get("poked") or 0) >= len(inputs):
-        del st.session_state["poked"]
-
-    def name(at: int) -> str:
-        return f"{'source' if at < sources else 'target'} {readable(inputs[at])}"
-
-    with beside:
-        first = sources + len(fed) // 2 if trial.kind == "decoder" else 0
-        at = st.selectbox("Change", range(len(inputs)), first, format_func=name, key="poked", width=290)
-    palette = theme.palette()
-    title = f"Another token in place of {name(at)}: grey with the own mask, in colour with this one"
-    bars = poked_bars(tried.target_tokens, own.change[:, at], poked.change[:, at], poked.may[:, at], title, palette)
-    chart(bars, "How far each output moves", key="poked-bars", on_cell=_nothing)
-    caption(words.moved(tried.target_tokens, own, at, "Own mask"))
-    caption(words.moved(tried.target_tokens, poked, at, "This mask"))
-    panels = [Panel(title, one.change, one.may, sums=False) for title, one in (("own mask", own), ("this mask", poked))]
-    every = "What each output (down) depends on: source, then the target fed in (across)"
-    look = Look(palette)
-    figure = gallery_pair(panels, tried.target_tokens, inputs, every, look, MOVES, pinned=at, divided=sources)
-    chart(figure, every, key="poked-pair", on_cell=lambda _, column: st.session_state.update(poked=column))
-    caption(
-        "Each column: that token exchanged for another, and how far the next-token probabilities move, 0 to 1 (total "
-        "variation). Compared to the last bit, so that nothing is nothing. Click a column to choose it."
-    )
-
-
-def _tests(model: Translator, text: str, kind: Kind, trial: MaskTrial) -> None:
-    own = cache.mask_checks(model.name, text, kind, None)
-    st.html(words.checks_table(own, cache.mask_checks(model.name, text, kind, trial)))
-    caption(words.of_tests(kind))
-
-
-def _nothing(_: int, __: int) -> None:
-    """A click says nothing here."""

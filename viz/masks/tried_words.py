@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from model.behaviour import TITLES
 
@@ -87,6 +88,25 @@ def checks_table(own: Sequence[Outcome], tried: Sequence[Outcome]) -> str:
     )
     head = "<tr><th></th><th>What is tested</th><th>The model as it is</th><th>With this mask</th></tr>"
     return f'<table class="checks"><thead>{head}</thead><tbody>{rows}</tbody></table>'
+
+
+def checks_lines(own: Sequence[Outcome], tried: Sequence[Outcome]) -> list[str]:
+    """The same in plain lines."""
+    pairs = zip(own, tried, strict=True)
+    return [f"{a.code} {TITLES[a.code]}: {_line(a)}; with this mask {_line(b)}." for a, b in pairs]
+
+
+def _line(one: Outcome) -> str:
+    return "pass" if one.status == "pass" else f"{one.status} ({one.reason.rstrip('.')})"
+
+
+def checks_numbers(own: Sequence[Outcome], tried: Sequence[Outcome]) -> pd.DataFrame:
+    """One test a row: what it said of the model as it is and with this mask."""
+    rows = [
+        {"test": a.code, "what": TITLES[a.code], "own mask": a.status, "this mask": b.status, "reason": b.reason}
+        for a, b in zip(own, tried, strict=True)
+    ]
+    return pd.DataFrame(rows).set_index("test")
 
 
 def _cell(one: Outcome) -> str:

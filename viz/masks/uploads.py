@@ -13,6 +13,7 @@ from model.diagnosis import NAMES
 from model.diagnosis.reading import ENDINGS, Contents, UnreadableError, read
 
 from ..remarks import caption, plain
+from . import traced
 from .brought import Brought
 from .given import asked
 
@@ -41,7 +42,9 @@ def uploaded() -> Brought | None:
     if len(found) > 1:
         chosen = st.selectbox("File", list(found), key="mask_file", width=420) or chosen
     contents = found[chosen]
-    return asked(contents.arrays, contents.map, f"file {chosen} {[one.file_id for one in files]}")
+    if contents.tokens[1]:
+        caption("This is a saved trace: Explore shows it as well.")
+    return asked(contents, f"file {chosen} {[one.file_id for one in files]}")
 
 
 def _sorted(files: list[UploadedFile]) -> tuple[dict[str, Contents], list[str]]:
@@ -50,7 +53,7 @@ def _sorted(files: list[UploadedFile]) -> tuple[dict[str, Contents], list[str]]:
     refused = []
     for file in files:
         try:
-            maps = _contents(file)
+            maps = _contents(file, len(files) == 1)
         except UnreadableError as error:
             refused.append(f"{file.name}: {error}")
             continue
@@ -60,12 +63,12 @@ def _sorted(files: list[UploadedFile]) -> tuple[dict[str, Contents], list[str]]:
     return found, refused
 
 
-def _contents(file: UploadedFile) -> list[Contents]:
+def _contents(file: UploadedFile, alone: bool) -> list[Contents]:
     """The maps of an uploaded file; what was read is kept for this visitor as long as the file is."""
     kept = st.session_state.setdefault("mask_read", {})
     if file.file_id not in kept:
         try:
-            kept[file.file_id] = _read(file)
+            kept[file.file_id] = _read(file, alone)
         except UnreadableError as error:
             kept[file.file_id] = error
     found = kept[file.file_id]
@@ -74,7 +77,7 @@ def _contents(file: UploadedFile) -> list[Contents]:
     return found
 
 
-def _read(file: UploadedFile) -> list[Contents]:
+def _read(file: UploadedFile, alone: bool) -> list[Contents]:
     """Through a file of our own naming: the visitor's name is never a path."""
     given = Path(file.name)
     ending = given.suffix if re.fullmatch(r"\.\w{1,16}", given.suffix) else ""
@@ -83,6 +86,8 @@ def _read(file: UploadedFile) -> list[Contents]:
         path = Path(folder) / f"{stem}{ending}"
         path.write_bytes(file.getbuffer())
         maps = read(path)
+    if maps[0].tokens[1]:
+        traced.share(file.name, file.getbuffer(), alone=alone)
     for one in maps:
         for name, array in one.arrays.items():
             if array.dtype.kind not in "biuf" or not array.size:

@@ -108,10 +108,10 @@ def _drawable(one: AttentionMap) -> AttentionMap:
     if not np.isfinite(weights).all():
         weights = np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0)
     drawn = dataclasses.replace(one, weights=weights)
-    return with_tokens(drawn, *map(_tokens, (one.query_tokens, one.key_tokens, one.predicted_tokens)))
+    return with_tokens(drawn, *map(tokens, (one.query_tokens, one.key_tokens, one.predicted_tokens)))
 
 
-def _tokens(tokens: Sequence[str]) -> tuple[str, ...]:
+def tokens(raw: Sequence[str]) -> tuple[str, ...]:
     """As this project writes them: a word begins with a space, whatever sign the tokenizer has for it."""
-    short = (clean(token, LONGEST_TOKEN) or " " for token in tokens)
+    short = (clean(token, LONGEST_TOKEN) or " " for token in raw)
     return tuple(" " + token[1:] if token[0] in STARTS and len(token) > 1 else token for token in short)

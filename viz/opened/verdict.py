@@ -33,6 +33,10 @@ class Verdict:
     judged: str = ""
     """Which heads, where not all were."""
 
+    @property
+    def sound(self) -> bool:
+        return self.diagnosis is not None and self.diagnosis.sound
+
 
 def verdict(one: AttentionMap) -> Verdict:
     """Judge one map as it was saved."""
@@ -57,15 +61,20 @@ def _arrays(one: AttentionMap, rows: np.ndarray) -> dict[str, np.ndarray]:
     return {name: array[None] for name, array in arrays.items()} | {"mask": one.mask}
 
 
+def verdicts(opened: Opened) -> list[Verdict]:
+    """Of every map, worked out once for a visitor."""
+    with st.spinner("Looking at the masks …"):
+        return kept(opened, "verdict", 0, lambda: [verdict(one) for one in opened.trace.maps.values()])
+
+
 def show(opened: Opened) -> None:
     """The verdict on every map in one line, its findings folded away."""
-    with st.spinner("Looking at the masks …"):
-        verdicts = kept(opened, "verdict", 0, lambda: [verdict(one) for one in opened.trace.maps.values()])
-    judged = list(dict.fromkeys(one.judged for one in verdicts if one.judged))
-    line = " ".join(["Masks: " + " · ".join(f"{one.map} {one.sentence}" for one in verdicts) + ".", *judged])
-    sound = all(one.diagnosis is not None and one.diagnosis.sound for one in verdicts)
+    every = verdicts(opened)
+    judged = list(dict.fromkeys(one.judged for one in every if one.judged))
+    line = " ".join(["Masks: " + " · ".join(f"{one.map} {one.sentence}" for one in every) + ".", *judged])
+    sound = all(one.sound for one in every)
     caption(line) if sound else st.error(plain(line))
-    found = [finding for one in verdicts if one.diagnosis for finding in one.diagnosis.findings]
+    found = [finding for one in every if one.diagnosis for finding in one.diagnosis.findings]
     if found:
         with st.expander(f"{len(found)} finding{'s' * (len(found) > 1)}"):
             for finding in found:

@@ -19,6 +19,9 @@ from ..packing import pack
 if TYPE_CHECKING:
     from ...figures.mask_colours import MaskColours
 
+Tokens = tuple[Sequence[str], Sequence[str]]
+"""Of the queries and of the keys; empty where nobody knows them."""
+
 _mount = component("mask_editor")
 
 
@@ -71,11 +74,13 @@ def mask_editor(
     *,
     key: str,
     marked: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    tokens: Tokens = ((), ()),
     on_cell: Callable[[str, int, int], None] | None = None,
 ) -> None:
     """Draw ``panels``; ``on_cell(panel, query, key)`` hears of a cell that was turned over in an editable one.
 
-    ``marked`` are queries and keys to draw a frame around, from 0.
+    ``marked`` are queries and keys to draw a frame around, from 0; ``tokens`` are the names of the queries and of the
+    keys, where they are known.
     """
 
     def turned() -> None:
@@ -83,10 +88,15 @@ def mask_editor(
         if on_cell:
             on_cell(str(cell["panel"]), int(cell["row"]), int(cell["column"]))
 
-    _mount(key=key, data=packed(panels, colours, marked), on_cell_change=turned)
+    _mount(key=key, data=packed(panels, colours, marked, tokens), on_cell_change=turned)
 
 
-def packed(panels: Sequence[Panel], colours: MaskColours, marked: tuple[Sequence[int], Sequence[int]]) -> bytes:
+def packed(
+    panels: Sequence[Panel],
+    colours: MaskColours,
+    marked: tuple[Sequence[int], Sequence[int]],
+    tokens: Tokens = ((), ()),
+) -> bytes:
     """What mask_editor.js reads: for every panel with arrays (Q, K) float32, then (Q, K) states, then marks."""
     drawn = [panel for panel in panels if panel.states is not None]
     rows, columns = drawn[0].states.shape if drawn and drawn[0].states is not None else (0, 0)
@@ -95,6 +105,7 @@ def packed(panels: Sequence[Panel], colours: MaskColours, marked: tuple[Sequence
         "columns": columns,
         "marked": [list(marked[0]), list(marked[1])],
         "colours": vars(colours),
+        "tokens": [list(side) for side in tokens],
         "panels": [
             {
                 "name": panel.name,

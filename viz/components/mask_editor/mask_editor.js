@@ -58,6 +58,7 @@ function fit(grid, { rows, columns }) {
   return { size: whole, left: LEFT, top: TOP, width: LEFT + RIGHT + columns * whole, height: TOP + BELOW + rows * whole };
 }
 
+const named = (token, at) => (token?.trim() ? `${at + 1} “${token.trim()}”` : at + 1);
 const told = (panel, at) => {
   const value = panel.values[at];
   const number = Number.isNaN(value) ? "" : ` ${Math.abs(value) < 0.0005 && value !== 0 ? value.toExponential(1) : +value.toFixed(3)}`;
@@ -94,7 +95,8 @@ export default function mask_editor({ data, parentElement, setTriggerValue }) {
       put(cursor, left + column * size, top + row * size, size, size);
     }
     const facts = panels.filter((panel) => panel.drawn).map((panel) => told(panel, row * columns + column));
-    view.readout.textContent = `query ${row + 1} → key ${column + 1} · ${facts.join(" · ")}`;
+    const [query, key] = [row, column].map((at, side) => named(header.tokens[side][at], at));
+    view.readout.textContent = `query ${query} → key ${key} · ${facts.join(" · ")}`;
   };
   const leave = () => {
     view.readout.textContent = HINT;
