@@ -90,10 +90,10 @@ class KeyValueCache:
             grown[:, :, : self.length] = buffer[:, :, : self.length]
         return grown
 
-    @torch.no_grad()
     def reorder(self, rows: Tensor) -> None:
         """Keep the given rows of the batch (B',), in their order: a beam search drops and doubles hypotheses.
 
+        For decoding, without gradients.
         Copied into the buffers of the time before: memory that is asked for anew at every step costs more than the copy.
         """
         if self.keys is None or self.values is None:
@@ -109,6 +109,16 @@ class KeyValueCache:
         kept = spare[: len(rows)]
         torch.index_select(buffer[:, :, : self.length], 0, rows, out=kept[:, :, : self.length])
         return kept
+
+
+def _beams_together(q: Tensor, sentences: int) -> Tensor:
+    """The queries of a sentence's W hypotheses as if they were W queries: (B, H, 1, d) -> (B / W, H, W, d)"""
+    return q[:, :, 0].unflatten(0, (sentences, -1)).transpose(1, 2)
+
+
+def _beams_apart(context: Tensor) -> Tensor:
+    """(B / W, H, W, d) -> (B, H, 1, d)"""
+    return context.transpose(1, 2).flatten(0, 1)[:, :, None]
 
 
 class MultiHeadAttention(nn.Module):
@@ -139,7 +149,9 @@ class MultiHeadAttention(nn.Module):
         """query (B, Q, D), memory (B, K, D), mask broadcastable to (B, H, Q, K) -> (B, Q, D).
 
         With a cache, the keys and values of `memory` are appended to it and all of them attended to; with `memory`
-        None, those already in the cache are used as they are (cross-attention after its first step).
+        None, those already in the cache are used as they are (cross-attention after its first step). A memory of
+        fewer rows, B / W, is shared by each W rows of `query` on end, hypotheses of one sentence with one token each;
+        so is `mask`.
         """
         q = self.q(self._split(self.q_proj(query)))
         k, v = self._keys_values(memory, cache)
@@ -150,7 +162,10 @@ class MultiHeadAttention(nn.Module):
             everything = torch.ones(1, 1, q.shape[2], k.shape[2], dtype=torch.bool, device=q.device)
             edited = self.mask(everything)
             mask = None if edited is everything else edited
-        context = self._attend(q, k, v, mask)
+        if len(k) < len(q):
+            context = _beams_apart(self._attend(_beams_together(q, len(k)), k, v, mask))
+        else:
+            context = self._attend(q, k, v, mask)
         return self.out_proj(self.context(context).transpose(1, 2).flatten(2))
 
     def _keys_values(self, memory: Tensor | None, cache: KeyValueCache | None) -> tuple[Tensor, Tensor]:

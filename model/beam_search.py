@@ -15,6 +15,7 @@ from torch import Tensor
 from .config import BOS_ID, EOS_ID, PAD_ID
 from .constraints import FREE, Constraints
 from .decoding import length_limit, padding_where_any
+from .observation import is_observed
 from .transformer import DecoderCache, Transformer
 
 
@@ -94,14 +95,16 @@ def beam_search(
         raise ValueError(f"A beam search needs a width of at least 1, not {width}.")
     limit, batch, device = max_tokens or length_limit(model, source.shape[1]), len(source), source.device
     sentences = torch.arange(batch, device=device)
-    rows = sentences.repeat_interleave(width)
+    # Hypotheses of a sentence share its memory; who looks, or changes what is computed, finds a row for each.
+    shared = not is_observed()
+    rows = sentences if shared else sentences.repeat_interleave(width)
     mask = padding_where_any(source)
     memory, memory_mask = model.encode(source)[rows], None if mask is None else mask[rows]
     cache = DecoderCache(model.config.decoder_layers)
     running = torch.full((batch, width), -torch.inf, device=device)
     running[:, 0] = 0.0  # at first all W hypotheses are the same one
     ids = torch.full((batch, width, limit), PAD_ID, device=device)
-    finished = _Finished(ids, torch.full_like(running, -torch.inf), torch.zeros_like(rows).view(batch, width))
+    finished = _Finished(ids, torch.full_like(running, -torch.inf), torch.zeros_like(ids[:, :, 0]))
     last = torch.full((batch * width, 1), BOS_ID, device=device)
     for position in range(limit):
         states = model.decode(last, memory, memory_mask, cache=cache)
@@ -122,9 +125,10 @@ def beam_search(
             return
         kept = parents.gather(1, alive) + width * torch.arange(len(sentences), device=device)[:, None]
         ids, last = _take(ids, alive)[going], tokens.gather(1, alive)[going].view(-1, 1)
-        cache.reorder(kept[going].view(-1), cross=not going.all())
+        rows = going.nonzero()[:, 0] if shared else kept[going].view(-1)
+        cache.reorder(kept[going].view(-1), cross=None if going.all() else rows)
         if memory_mask is not None:
-            memory_mask = memory_mask[kept[going].view(-1)]
+            memory_mask = memory_mask[rows]
         sentences, running = sentences[going], running[going]
 
 

@@ -103,12 +103,12 @@ class DecoderCache:
         """Target positions already decoded."""
         return self.layers[0].self_attention.length
 
-    def reorder(self, rows: Tensor, cross: bool = True) -> None:
-        """Keep the given rows (B',) of the batch; `cross` False where each keeps its sentence (beams of one input)."""
+    def reorder(self, rows: Tensor, cross: Tensor | None = None) -> None:
+        """Keep the given rows (B',) of the batch, in cross-attention the rows `cross`; None for all of them."""
         for layer in self.layers:
             layer.self_attention.reorder(rows)
-            if cross:
-                layer.cross_attention.reorder(rows)
+            if cross is not None:
+                layer.cross_attention.reorder(cross)
 
 
 class DecoderLayer(nn.Module):

@@ -9,6 +9,7 @@ import torch
 
 from model.beam_search import beam_batch, beam_search
 from model.beam_tree import BeamTree, beam_tree
+from model.capture import capture_attention
 from model.config import BOS_ID, EOS_ID, PAD_ID
 from model.constraints import Constraints
 from model.decoding import greedy
@@ -104,6 +105,17 @@ def test_a_batch_finds_what_each_sentence_finds_alone(seed: int) -> None:
     for number, row in enumerate(BATCH):
         *_, alone = beam_search(model, row[row != PAD_ID][None], 3, 1.0, LIMIT)
         assert [one.token_ids for one in together.best(number)] == [one.token_ids for one in alone.best(0)]
+
+
+def test_hypotheses_that_share_a_memory_find_what_each_finds_with_its_own() -> None:
+    model = lively(1)
+    *_, shared = beam_search(model, BATCH, 3, max_tokens=LIMIT)
+    with capture_attention(model):  # Who looks finds a row of the cross-attention for each hypothesis.
+        *_, apart = beam_search(model, BATCH, 3, max_tokens=LIMIT)
+    for sentence in range(len(BATCH)):
+        pairs = zip(shared.best(sentence), apart.best(sentence), strict=True)
+        assert all(one.token_ids == other.token_ids for one, other in pairs)
+    torch.testing.assert_close(shared.finished.scores, apart.finished.scores)
 
 
 def test_a_sentence_that_is_done_is_not_searched_any_further() -> None:

@@ -67,12 +67,13 @@ def test_decoding_with_a_cache_equals_one_forward(batch: int, sources: int, stre
     torch.testing.assert_close(torch.cat(parts, 1), whole, rtol=1e-4, atol=1e-5)
 
 
+@torch.no_grad()
 def test_a_reordered_cache_continues_the_chosen_rows(tiny_model: Transformer) -> None:
     memory, mask = tiny_model.encode(SOURCE), padding_mask(SOURCE, PAD_ID)
     cache, chosen = DecoderCache(2), torch.tensor([1, 0, 1])
     first, second = torch.tensor([[BOS_ID, 20], [BOS_ID, 30]]), torch.tensor([[40], [41], [42]])
     tiny_model.decode(first, memory, mask, cache=cache)
-    cache.reorder(chosen)
+    cache.reorder(chosen, cross=chosen)
     continued = tiny_model.decode(second, memory[chosen], mask[chosen], cache=cache)
     whole = tiny_model.decode(torch.cat([first[chosen], second], 1), memory[chosen], mask[chosen])
     torch.testing.assert_close(continued[:, 0], whole[:, 2], rtol=1e-4, atol=1e-5)
