@@ -94,7 +94,7 @@ class KeyValueCache:
         """Keep the given rows of the batch (B',), in their order: a beam search drops and doubles hypotheses.
 
         For decoding, without gradients.
-        Copied into the buffers of the time before: memory that is asked for anew at every step costs more than the copy.
+        Copied into the buffers of the time before: memory asked for anew at every step costs more than the copy.
         """
         if self.keys is None or self.values is None:
             return
