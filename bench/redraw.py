@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import cycle
 from statistics import median
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Locator, Page
@@ -13,15 +14,16 @@ from model.tokenizer import Tokenizer
 
 from .positions import SETTLED, STARTS_WITHIN
 
-REPETITIONS = 9
-REST = 300  # milliseconds between two clicks
+TURNS = range(7)  # The first warms up.
+REST = 150  # milliseconds between two clicks
 HEADS = (1, 2, 3, 4)
 SCALES = ("linearly", "by its square root")
 WORDS = ("the old dog sees a tree today and the cat", "reads a book in the garden")
-# `seen` differs once a click has been answered; in the frame after the next one that is painted.
+# `seen` differs once the picture has changed; in the frame after the next one that is painted. What is out of sight is
+# not seen. Python has answered once the script has run again.
 CLICKED = """([name, target]) => new Promise((resolve, reject) => {
   const inside = (key, what) => [...document.querySelectorAll(`.st-key-${key} *`)]
-    .map((one) => one.shadowRoot?.querySelector(what)).find(Boolean);
+    .map((one) => one.shadowRoot?.querySelector(what)).find((one) => one?.checkVisibility());
   const heatmap = () => {
     const root = inside("heatmap", ".heatmap");
     const canvas = root?.querySelector("canvas");
@@ -34,9 +36,20 @@ CLICKED = """([name, target]) => new Promise((resolve, reject) => {
     links: () => inside("links", "[data-painted]")?.dataset.painted ?? "",
     text: () => document.querySelector('[data-testid="stText"]').textContent,
   }[name];
+  const app = document.querySelector('[data-testid="stApp"]');
   const before = seen();
   const start = performance.now();
-  const end = () => requestAnimationFrame(() => resolve(performance.now() - start));
+  let painted, answered;
+  // So small an app may start and end its run within one update of the page, which then tells of neither.
+  const done = () => painted && (answered || name === "text") && resolve([painted, answered ?? painted]);
+  const script = new MutationObserver(() => {
+    if (app.dataset.testScriptState !== "notRunning") return;
+    script.disconnect();
+    answered = performance.now() - start;
+    done();
+  });
+  script.observe(app, { attributeFilter: ["data-test-script-state"] });
+  const end = () => requestAnimationFrame(() => { painted = performance.now() - start; done(); });
   const look = () => requestAnimationFrame(() => {
     const now = seen();
     if (now && now !== before) end();
@@ -48,13 +61,37 @@ CLICKED = """([name, target]) => new Promise((resolve, reject) => {
 })"""
 
 
-def after(page: Page, seen: str, *targets: Locator) -> float:
-    """Median milliseconds over clicks on each of `targets` in turn until `seen` (heatmap, links, text) has changed."""
-    return median([click(page, seen, targets[turn % len(targets)]) for turn in range(REPETITIONS + 1)][1:])
+class Redraw(NamedTuple):
+    """Milliseconds from a click; medians, where it was made several times."""
+
+    painted: float
+    """Until the picture has changed and is painted."""
+    answered: float
+    """Until Python has run, and all that it says is on the page."""
+    floor: float = 0.0
+    """Until a click made in turn with it has changed the number in an app that shows nothing else."""
 
 
-def click(page: Page, seen: str, target: Locator) -> float:
-    found = float(page.evaluate(CLICKED, [seen, target.element_handle()]))
+class Clicks:
+    """Clicks on a page, each followed by one in an app that shows one number."""
+
+    def __init__(self, page: Page, nothing: Page) -> None:
+        self.page, self.nothing = page, nothing
+        self.found: dict[str, list[Redraw]] = {}
+
+    def make(self, what: str, seen: str, target: Locator) -> None:
+        """Click `target`, which changes `seen` (heatmap, links), and keep how long that took as `what`."""
+        own = click(self.page, seen, target)
+        floor = click(self.nothing, "text", self.nothing.get_by_role("button", name="Add one"))
+        self.found.setdefault(what, []).append(own._replace(floor=floor.painted))
+
+    def medians(self) -> dict[str, Redraw]:
+        """Of each kind of click, the first of which warmed up."""
+        return {what: Redraw(*map(median, zip(*found[1:], strict=True))) for what, found in self.found.items()}
+
+
+def click(page: Page, seen: str, target: Locator) -> Redraw:
+    found = Redraw(*page.evaluate(CLICKED, [seen, target.element_handle()]))
     rest(page)
     return found
 
@@ -64,38 +101,36 @@ def rest(page: Page) -> None:
     page.wait_for_timeout(REST)
 
 
-def empty(browser: Browser, address: str) -> float:
-    """Milliseconds of a click in an app that shows one number."""
-    page = browser.new_page()
-    page.goto(address)
-    button = page.get_by_role("button", name="Add one")
-    button.wait_for(timeout=1000 * STARTS_WITHIN)
-    rest(page)
-    found = after(page, "text", button)
-    page.close()
-    return found
-
-
-def of_the_page(browser: Browser, address: str, tokens: int) -> dict[str, float]:
-    """Milliseconds of each change on Explore, for the encoder's map of so many tokens."""
-    text = sentence(tokens)
+def of_the_page(browser: Browser, address: str, empty: str, tokens: int) -> dict[str, Redraw]:
+    """Each change on Explore, for the encoder's map of so many tokens; `empty` is the app that shows one number."""
+    nothing = browser.new_page()
+    nothing.goto(empty)
+    nothing.get_by_role("button", name="Add one").wait_for(timeout=1000 * STARTS_WITHIN)
     page = browser.new_page(viewport={"width": 1440, "height": 900})
-    page.goto(f"{address}/?{urlencode({'sentence': text, 'kind': 'encoder'})}")
+    page.goto(f"{address}/?{urlencode({'sentence': sentence(tokens), 'kind': 'encoder'})}")
     tiles = [page.get_by_role("button", name=f"Layer 2, head {head}", exact=True) for head in HEADS]
     tiles[0].wait_for(timeout=1000 * STARTS_WITHIN)
     rest(page)
-    found = {"head": after(page, "heatmap", *tiles)}
+    rest(nothing)
+    clicks = Clicks(page, nothing)
+    for turn in TURNS:
+        clicks.make("head", "heatmap", tiles[turn % len(tiles)])
     page.locator(".st-key-display button").first.click()
     rest(page)
-    found["scale"] = after(page, "heatmap", *map(page.get_by_text, SCALES))
-    found["special tokens"] = after(page, "heatmap", page.get_by_label("Hide special tokens"))
+    scales = [page.get_by_text(name, exact=True) for name in SCALES]
+    for turn in TURNS:
+        clicks.make("scale", "heatmap", scales[turn % len(scales)])
+    for _ in TURNS:
+        clicks.make("special tokens", "heatmap", page.get_by_label("Hide special tokens"))
     page.keyboard.press("Escape")
     rest(page)
     links, heatmap = (page.locator(".st-key-view").get_by_role("radio", name=name) for name in ("links", "heatmap"))
-    turns = [(click(page, "links", links), click(page, "heatmap", heatmap)) for _ in range(REPETITIONS)]
+    for _ in TURNS:
+        clicks.make("view, to links", "links", links)
+        clicks.make("view, to the heatmap", "heatmap", heatmap)
     page.close()
-    there, back = (median(times) for times in zip(*turns, strict=True))
-    return found | {"view, to links": there, "view, to the heatmap": back}
+    nothing.close()
+    return clicks.medians()
 
 
 def sentence(tokens: int) -> str:

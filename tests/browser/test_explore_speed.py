@@ -1,13 +1,15 @@
-"""How little a click on Explore sends, and that a tile is shown before the server has answered. No time is asserted."""
+"""How little a click on Explore sends, and what is shown before the server has answered. No time is asserted."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from playwright.sync_api import Page, expect
+import numpy as np
+from playwright.sync_api import Locator, Page, expect
 
-from .steps import expect_head, open_page, settle, tile
+from .steps import expect_head, open_menu, open_page, settle, tile
 
 HEAD_BYTES = 40_000
 BYTES_A_WEIGHT = 1.5
@@ -48,13 +50,23 @@ def test_what_another_head_sends(page: Page) -> None:
     assert size_of(sent, b'"rowLabels":[') <= HEAD_BYTES
 
 
+def unanswered(page: Page) -> None:
+    """From now on nothing that a click sends arrives."""
+    page.evaluate("window.sockets.forEach((socket) => { socket.send = () => {}; })")
+
+
+def colours(shown: Locator) -> np.ndarray:
+    """A canvas, (pixels, 4)."""
+    data = "c => [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data]"
+    return np.array(shown.evaluate(data)).reshape(-1, 4)
+
+
 def test_a_tile_is_shown_before_the_server_answers(page: Page) -> None:
     page.add_init_script(SOCKETS)
     open_page(page)
     expect_head(page, 1, 1)
     shown = page.locator(".st-key-heatmap .heatmap")
-    # The network is held back: what the click sends never arrives.
-    page.evaluate("window.sockets.forEach((socket) => { socket.send = () => {}; })")
+    unanswered(page)
     before = page.locator(".st-key-heatmap canvas").evaluate("canvas => canvas.toDataURL()")
     tile(page, 2, 3).click()
     expect(shown).to_have_attribute("data-painted", "Cross-attention · layer 2, head 3 …")
@@ -62,6 +74,52 @@ def test_a_tile_is_shown_before_the_server_answers(page: Page) -> None:
     # A sketch from one byte a weight is not read out as numbers.
     page.locator(".st-key-heatmap .plot").hover()
     expect(page.locator(".st-key-heatmap .tip")).to_be_hidden()
+
+
+def test_views_are_changed_before_the_server_answers(page: Page) -> None:
+    page.add_init_script(SOCKETS)
+    open_page(page)
+    expect_head(page, 1, 1)
+    views = {"heatmap": ".st-key-heatmap .heatmap", "links": ".st-key-links svg", "text": ".st-key-text .texts"}
+    unanswered(page)
+    for chosen in ("links", "text", "heatmap", "links"):
+        page.locator(".st-key-view").get_by_role("radio", name=chosen).click()
+        for name, shown in views.items():
+            expect(page.locator(shown)).to_be_visible(visible=name == chosen)
+    expect(page.locator(".st-key-links .lines path").first).to_be_attached()
+    tile(page, 2, 3).click()
+    expect(page.locator(views["links"])).to_have_attribute("data-painted", re.compile("layer 2, .* 2$"))
+    page.locator(".st-key-view").get_by_role("radio", name="text").click()
+    expect(page.locator(views["text"])).to_have_attribute("aria-label", re.compile("layer 2, head 3"))
+
+
+def test_scale_and_special_tokens_change_before_the_server_answers(page: Page) -> None:
+    page.add_init_script(SOCKETS)
+    open_page(page, "/?layer=2&head=3")
+    expect_head(page, 2, 3)
+    map_, tile_ = page.locator(".st-key-heatmap canvas"), tile(page, 2, 3).locator("canvas")
+    names = page.locator(".st-key-heatmap .column")
+    count = names.count()
+    hide = open_menu(page, "display").get_by_text("Hide special tokens")
+    hide.click()
+    expect(page.get_by_text("Renormalised")).to_be_visible()
+    answered = colours(map_)
+    hide.click()
+    expect(page.get_by_text("Renormalised")).to_have_count(0)
+    expect(names).to_have_count(count)
+    unanswered(page)
+    whole = colours(map_)
+    hide.click()
+    expect(names).to_have_count(count - 1)
+    assert np.abs(colours(map_) - answered).max() <= 4  # Of 255: what Python drew, but for rounding.
+    hide.click()
+    expect(names).to_have_count(count)
+    np.testing.assert_array_equal(colours(map_), whole)
+    small = colours(tile_)
+    page.get_by_text("linearly", exact=True).click()
+    expect(page.locator(".st-key-heatmap svg").get_by_text("0.75", exact=True)).to_be_attached()  # On the linear ramp.
+    assert (colours(map_) != whole).any()
+    assert (colours(tile_) != small).any()
 
 
 def test_the_heatmap_by_keyboard(page: Page) -> None:

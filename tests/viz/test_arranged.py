@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from model.trace import AttentionMap
-from viz.explore.arranged import arrange
+from model.words import Label
+from viz.explore.arranged import arrange, special_places
 
 SOURCE = (" the", " old", "est", " house", ".", "</s>")
 PREDICTED = (" das", " älte", "ste", " Haus", ".", "</s>")
@@ -39,6 +40,12 @@ def test_hiding_by_the_token_fed_in_takes_out_another_row(cross: AttentionMap) -
     shown = arrange(cross, "fed", merge=False, hide=True)
     assert shown.row(0) is None
     assert shown.row(5) == 4
+
+
+@pytest.mark.parametrize(("rows", "special"), [("predicted", ((5,), (5,))), ("fed", ((0,), (5,)))])
+def test_special_places_are_what_hiding_takes_away(cross: AttentionMap, rows: Label, special: object) -> None:
+    assert special_places(cross, rows) == special
+    assert special_places(arrange(cross, rows, merge=False, hide=True).attention, rows) == ((), ())
 
 
 def test_words_know_their_pieces(cross: AttentionMap) -> None:

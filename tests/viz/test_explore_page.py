@@ -54,6 +54,18 @@ def test_nonsense_in_the_address_falls_back(app: AppTest, wrong: dict[str, str])
     assert "Cross-attention · layer 1, head 1" in title(app)
 
 
+def test_heatmap_links_and_text_stand_ready_together_unless_they_are_large(app: AppTest) -> None:
+    def drawn() -> set[str]:
+        names = {one.proto.component_name.rpartition("attenscope_")[2] for one in app.get("bidi_component")}
+        return names & {"heatmap", "links", "text", "pipeline"}
+
+    app.query_params["view"] = "links"
+    app.run()
+    assert drawn() == {"heatmap", "links", "text"}
+    app.text_input(key="sentence").set_value("word " * 150).run()
+    assert drawn() == {"links"}
+
+
 def test_choosing_layer_and_head(app: AppTest) -> None:
     app.run()
     app.selectbox(key="layer").set_value(3).run()

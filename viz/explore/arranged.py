@@ -57,6 +57,15 @@ def arrange(captured: AttentionMap, rows: Label, *, merge: bool, hide: bool) -> 
     return Arranged(attention, captured, queries, keys, merge, hidden, mass)
 
 
+def special_places(attention: AttentionMap, rows: Label) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The rows and the columns of a map that are special tokens: what hiding these takes away."""
+    queries, keys = (
+        tuple(position for position, token in enumerate(tokens) if token in SPECIAL_TOKENS)
+        for tokens in (attention.rows(rows), attention.key_tokens)
+    )
+    return queries, keys
+
+
 def _kept(tokens: Sequence[str], left: int) -> Groups:
     """The positions that are left of `tokens`, each by itself."""
     if left == len(tokens):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,8 @@ from viz.figures.words import heatmap_in_words, row_of_weights
 from viz.remarks import caption, plain
 
 from . import choices, comparison, many
-from .about import ABOUT, View
+from .about import ABOUT, VIEWS, View
+from .arranged import special_places
 from .remarks import alt
 from .saving import Shown, offer
 from .scene import Scene
@@ -39,12 +40,36 @@ STYLE = Path(__file__).parent / "explore.css"
 """What this page looks like beyond the style of all pages."""
 
 
+READY: tuple[View, ...] = ("heatmap", "links", "text")
+"""Views that stand on the page together, one of them seen: to change between them nobody has to be asked."""
+READY_UP_TO = 128 * 128
+"""Cells of a head: of larger ones only the chosen view is sent."""
+
+
 def show(view: View, scene: Scene, menu: DeltaGenerator) -> None:
     """Draw a view, say in a line what it is, and put what can be saved of it into `menu`."""
-    shown = DRAW[view](scene)
-    if shown:
-        with menu:
-            offer(shown, scene, view)
+    ready = READY if view in READY and scene.attention.mask.size <= READY_UP_TO else (view,)
+    st.html(f"<style>{_seen(view, ready)}</style>")
+    for name in ready:
+        with st.container(key=f"view-{name}"):
+            shown = DRAW[name](scene)
+        if shown and name == view:
+            with menu:
+                offer(shown, scene, name)
+
+
+def _seen(view: View, ready: Sequence[View]) -> str:
+    """CSS: of the views on the page the chosen one is seen, from the click on; until another one is there, the last."""
+    place = '[data-testid="stLayoutWrapper"]:has(> .st-key-view-{})'
+    unseen = '[data-testid="stLayoutWrapper"]:has(> [class*="st-key-view-"]:not(.st-key-view-{}))'
+    rules = [f"{unseen.format(view)} {{ display: none; }}"]
+    for name in ready:
+        chosen = f":root:has(.st-key-view button:nth-of-type({VIEWS.index(name) + 1})[data-selected])"
+        rules += [
+            f"{chosen} {unseen.format(name)} {{ display: none; }}",
+            f"{chosen} {place.format(name)} {{ display: flex; }}",
+        ]
+    return " ".join(rules)
 
 
 def question_mark(view: View) -> None:
@@ -61,6 +86,7 @@ def _heatmap(scene: Scene) -> Shown | None:
         "pinned": (scene.query, scene.key),
         "numbers": scene.display.numbers,
         "follows": KIND_NAMES[scene.kind],
+        "special": special_places(scene.attention, scene.rows),
     }
     heatmap(grid, scene.look, told, **drawn, key="heatmap", on_cell=lambda query, key: scene.pin(query=query, key=key))
     says = heatmap_in_words(scene.attention, scene.rows, scene.look.scale)

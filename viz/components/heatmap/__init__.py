@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Pins = tuple[int | None, int | None]
 """The pinned row and column, from 0."""
+Places = tuple[Sequence[int], Sequence[int]]
+"""Some of the rows and of the columns, from 0."""
 COLOURS = ("background", "ink", "soft", "line", "accent", "masked", "hatch")
 
 _mount = component("heatmap")
@@ -32,13 +34,15 @@ def heatmap(
     pinned: Pins = (None, None),
     numbers: bool = False,
     follows: str = "",
+    special: Places = ((), ()),
     key: str,
     on_cell: Callable[[int, int], None] | None = None,
 ) -> None:
     """Draw `grid`, described to screen readers by `alt`; `on_cell(row, column)` hears of a chosen cell.
 
     `follows` is what a title says before layer and head: given, a click on a tile of the overview shows that head at
-    once, from the overview's bytes, before Python has answered with the weights themselves.
+    once, from the overview's bytes, before Python has answered with the weights themselves. So are they with another
+    scale, and, given the rows and columns that are `special` tokens, without these.
     """
 
     def chosen() -> None:
@@ -46,9 +50,8 @@ def heatmap(
         if on_cell:
             on_cell(int(cell["row"]), int(cell["column"]))
 
-    data = packed(
-        grid, look, alt, model=model, pinned=pinned, numbers=numbers, follows=follows, pins=on_cell is not None
-    )
+    given: dict[str, Any] = {"model": model, "pinned": pinned, "numbers": numbers, "follows": follows}
+    data = packed(grid, look, alt, **given, special=special, pins=on_cell is not None)
     _mount(key=key, data=data, on_cell_change=chosen)
 
 
@@ -61,6 +64,7 @@ def packed(
     pinned: Pins = (None, None),
     numbers: bool = False,
     follows: str = "",
+    special: Places = ((), ()),
     pins: bool = False,
 ) -> bytes:
     """What heatmap.js reads: names, colours and pins, then (R, C) little-endian uint16, as `fine` makes them."""
@@ -69,6 +73,7 @@ def packed(
         "title": grid.title,
         "model": model,
         "follows": follows,
+        "special": special,
         "alt": alt,
         "rows": [readable(token) for token in grid.rows],
         "columns": [readable(token) for token in grid.columns],

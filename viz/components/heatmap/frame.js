@@ -84,10 +84,10 @@ function numbers(header, map, place, { ink, background }) {
 }
 
 /** All that stands around and over the cells. */
-export function drawFrame(svg, header, map, title, place, height) {
+export function drawFrame(svg, header, map, place, height) {
   const { colours: palette } = header;
   svg.setAttribute("viewBox", `0 0 ${place.whole} ${height}`);
-  const named = drawn("text", { class: "title", x: 0, y: 16, "font-size": 16, "font-weight": 700, fill: palette.ink }, title);
+  const named = drawn("text", { class: "title", x: 0, y: 16, "font-size": 16, "font-weight": 700, fill: palette.ink }, header.title);
   named.append(drawn("tspan", { dx: 8, "font-weight": 400, fill: palette.soft }, header.model));
   const axes = { x: place.left - 8, y: place.top - 8, "text-anchor": "end", "font-size": 13, fill: palette.soft };
   svg.replaceChildren(

@@ -1,9 +1,11 @@
 import { unpack } from "../shared/packed.js";
 import { hearHeads } from "../shared/heads.js";
+import { hearChoices } from "../shared/choices.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { drawn, standing } from "../shared/picture.js";
 import { coarse, exact, paintCells } from "./cells.js";
 import { drawFrame, placed } from "./frame.js";
+import { withoutSpecial, withSpecial } from "./special.js";
 
 /** Pixels; a scene on the whole screen asks for fewer, and grows as a whole. */
 const tall = (root) => parseFloat(getComputedStyle(root).getPropertyValue("--heatmap-height")) || 544;
@@ -24,8 +26,14 @@ function build(root, view) {
   root.picture = () => picture(view);
   const sized = new ResizeObserver(() => view.header && draw(view));
   sized.observe(root);
-  const silent = hearHeads((head) => preview(view, head));
-  const dispose = () => [sized.disconnect(), silent()];
+  const deaf = [
+    hearHeads((head) => preview(view, head)),
+    hearChoices({
+      scale: (scale) => show(view, { ...view.data, header: { ...view.data.header, scale } }),
+      hide: (on) => hide(view, on),
+    }),
+  ];
+  const dispose = () => [sized.disconnect(), ...deaf.map((end) => end())];
   return { canvas, svg, plot, across, down, tip, dispose };
 }
 
@@ -39,18 +47,31 @@ function draw(view) {
     Object.assign(part.style, { left: `${place.left}px`, top: `${place.top}px`, width: `${place.width}px`, height: `${place.height}px` });
   }
   paintCells(view.canvas, map, header, place.width, place.height);
-  drawFrame(view.svg, header, map, view.title, place, height);
-  view.plot.setAttribute("aria-label", map.value ? header.alt : view.title);
-  root.dataset.painted = `${view.title}${map.value ? "" : " …"}`;
+  drawFrame(view.svg, header, map, place, height);
+  view.plot.setAttribute("aria-label", map.value ? header.alt : header.title);
+  root.dataset.painted = `${header.title}${map.value ? "" : " …"}`;
+}
+
+/** Draw what Python has sent, or what it is about to send: weights in two bytes, or a `sketch` in the overview's. */
+function show(view, data) {
+  const { header, body } = data;
+  Object.assign(view, { data, header, map: header.sketch ? coarse({ ...header.sketch, bytes: body }, header) : exact(header, body) });
+  draw(view);
+  if (view.at && view.map.value) read(view, Math.min(view.at[0], header.rows.length - 1), Math.min(view.at[1], header.columns.length - 1));
+  else leave(view);
 }
 
 /** A head chosen in the overview, from its bytes: drawn now, to be read once the weights are here. */
-function preview(view, head) {
+function preview(view, { layer, head, rows, columns, bytes }) {
   if (!view.header?.follows) return;
-  view.map = coarse(head, view.header);
-  view.title = `${view.header.follows} · layer ${head.layer + 1}, head ${head.head + 1}`;
-  leave(view);
-  draw(view);
+  const title = `${view.header.follows} · layer ${layer + 1}, head ${head + 1}`;
+  show(view, { header: { ...view.header, title, sketch: { rows, columns } }, body: bytes });
+}
+
+/** Special tokens hidden or shown again, from the weights that are here. */
+function hide(view, on) {
+  const data = !view.header.sketch && (on ? withoutSpecial(view.data) : withSpecial(view.whole, view.header));
+  if (data) show(view, data);
 }
 
 function read(view, row, column) {
@@ -107,21 +128,18 @@ function picture({ svg, canvas, place }) {
 }
 
 export default function heatmap({ data, parentElement, setTriggerValue }) {
-  const { header, body } = unpack(data);
   const view = mounted(parentElement, "heatmap", build);
-  view.header = header;
-  view.map = exact(header, body);
-  view.title = header.title;
+  const sent = unpack(data);
+  if (sent.header.special.flat().length) view.whole = sent;
   view.choose = (row, column) => {
+    const { header } = view;
     if (!header.pins) return;
     const again = header.pinned[0] === row && header.pinned[1] === column;
     header.pinned = again ? [null, null] : [row, column]; // At once, before Python has answered.
     draw(view);
     setTriggerValue("cell", { row, column });
   };
-  draw(view);
-  if (view.at) read(view, Math.min(view.at[0], header.rows.length - 1), Math.min(view.at[1], header.columns.length - 1));
-  else leave(view);
+  show(view, sent);
   view.plot.onmousemove = (event) => read(view, ...under(view, event));
   view.plot.onmouseleave = view.plot.onblur = () => leave(view);
   view.plot.onclick = (event) => view.choose(...under(view, event));

@@ -1,4 +1,6 @@
 import { unpack } from "../shared/packed.js";
+import { hearHeads, relabelled } from "../shared/heads.js";
+import { hearChoices } from "../shared/choices.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
 import { drawn, standing } from "../shared/picture.js";
 import { layout } from "./layout.js";
@@ -11,7 +13,7 @@ const textAt = ({ x, y, anchor }, more, text) =>
   drawn("text", { x, y, "text-anchor": anchor, "dominant-baseline": "central", ...more }, text);
 
 /** The drawing without its lines: headings, and every token as a button. */
-function build(root, header) {
+function build(root, view, header) {
   const place = layout(header);
   const legend = document.createElement("div");
   legend.className = "legend";
@@ -32,7 +34,36 @@ function build(root, header) {
   scroll.append(svg);
   root.append(legend, scroll);
   root.picture = () => standing(svg);
-  return { place, legend, svg, lines, numbers, tokens };
+  const sized = new ResizeObserver(() => view.waits && draw(view, {}));
+  sized.observe(root);
+  const deaf = [hearHeads((chosen) => follow(view, chosen)), hearChoices({ scale: (scale) => draw(view, { scale }) })];
+  const dispose = () => [sized.disconnect(), ...deaf.map((end) => end())];
+  return { place, legend, svg, lines, numbers, tokens, dispose };
+}
+
+/** The lines, after a `change` of the header; out of sight they wait. */
+function draw(view, change) {
+  const header = Object.assign(view.header, change);
+  view.waits = !view.root.clientWidth;
+  if (view.waits) return;
+  const { links: chosen, total } = chosenLinks(header, view.bytes);
+  view.several = header.beside.length > 0;
+  view.paths = drawLinks(view.lines, chosen, view.place, header);
+  drawLegend(view.legend, header, { drawn: chosen.length, total }, (beside) => {
+    draw(view, { beside }); // At once, before Python has answered.
+    view.tell("beside", { heads: beside });
+  });
+  light(view, null);
+  view.svg.setAttribute("aria-label", `${header.label}. ${header.alt}`);
+  view.svg.dataset.painted = `${header.label} ${header.head}`;
+}
+
+/** A head chosen in the overview, from its bytes: drawn now, before Python has answered. */
+function follow(view, { layer, head, rows, columns, ofLayer }) {
+  const { queries, keys, beside, label } = view.header;
+  if (rows !== queries.length || columns !== keys.length) return; // A long map's tiles are coarser than it.
+  view.bytes = ofLayer;
+  draw(view, { head, beside: beside.filter((one) => one !== head), label: relabelled(label, { layer, head }), alt: "" });
 }
 
 /** Highlight the links of a token, or of the pinned ones when `spot` is null. */
@@ -95,25 +126,13 @@ function reachable({ tokens, pins }) {
 export default function links({ data, parentElement, setTriggerValue }) {
   const { header, body } = unpack(data);
   const identity = JSON.stringify([header.queries, header.keys, header.horizontal]);
-  const view = mounted(parentElement, identity, (root) => build(root, header));
-  view.svg.setAttribute("aria-label", `${header.label}. ${header.alt}`);
+  const view = mounted(parentElement, identity, (root, made) => build(root, made, header));
+  Object.assign(view, { header, bytes: body, tell: setTriggerValue });
   view.pins = [["query", header.pinned[0]], ["key", header.pinned[1]]]
     .filter(([, index]) => index !== null)
     .map(([side, index]) => ({ side, index }));
-  const draw = (beside) => {
-    const shown = { ...header, beside };
-    const { links: chosen, total } = chosenLinks(shown, body);
-    view.several = beside.length > 0;
-    view.paths = drawLinks(view.lines, chosen, view.place, shown);
-    drawLegend(view.legend, shown, { drawn: chosen.length, total }, (heads) => {
-      draw(heads); // At once, before Python has answered.
-      setTriggerValue("beside", { heads });
-    });
-    light(view, null);
-  };
   reachable(view);
-  draw(header.beside);
+  draw(view, {});
   listen(view, header.horizontal, (spot) => setTriggerValue("pin", spot));
-  view.svg.dataset.painted = `${header.label} ${header.head}`;
   return () => unmount(parentElement);
 }

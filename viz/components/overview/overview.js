@@ -1,4 +1,5 @@
 import { announceHead } from "../shared/heads.js";
+import { hearChoices } from "../shared/choices.js";
 import { unpack } from "../shared/packed.js";
 import { lookup } from "../shared/colours.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
@@ -16,28 +17,34 @@ function inOrder(grid, order) {
   });
 }
 
-function build(root, header) {
+function build(root, view, header) {
   const grid = element("div", "grid");
   grid.setAttribute("role", "group");
   grid.style.setProperty("--heads", header.heads);
   root.append(grid);
   const tiles = header.order.length ? inOrder(grid, header.order) : byLayer(grid, header);
-  return { grid, tiles };
+  return { grid, tiles, dispose: hearChoices({ scale: (scale) => colour(view, { ...view.header, scale }) }) };
+}
+
+function colour({ tiles, bytes }, { stops, masked, scale, queries, keys }) {
+  const table = lookup(stops, masked, scale);
+  tiles.forEach((tile, i) => paint(tile, bytes[i], table, keys, queries));
 }
 
 export default function overview({ data, parentElement, setTriggerValue }) {
   const { header, body } = unpack(data);
   const { layers, heads, queries, keys } = header;
   const identity = JSON.stringify([layers, heads, header.order]);
-  const { grid, tiles } = mounted(parentElement, identity, (root) => build(root, header));
+  const view = mounted(parentElement, identity, (root, made) => build(root, made, header));
+  const { grid, tiles } = view;
   const indices = tiles.map((tile) => {
     const { layer, head } = JSON.parse(tile.dataset.place);
     return layer * heads + head;
   });
-  const table = lookup(header.stops, header.masked, header.scale);
   const size = queries * keys;
   grid.setAttribute("aria-label", header.label);
-  indices.forEach((at, i) => paint(tiles[i], body.subarray(at * size, (at + 1) * size), table, keys, queries));
+  Object.assign(view, { header, bytes: indices.map((at) => body.subarray(at * size, (at + 1) * size)) });
+  colour(view, header);
   smooth(tiles, keys, queries);
   mark(tiles, indices.indexOf(header.layer * heads + header.head));
   indices.forEach((at, i) => tiles[i].classList.toggle("changed", header.changed.includes(at)));
@@ -46,9 +53,9 @@ export default function overview({ data, parentElement, setTriggerValue }) {
     if (!tile) return;
     mark(tiles, tiles.indexOf(tile)); // At once, before Python has answered.
     const place = JSON.parse(tile.dataset.place);
-    const at = (place.layer * heads + place.head) * size;
+    const layer = body.subarray(place.layer * heads * size, (place.layer + 1) * heads * size);
     setTriggerValue("pick", place);
-    announceHead({ ...place, rows: queries, columns: keys, bytes: body.subarray(at, at + size) });
+    announceHead({ ...place, rows: queries, columns: keys, bytes: view.bytes[tiles.indexOf(tile)], ofLayer: layer });
   };
   grid.onkeydown = (event) => arrowKeys(event, tiles, heads);
   grid.dataset.painted = header.label;

@@ -1,7 +1,7 @@
 /** How one view tells the others that a head was chosen, and hands over its bytes, before Python has heard of it. */
 const EVENT = "attenscope-head";
 
-/** `head`: { layer, head, rows, columns, bytes }, the bytes as components/packing.py quantises them. */
+/** `head`: { layer, head, rows, columns, bytes, ofLayer }, its bytes and its layer's, as components/packing.py quantises them. */
 export const announceHead = (head) => document.dispatchEvent(new CustomEvent(EVENT, { detail: head }));
 
 /** Call `heard(head)` at every announcement; returns what ends it. */
@@ -10,3 +10,7 @@ export function hearHeads(heard) {
   document.addEventListener(EVENT, listener);
   return () => document.removeEventListener(EVENT, listener);
 }
+
+/** The label of a view, of another head. */
+export const relabelled = (label, { layer, head }) =>
+  label.replace(/layer \d+/, `layer ${layer + 1}`).replace(/head \d+/, `head ${head + 1}`);

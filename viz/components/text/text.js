@@ -1,5 +1,7 @@
 import { unpack } from "../shared/packed.js";
 import { lookup } from "../shared/colours.js";
+import { hearHeads, relabelled } from "../shared/heads.js";
+import { hearChoices } from "../shared/choices.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
 import { backward } from "../shared/direction.js";
 import { asPicture } from "../shared/picture.js";
@@ -29,13 +31,30 @@ function paragraph(side, { title, tokens }) {
   return { part, says, buttons };
 }
 
-function build(root, header) {
+function build(root, view, header) {
   root.className = "texts";
   root.setAttribute("role", "group");
   const sides = Object.fromEntries(SIDES.map((side) => [side, paragraph(side, header[side])]));
   root.append(...SIDES.map((side) => sides[side].part));
   root.picture = () => asPicture(root);
-  return { sides };
+  const deaf = [hearHeads((chosen) => follow(view, chosen)), hearChoices({ scale: (scale) => draw(view, { scale }) })];
+  return { sides, dispose: () => deaf.forEach((end) => end()) };
+}
+
+/** The shades, after a `change` of the header. */
+function draw(view, change) {
+  const header = Object.assign(view.header, change);
+  view.table = lookup(header.stops, header.masked, header.scale);
+  view.root.setAttribute("aria-label", `${header.label}. ${header.alt}`);
+  shade(view, resting(view));
+}
+
+/** A head chosen in the overview, from its bytes: drawn now, before Python has answered. */
+function follow(view, chosen) {
+  const { query, key, label } = view.header;
+  if (chosen.rows !== query.tokens.length || chosen.columns !== key.tokens.length) return; // Its tiles are coarser.
+  view.bytes = chosen.bytes;
+  draw(view, { label: relabelled(label, chosen), alt: "" });
 }
 
 /** Shade the text across from the spot by its weights; with no spot, the keys by the mean they receive. */
@@ -84,12 +103,11 @@ function mark(view) {
 export default function text({ data, parentElement, setTriggerValue }) {
   const { header, body } = unpack(data);
   const identity = JSON.stringify([header.query, header.key]);
-  const view = mounted(parentElement, identity, (root) => build(root, header));
-  Object.assign(view, { header, bytes: body, table: lookup(header.stops, header.masked, header.scale) });
+  const view = mounted(parentElement, identity, (root, made) => build(root, made, header));
+  Object.assign(view, { header, bytes: body });
   const { root, sides } = view;
-  root.setAttribute("aria-label", `${header.label}. ${header.alt}`);
   mark(view);
-  shade(view, resting(view));
+  draw(view, {});
   root.onpointerover = root.onfocusin = (event) => {
     const spot = spotOf(event);
     if (spot) shade(view, spot);
