@@ -58,6 +58,18 @@ def open_menu(page: Page, key: str) -> Locator:
     raise AssertionError(f"The menu {key} did not open.")
 
 
+def choose(page: Page, control: str, option: str | re.Pattern[str]) -> None:
+    """Choose from a list by its label; a list that a rerun has closed is opened again."""
+    listed = page.get_by_role("option", name=option, exact=True)
+    for _ in range(3):
+        settle(page)
+        page.get_by_role("combobox", name=control).click()
+        with suppress(PlaywrightTimeoutError):
+            listed.click(timeout=5_000)
+            return settle(page)
+    raise AssertionError(f"There was no {option} to choose as {control}.")
+
+
 def click_at(page: Page, target: Locator, across: float, down: float) -> None:
     point(page, target, across, down)
     page.mouse.down()

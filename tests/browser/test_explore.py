@@ -9,7 +9,6 @@ from playwright.sync_api import Browser, Page, expect
 
 from .steps import (
     boxes_at_rest,
-    click_at,
     expect_head,
     expect_title,
     open_page,
@@ -72,13 +71,6 @@ def test_each_kind_and_its_masked_cells(page: Page) -> None:
     expect(page.locator(".st-key-heatmap .tip")).to_contain_text("may not attend")
 
 
-def test_hover_names_both_tokens(page: Page) -> None:
-    open_page(page, "/?sentence=He+reads+a+book.&kind=encoder")
-    expect_head(page, 1, 1)
-    point(page, page.locator(".st-key-heatmap .plot"), 0.02, 0.02)
-    expect(page.locator(".st-key-heatmap .tip")).to_contain_text(re.compile(r"He → He.*[01]\.\d{3}"))
-
-
 def test_pinning_a_piece_of_the_translation(page: Page) -> None:
     open_page(page)
     expect_head(page, 1, 1)
@@ -91,13 +83,6 @@ def test_pinning_a_piece_of_the_translation(page: Page) -> None:
     piece.click()
     expect(page.locator(".st-key-heatmap .pin")).to_have_count(0)
     expect(piece).to_have_attribute("aria-pressed", "false")
-
-
-def test_clicking_a_cell_pins_its_row(page: Page) -> None:
-    open_page(page)
-    expect_head(page, 1, 1)
-    click_at(page, page.locator(".st-key-heatmap .plot"), 0.02, 0.02)
-    expect(page.locator(".st-key-translation button").first).to_have_attribute("aria-pressed", "true")
 
 
 def test_examples_and_earlier_sentences(page: Page) -> None:

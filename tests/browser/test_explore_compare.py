@@ -8,15 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .steps import boxes_at_rest, click_at, expect_head, open_page, settle
+from .steps import boxes_at_rest, choose, click_at, expect_head, open_page
 
 HEAD = "/?layer=3&head=1"
-
-
-def choose(page: Page, control: str, option: str) -> None:
-    page.get_by_role("combobox", name=control).click()
-    page.get_by_role("option", name=option, exact=True).click()
-    settle(page)
 
 
 def panel(page: Page, number: int) -> Locator:

@@ -73,7 +73,7 @@ function build(root) {
   root.setAttribute("role", "group");
   root.append(element("div", "lead", steps, words), table);
   root.picture = () => asPicture(root);
-  return { steps, back, next, equation, says, numbers, table, step: 0, key: 0 };
+  return { steps, back, next, equation, says, numbers, table, step: 0, key: 0, asked: [] };
 }
 
 function speak(view) {
@@ -100,6 +100,12 @@ function go(view, step) {
   speak(view);
 }
 
+/** The step to show: Python's, but while it still answers an earlier click, the one that was clicked last. */
+function answered({ asked, step }, answer) {
+  asked.splice(0, asked.indexOf(answer) + 1);
+  return asked.length ? step : answer;
+}
+
 export default function pipeline({ data, parentElement, setTriggerValue }) {
   const { header, body } = unpack(data);
   const view = mounted(parentElement, "pipeline", build);
@@ -108,9 +114,10 @@ export default function pipeline({ data, parentElement, setTriggerValue }) {
   view.root.setAttribute("aria-label", header.alt);
   view.table.style.setProperty("--keys", header.keys);
   view.table.replaceChildren(...columns(view.values, header).flat());
-  go(view, header.step);
+  go(view, answered(view, header.step));
   const move = (step) => {
     go(view, step); // At once, before Python has answered.
+    view.asked.push(view.step);
     setTriggerValue("step", { step: view.step });
   };
   view.back.onclick = () => move(view.step - 1);
