@@ -1,33 +1,49 @@
-"""python -m model train | translate | trace | evaluate | quality | diagnose"""
+"""train, translate, trace, evaluate, quality or diagnose, from the command line."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple
 
-from . import diagnose_cli, train_cli, use_cli
 
-Command = tuple[str, Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]
+class Command(NamedTuple):
+    """One command. Its module is loaded when it is asked for: ``diagnose`` needs neither a tokenizer nor torch."""
 
-COMMANDS: dict[str, Command] = {
-    "train": ("train a checkpoint from a recipe", train_cli.add_arguments, train_cli.run),
-    "translate": ("translate standard input, line by line", use_cli.add_translate, use_cli.translate),
-    "trace": ("translate one sentence and save its attention", use_cli.add_trace, use_cli.trace),
-    "evaluate": ("score a checkpoint on a test set", use_cli.add_evaluate, use_cli.evaluate),
-    "quality": ("write the table of fixed everyday sentences", use_cli.add_quality, use_cli.quality),
-    "diagnose": ("say what is wrong with masks or attention weights", diagnose_cli.add_arguments, diagnose_cli.run),
+    text: str
+    module: str
+    arguments: str = "add_arguments"
+    run: str = "run"
+
+
+COMMANDS = {
+    "train": Command("train a checkpoint from a recipe", "train_cli"),
+    "translate": Command("translate standard input, line by line", "use_cli", "add_translate", "translate"),
+    "trace": Command("translate one sentence and save its attention", "use_cli", "add_trace", "trace"),
+    "evaluate": Command("score a checkpoint on a test set", "use_cli", "add_evaluate", "evaluate"),
+    "quality": Command("write the table of fixed everyday sentences", "use_cli", "add_quality", "quality"),
+    "diagnose": Command("say what is wrong with masks or attention weights", "diagnose_cli"),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m model", description=__doc__)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    parser = argparse.ArgumentParser(prog=f"python -m {__package__}", description=__doc__)
     subparsers = parser.add_subparsers(dest="command", required=True)
-    for name, (text, add_arguments, _) in COMMANDS.items():
-        add_arguments(subparsers.add_parser(name, help=text, description=text))
-    chosen = parser.parse_args(arguments)
+    subs = {name: subparsers.add_parser(name, help=one.text, description=one.text) for name, one in COMMANDS.items()}
+    asked = COMMANDS.get(given[0]) if given else None
     try:
-        return COMMANDS[chosen.command][2](chosen)
+        module = import_module(f".{asked.module}", __package__) if asked else None
+    except ModuleNotFoundError as error:
+        print(f"{parser.prog} {given[0]}: this needs {error.name}, which is not installed here.", file=sys.stderr)
+        return 2
+    if asked:
+        getattr(module, asked.arguments)(subs[given[0]])
+    chosen = parser.parse_args(given)
+    try:
+        return int(getattr(module, COMMANDS[chosen.command].run)(chosen))
     except (ValueError, OSError) as error:  # what a person can mend is said in one sentence
         print(f"{parser.prog} {chosen.command}: {error}", file=sys.stderr)
         return 2

@@ -55,6 +55,19 @@ else:
 assert "model" in sys.modules and not hasattr(model, "capture")
 print(torch.__file__)
 '''
+WITHOUT_TOKENIZER = """
+import runpy, sys
+for name in ("sentencepiece", "torch", "tqdm"):
+    sys.modules[name] = None
+import numpy
+numpy.save("weights.npy", numpy.full((3, 3), 1 / 3))
+for command, code in ((["diagnose", "weights.npy", "--meant", "causal"], 1), (["translate"], 2)):
+    sys.argv = ["attenscope", *command]
+    try:
+        runpy.run_module("attenscope", run_name="__main__")
+    except SystemExit as end:
+        assert end.code == code, (command, end.code)
+"""
 WITHOUT_PLOTLY = """
 import sys
 sys.modules["plotly"] = None
@@ -109,6 +122,7 @@ def test_a_stranger_installs_records_draws_and_judges(tmp_path: Path) -> None:
     install(sys.executable, copied(tmp_path), "--no-deps", "--no-index", "--target", str(site))
     assert {path.name for path in site.iterdir() if "-" not in path.name} == {"attenscope"}
     run(sys.executable, SCRIPT, folder, PYTHONPATH=str(site))
+    assert "future-visible" in run(sys.executable, WITHOUT_TOKENIZER, folder, PYTHONPATH=str(site))
     assert "plotly, which is not installed here: pip install plotly" in run(
         sys.executable, WITHOUT_PLOTLY, folder, PYTHONPATH=str(site)
     )
