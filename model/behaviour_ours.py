@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -64,6 +65,11 @@ def _ways(run: Run, model: Transformer) -> dict[str, Run]:
     return {"with capture": within(captured), "by the fused kernel": within(lambda: attention_path("fused"))}
 
 
+def _subject(model: Transformer, side: Embedding, ids: Tensor, run: Run, causal: bool = False, **more: Any) -> Subject:
+    """ids (B, T) as embeddings; ``more`` is what else the tests are to know."""
+    return Subject(run, _embedded(side, ids), ids != PAD_ID, causal, others=_ways(run, model), **more)
+
+
 def _encoder(model: Transformer, source: Tensor, target: Tensor, under: Under) -> Subject:
     side = model.source_embedding
 
@@ -75,15 +81,7 @@ def _encoder(model: Transformer, source: Tensor, target: Tensor, under: Under) -
         with under():
             return model.encoder(x, _columns(keep))
 
-    return Subject(
-        run,
-        _embedded(side, source),
-        source != PAD_ID,
-        False,
-        left_padding=False,
-        others=_ways(run, model),
-        unpositioned=unpositioned,
-    )
+    return _subject(model, side, source, run, left_padding=False, unpositioned=unpositioned)
 
 
 def _decoder(model: Transformer, source: Tensor, target: Tensor, under: Under) -> Subject:
@@ -106,15 +104,7 @@ def _decoder(model: Transformer, source: Tensor, target: Tensor, under: Under) -
                 steps.append(model.decoder(one, memory, None, _columns(keep_source), cache))
         return model.generator(torch.cat(steps, 1))
 
-    return Subject(
-        run,
-        _embedded(side, target),
-        target != PAD_ID,
-        True,
-        left_padding=False,
-        others=_ways(run, model),
-        cached=cached,
-    )
+    return _subject(model, side, target, run, causal=True, left_padding=False, cached=cached)
 
 
 def _cross(model: Transformer, source: Tensor, target: Tensor, under: Under) -> Subject:
@@ -125,11 +115,4 @@ def _cross(model: Transformer, source: Tensor, target: Tensor, under: Under) -> 
             memory = model.encoder(_placed(side, x, keep), _columns(keep))
             return model.generator(model.decode(target, memory, _columns(keep)))
 
-    return Subject(
-        run,
-        _embedded(side, source),
-        source != PAD_ID,
-        False,
-        output_keep=target != PAD_ID,
-        others=_ways(run, model),
-    )
+    return _subject(model, side, source, run, output_keep=target != PAD_ID)
