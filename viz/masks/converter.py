@@ -65,7 +65,7 @@ def show() -> None:
 
     chart(picture(theme.palette()), "The mask of each sample", key="converter-picture", on_cell=lambda _, __: None)
     ends = ((CONVENTIONS[source], given), (CONVENTIONS[target], made))
-    said = [f"{how.name}: {meaning(how)}. {printed(one)}" for how, one in ends if one is not None]
+    said = [f"{how.name}: {meaning(how)}. Its {printed(one).splitlines()[0]}." for how, one in ends if one is not None]
     names = f"from {CONVENTIONS[source].name} to {CONVENTIONS[target].name}"
     with menu:
         save(converted(picture, [*said, *remarks], line, made, names))

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..components.mask_editor import Panel, Tokens, packed
-from ..export.parts import Chart, Columns, Component, Part, Words
+from ..export.parts import Chart, Columns, Component, Mark, Part, Words
 from ..figures.labels import KIND_NAMES
 from ..figures.mask_colours import mask_colours
 from ..save import Saved
@@ -91,11 +91,15 @@ def tried_mask(
 ) -> Saved:
     """The translations with the own mask and with the tried one, what it changed, and one view of it."""
     title = f"{KIND_NAMES[trial.kind]}: {TITLES_OF[trial.name].lower()}"
+    told: list[tuple[Version, list[tuple[str, Mark]]]] = [
+        (row, [(word, "new" if how == "new" else "gone" if how == "gone" else "same") for word, how in row.words])
+        for row in rows
+    ]
 
     def parts(palette: Palette) -> list[Part]:
         texts = (
-            Words(f"{row.what}: {' '.join(word for word, mark in row.words if mark != 'gone')}", "sentence")
-            for row in rows
+            Words(row.what, "sentence", marked=((f"{row.what}: ", "same"), *((f"{word} ", how) for word, how in marks)))
+            for row, marks in told
         )
         return [*texts, Words(effect(tried), "verdict"), *shown.parts(palette)]
 
@@ -111,7 +115,7 @@ def converted(
         return [
             Chart(picture(palette), "The mask of each sample"),
             *(Words(one, "verdict") for one in said),
-            Words(f"The code: {line}", "verdict"),
+            *(Words(one, "verdict") for one in ("The code:", *line.splitlines())),
         ]
 
     files = {} if array is None else {"The converted mask (NPY)": ("mask.npy", lambda: _npy(array))}
