@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+import transformers
 from torch import Tensor, nn
+from torch.nn.attention.flex_attention import create_mask
 
+from model.attention import MultiHeadAttention
+from model.config import preset
 from model.conventions import CONVENTIONS, ConversionError, code, convert, from_boolean, to_boolean
+from model.interfaces import PadRow
+from model.transformer import Transformer
 
 B, H, Q, K, D = 2, 3, 4, 4, 6
+SMALL = {"d_model": H * D, "heads": H, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 8}
 KEYS_ONLY = {name for name, how in CONVENTIONS.items() if how.layout in ("keys", "lengths")}
 KEEP = torch.tensor([[True, True, True, True], [True, True, True, False]])
 PADDING = KEEP[:, None, None, :].expand(B, 1, Q, K)
@@ -71,6 +79,56 @@ def test_the_code_gives_the_same_attention_in_the_fused_kernel(source: str, targ
         argument = run(code(source, target), torch.from_numpy(from_boolean(mask.numpy(), source, H)))
         weights = F.scaled_dot_product_attention(q, k, identity, attn_mask=argument)
         assert torch.equal(weights, F.scaled_dot_product_attention(q, k, identity, attn_mask=mask))
+
+
+@pytest.mark.parametrize("source", CONVENTIONS)
+def test_the_code_gives_the_same_attention_in_the_preset_pad_row(source: str) -> None:
+    """By the attention of this project's own model, called as the published notes call theirs."""
+    torch.manual_seed(0)
+    config = preset("pad_row", vocab_size=9, target_vocab_size=9, **SMALL)
+    model = Transformer(config).eval()
+    attention, x = model.encoder.get_submodule("layers.0.self_attention"), torch.randn(B, Q, H * D)
+    assert isinstance(attention, MultiHeadAttention)
+    for mask in masks_for(source):
+        blocked = run(code(source, "pad_row"), torch.from_numpy(from_boolean(mask.numpy(), source, H)))
+        assert blocked.shape == (B, Q, K)
+        context, weights = PadRow.attend(attention, x, x, blocked)
+        assert_zero_exactly_where_blocked(weights, mask)
+        torch.testing.assert_close(context, attention(x, x, mask))
+
+
+def test_the_code_gives_the_same_attention_in_hugging_face_models() -> None:
+    """Padding as two axes and as four, by both kernels of a tiny BERT."""
+    sizes: dict[str, Any] = {
+        "hidden_size": H * D,
+        "num_attention_heads": H,
+        "num_hidden_layers": 1,
+        "intermediate_size": 8,
+    }
+    config = transformers.BertConfig(vocab_size=9, **sizes)
+    torch.manual_seed(0)
+    ids, found = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 0]]), []
+    state = transformers.BertModel(config).eval().state_dict()
+    for kernel, target in (("eager", "hf_2d"), ("sdpa", "hf_2d"), ("sdpa", "hf_4d_sdpa"), ("eager", "hf_4d_eager")):
+        model = transformers.BertModel._from_config(config, attn_implementation=kernel).eval()
+        model.load_state_dict(state)
+        argument = run(code("sdpa", target), PADDING)
+        found.append(model(ids, attention_mask=argument).last_hidden_state[KEEP])
+    assert all(torch.allclose(one, found[0], atol=1e-6) for one in found[1:])
+
+
+def test_flex_attention_and_cumulative_lengths_run_as_converted() -> None:
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(B, H, Q, D) for _ in range(3))
+    want = F.scaled_dot_product_attention(q, k, v, attn_mask=PADDING)
+    made = create_mask(run(code("sdpa", "flex"), PADDING), B, H, Q, K, device="cpu")
+    assert torch.equal(made, PADDING.expand(B, H, Q, K))
+    ends = run(code("sdpa", "flash"), PADDING).tolist()
+    for sample, (start, end) in enumerate(pairwise(ends)):
+        real = slice(0, end - start)  # a sequence of its own, as a kernel for unpadded batches sees it
+        parts = [one[sample : sample + 1, :, real] for one in (q, k, v)]
+        alone = F.scaled_dot_product_attention(parts[0], parts[1], parts[2])
+        torch.testing.assert_close(alone[0], want[sample, :, real])
 
 
 @pytest.mark.parametrize("target", ["annotated", "old_tf", "fairseq_attn", "keras"])
