@@ -1,6 +1,7 @@
 """The page Positions at 512 dimensions and 512 positions: milliseconds from a click on a control until all is painted.
 
 The app itself is served and used in headless Chromium; each figure is held against the limit the page has set itself.
+Beside each stands a click in an app that shows one number, made in turn with it: what Streamlit costs by itself.
 """
 
 from __future__ import annotations
@@ -65,36 +66,55 @@ STEP = """(label) => new Promise((resolve) => {
   look();
 })"""
 
+CLICK = """() => new Promise((resolve) => {
+  const said = () => document.querySelector('[data-testid="stText"]')?.textContent;
+  const before = said();
+  const start = performance.now();
+  document.querySelector('[data-testid="stButton"] button').click();
+  const look = () => requestAnimationFrame((now) => said() !== before ? resolve(now - start) : look());
+  look();
+})"""
+
 
 def measure() -> list[Row]:
     table = formula_table(SIZE, SIZE)
     shown = picture(Choice(table, "sinusoidal", False, "float64", table.real, None), np.arange(SIZE))
     size = len(packed(shown)) / shown.values.size
     rows = [_row("bytes a value of the table, ours / the limit", size, BYTES, f"{size:.2f}", f"{BYTES}")]
-    with app() as url, chromium() as browser:
+    with app() as url, app("bench/empty.py") as empty, chromium() as browser:
         for view, control in CONTROLS.items():
-            found = redraw(
-                browser, f"{url}/positions?plot={view}&table=sinusoidal&d_model={SIZE}&positions={SIZE}", control
-            )
-            what = f"{view} redrawn, ms from click to painted, ours / the limit"
-            rows.append(_row(what, found, LIMIT, f"{found:.0f}", f"{LIMIT:.0f}"))
+            address = f"{url}/positions?plot={view}&table=sinusoidal&d_model={SIZE}&positions={SIZE}"
+            found, floor = redraw(browser, address, control, empty)
+            what = f"{view} redrawn, ms from click to painted"
+            rows.append(_row(f"{what}, ours / the limit", found, LIMIT, f"{found:.0f}", f"{LIMIT:.0f}"))
+            rows.append(_beside(f"{what}, ours / a click in an empty app", found, floor))
     return rows
 
 
-def redraw(browser: Browser, address: str, control: str) -> float:
-    """Median milliseconds from a step of `control` until every picture of the view has changed and is painted."""
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
+def redraw(browser: Browser, address: str, control: str, empty: str) -> tuple[float, float]:
+    """Median milliseconds from a step of `control` until every picture of the view has changed and is painted.
+
+    And those of a click in the app `empty` until its number has changed, made in turn.
+    """
+    page, nothing = (browser.new_page(viewport={"width": 1440, "height": 900}) for _ in range(2))
     page.goto(address)
+    nothing.goto(empty)
     page.get_by_label(control, exact=True).wait_for(timeout=1000 * STARTS_WITHIN)
-    page.locator(SETTLED).wait_for()
-    page.wait_for_timeout(2000)
-    times = []
+    nothing.get_by_text("clicks: 0").wait_for()
+    for one in (page, nothing):
+        one.locator(SETTLED).wait_for()
+        one.wait_for_timeout(2000)
+    times: list[float] = []
+    floors: list[float] = []
     for _ in range(REPETITIONS + 1):
-        times.append(float(page.evaluate(STEP, control)))
-        page.locator(SETTLED).wait_for()
-        page.wait_for_timeout(300)
+        for one, code, what, found in ((page, STEP, control, times), (nothing, CLICK, None, floors)):
+            one.bring_to_front()
+            found.append(float(one.evaluate(code, what)))
+            one.locator(SETTLED).wait_for()
+            one.wait_for_timeout(300)
     page.close()
-    return median(times[1:])
+    nothing.close()
+    return median(times[1:]), median(floors[1:])
 
 
 @contextlib.contextmanager
@@ -128,3 +148,7 @@ def _wait(address: str) -> None:
 
 def _row(what: str, ours: float, limit: float, shown: str, allowed: str) -> Row:
     return Row(f"positions: {what}", shown, allowed, ours / limit, "at most 1", ours <= limit)
+
+
+def _beside(what: str, ours: float, floor: float) -> Row:
+    return Row(f"positions: {what}", f"{ours:.0f}", f"{floor:.0f}", ours / floor, "none", True)

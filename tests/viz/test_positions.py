@@ -264,7 +264,7 @@ def test_lengths_are_of_the_vectors() -> None:
     parts = EmbeddingParts((" a",), tokens, encoding, tokens + encoding, 2.0)
     figure = position_effects.lengths(parts, 0, LIGHT)
     assert [float(trace.y[0]) for trace in figure.data] == [5.0, 2.0, 2.5]
-    assert "from 2.50 (black mark) to 5.00" in words.sentence(parts)
+    assert "from 2.50 (the mark) to 5.00" in words.sentence(parts)
     assert parts.share[0] == pytest.approx(2 / 7)
 
 

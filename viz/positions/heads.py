@@ -48,8 +48,8 @@ def show(model: Translator, result: Translation) -> Saved | None:
     one = next(score for score in found.scores if (score.kind, score.layer, score.head) == (kind, layer, head))
     says = (
         f"This head: {one.stays:.0%} of its attention stays at its place when the words are shuffled; {one.chance:.0%} "
-        "would if it looked at random (black marks). A head that only knows places keeps its picture; one that follows "
-        "words does not."
+        "would if it looked at random (the mark in each bar). A head that only knows places keeps its picture; one "
+        "that follows words does not."
     )
     caption(f"{says} Click a bar to open that head.")
 

@@ -49,7 +49,7 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
         with right:
             add = partial(_add, chosen)
             chart(factors.figure, factors.alt, key="lengths", on_cell=lambda _, pair: add(pair))
-    caption(says + " Click the curve on the right to add a pair.")
+    caption(says + " Click the line of wavelengths to add a pair.")
 
     def parts(palette: Palette) -> list[Part]:
         return [

@@ -138,7 +138,7 @@ def sentence(parts: EmbeddingParts) -> str:
         return f"{ratio} Position is {encoding / tokens:.1f} times as long as meaning."
     return (
         f"Embeddings are multiplied by √{len(parts.tokens[0])} = {parts.scale:.3g}: from {tokens / parts.scale:.2f} "
-        f"(black mark) to {tokens:.2f} on average, beside an encoding of {encoding:.2f}. Without that factor position "
+        f"(the mark) to {tokens:.2f} on average, beside an encoding of {encoding:.2f}. Without that factor position "
         f"would be {encoding * parts.scale / tokens:.1f} times as long as meaning; with it, "
         f"{encoding / tokens:.1f} times."
     )
