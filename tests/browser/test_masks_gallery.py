@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import numpy as np
 from playwright.sync_api import Page, expect
 
-from .steps import boxes_at_rest, open_page, settle
+from .steps import boxes_at_rest, open_menu, open_page, settle
 
 
 def test_a_symptom_leads_to_a_fault_shown_broken_and_fixed(page: Page) -> None:
@@ -53,6 +55,14 @@ def test_a_mask_is_tried_on_the_model(page: Page) -> None:
     expect(page.locator(".checks tbody tr")).to_have_count(8)
     expect(page.locator(".checks tr").filter(has_text="B1")).to_contain_text("● fault")
     expect(page.locator(".checks tr").filter(has_text="B1")).to_contain_text("✓ pass")
+    settle(page)
+    menu = open_menu(page, "save")
+    with page.expect_download() as saved:
+        menu.get_by_role("button", name="Interactive page (HTML)").click()
+    assert "Decoder self-attention: no causal mask" in Path(saved.value.path()).read_text()
+    with page.expect_download() as saved:
+        menu.get_by_role("button", name="Numbers (CSV)").click()
+    assert "B1" in Path(saved.value.path()).read_text()
 
 
 def test_a_mask_is_converted_and_a_loss_is_said(page: Page) -> None:
@@ -72,3 +82,7 @@ def test_a_mask_is_converted_and_a_loss_is_said(page: Page) -> None:
     expect(page.get_by_text("attention_mask = key_keep.long()")).to_be_visible()
     expect(page.get_by_text("shape (2, 5), int64")).to_be_visible()
     expect(page.get_by_text("Lost: which queries are padding")).to_be_visible()
+    settle(page)
+    with page.expect_download() as saved:
+        open_menu(page, "save").get_by_role("button", name="The converted mask (NPY)").click()
+    assert np.load(saved.value.path()).tolist() == [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]

@@ -14,7 +14,7 @@ from torch import nn
 from model.capture import capture_attention
 from tests.model.hostile_files import mutated, special
 
-from .steps import LOADING, expect_head, open_menu, open_page, settle, tile, type_sentence
+from .steps import LOADING, boxes_at_rest, expect_head, open_menu, open_page, settle, tile, type_sentence
 
 SOURCE, TARGET = ("▁Where", "▁did", "▁you", "▁bu", "y", "▁it", "</s>"), ("<s>", "▁Wo", "▁hast", "▁du", "▁es")
 INPUT = '[data-testid="stFileUploader"] input[type=file]'
@@ -56,9 +56,33 @@ def test_a_foreign_trace_is_opened_looked_at_and_closed(page: Page, tmp_path: Pa
     expect(page.locator(".st-key-links").get_by_text("Where", exact=True)).to_be_visible()
     page.get_by_text("1 finding").click()
     expect(page.get_by_text("mask = mask & torch.ones(Q, K")).to_be_visible()
+    page.get_by_role("link", name="Masks").click()
+    expect(page.locator(".st-key-verdict-line")).to_contain_text("Faulty", timeout=LOADING)
+    expect(page.locator(".st-key-verdict")).to_contain_text("future-visible")
+    settle(page)
+    given = page.locator('.plot[data-panel="given"]')
+    expect(given).to_be_visible()
+    boxes_at_rest(page, [given])
+    given.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".st-key-mask-pictures .readout")).to_contain_text("query 1 “<s>” → key 2 “Wo”")
+    page.get_by_role("link", name="Explore").click()
+    expect(page.get_by_text("an opened trace of Transformer")).to_be_visible(timeout=LOADING)
+    settle(page)
     page.get_by_role("button", name="Back to the model").click()
     settle(page)
     expect(page.get_by_label("Sentence", exact=True)).to_be_visible()
+
+
+def test_a_trace_brought_to_masks_is_open_on_explore(page: Page, tmp_path: Path) -> None:
+    open_page(page, "/masks?from=upload")
+    page.locator(INPUT).set_input_files(recorded(tmp_path))
+    expect(page.get_by_text("a trace of Transformer, open on Explore too")).to_be_visible(timeout=LOADING)
+    expect(page.locator(".st-key-verdict-line")).to_contain_text("Faulty")
+    page.get_by_role("radio", name="cross", exact=True).click()
+    expect(page.locator(".st-key-verdict-line")).to_contain_text("Nothing wrong found")
+    page.get_by_role("link", name="Explore").click()
+    expect(page.get_by_text("an opened trace of Transformer")).to_be_visible(timeout=LOADING)
 
 
 def test_files_that_nobody_should_send_leave_the_page_as_it_was(page: Page, tmp_path: Path) -> None:
