@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -143,7 +144,15 @@ def form_values(name: str, positions: int, d_model: int, base: float = BASE) -> 
 
 def form_difference(name: str, positions: int, d_model: int, base: float = BASE) -> np.ndarray:
     """|form - float64 formula|, (positions, d_model)."""
-    return np.abs(form_values(name, positions, d_model, base) - sinusoidal_table(positions, d_model, base).numpy())
+    return np.abs(form_values(name, positions, d_model, base) - _formula(positions, d_model, base))
+
+
+@lru_cache(maxsize=2)
+def _formula(positions: int, d_model: int, base: float) -> np.ndarray:
+    """What every form is held against, in turn, once the sizes are chosen."""
+    values = sinusoidal_table(positions, d_model, base).numpy()
+    values.flags.writeable = False
+    return values
 
 
 def form_error(name: str, positions: int, d_model: int, base: float = BASE) -> FormError:
