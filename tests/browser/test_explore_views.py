@@ -65,7 +65,7 @@ def test_clicking_a_tile_changes_every_view(page: Page) -> None:
 def test_every_view_explains_itself(page: Page) -> None:
     open_page(page, CROSS)
     expect_head(page, 3, 1)
-    for view in ("heatmap", "flow", "layers", "compare", "joint"):
+    for view in ("heatmap", "layers", "joint"):
         choose_view(page, view)
         about = open_menu(page, "about")
         if view != "joint":  # Which has no equation of its own.

@@ -14,7 +14,7 @@ from torch import nn
 from model.capture import capture_attention
 from tests.model.hostile_files import mutated, special
 
-from .steps import LOADING, boxes_at_rest, expect_head, open_menu, open_page, settle, tile, type_sentence
+from .steps import LOADING, boxes_at_rest, click_at, expect_head, open_menu, open_page, settle, tile, type_sentence
 
 SOURCE, TARGET = ("▁Where", "▁did", "▁you", "▁bu", "y", "▁it", "</s>"), ("<s>", "▁Wo", "▁hast", "▁du", "▁es")
 INPUT = '[data-testid="stFileUploader"] input[type=file]'
@@ -54,6 +54,12 @@ def test_a_foreign_trace_is_opened_looked_at_and_closed(page: Page, tmp_path: Pa
     expect_head(page, 3, 4)
     page.get_by_role("radio", name="links", exact=True).click()
     expect(page.locator(".st-key-links").get_by_text("Where", exact=True)).to_be_visible()
+    page.get_by_role("radio", name="compare", exact=True).click()
+    titles = page.locator(".st-key-compare .annotation")
+    expect(titles.filter(has_text="layer 3, head 4")).to_be_visible()
+    expect(titles.filter(has_text="layer 3, head 1")).to_be_visible()
+    click_at(page, page.locator(".st-key-compare .draglayer .x2y2 .nsewdrag"), 0.02, 0.02)
+    expect(page.locator(".st-key-compare .shapelayer path")).to_have_count(6)  # Row and column in all three maps.
     page.get_by_text("1 finding").click()
     expect(page.get_by_text("mask = mask & torch.ones(Q, K")).to_be_visible()
     page.get_by_role("link", name="Masks").click()

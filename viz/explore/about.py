@@ -31,7 +31,7 @@ ABOUT: dict[View, About] = {
         "Click a cell to pin its pair of tokens in every view; click it again to let go.\n\n" + _WEIGHTS,
     ),
     "links": About(
-        "A line from each query to the keys it attends to: the stronger the weight, the darker and thicker the line.",
+        "A line from each query to the keys it attends to: the larger the weight, the stronger and thicker the line.",
         "Hover over a token to see only its own lines, and the weight of each. Click to pin it; pin a token on both "
         "sides to see the one line between them. Weights below the threshold have no line, and masked pairs never "
         "have one. Add heads of the same layer to compare them by colour.\n\n" + _WEIGHTS,
