@@ -142,6 +142,27 @@ def test_the_stage_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> N
     expect(disk.get_by_role("status").filter(has_text="needs the running model")).to_be_visible()
 
 
+@pytest.mark.parametrize("name", ["masks", "training"])
+def test_pages_of_other_kinds(page: Page, disk: Page, tmp_path: Path, name: str) -> None:
+    part = {"masks": "part=gallery&fault=future-visible", "training": "model=multi30k-en-de"}[name]
+    open_page(page, f"/{name}?{part}")
+    expect(page.locator(".st-key-save button").first).to_be_visible(timeout=LOADING)
+    settle(page)
+    menu(page)
+    file = saved(page, "Interactive page", tmp_path)
+    assert file.stat().st_size < VIEW
+    open_file(disk, file)
+    if name == "masks":
+        expect(disk.get_by_role("heading", level=1)).to_have_text("The causal mask was forgotten")
+        expect(disk.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+        expect(disk.get_by_text("future-visible:")).to_be_visible()
+    else:
+        slider = disk.locator("input[type=range]")
+        expect(disk.locator(".tick.now .name")).to_have_text("random")
+        slider.press("End")
+        expect(disk.locator(".tick.now .name")).to_have_text("released")
+
+
 def test_a_whole_talk(page: Page, disk: Page, tmp_path: Path) -> None:
     open_page(page, "/talk")
     page.get_by_role("button", name="Open", exact=True).click()
