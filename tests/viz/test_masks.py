@@ -180,6 +180,13 @@ def told(app: AppTest) -> str:
     return re.sub(r"[\\\u2068\u2069]", "", " ".join(one.value for one in (*app.markdown, *app.caption)))
 
 
+def test_who_has_only_a_picture_is_led_to_the_gallery() -> None:
+    app = page().run()
+    app.button(key="by-sight").click().run()
+    assert not app.exception
+    assert app.session_state["part"] == "gallery"
+
+
 def test_what_attention_it_is_decides_what_is_right() -> None:
     app = page().run()
     app.text_area(key="mask_text").set_value(f"weights = {np.full((4, 4), 0.25).tolist()}").run()

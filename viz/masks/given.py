@@ -37,6 +37,8 @@ def pasted() -> Brought | None:
             "Paste what torch, numpy or a nested list printed. Several arrays need a name each: weights = …, mask = …, "
             f"key_keep = …; known names are {', '.join(NAMES)} and torch's key_padding_mask."
         )
+        if st.button("Only a picture? Find the fault by what you see", key="by-sight", on_click=_by_sight):
+            st.rerun()
         return None
     try:
         arrays = read_printed(text or "")
@@ -44,6 +46,10 @@ def pasted() -> Brought | None:
         st.error(plain(str(error)))
         return None
     return asked(Contents("", arrays), hashlib.sha1((text or "").encode()).hexdigest())
+
+
+def _by_sight() -> None:
+    st.session_state["part"] = "gallery"
 
 
 def take_example(name: str) -> None:

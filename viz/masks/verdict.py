@@ -51,7 +51,8 @@ def meaning(brought: Brought, diagnosis: Diagnosis) -> str:
         return f"Judged against what was meant: {brought.rule or diagnosis.meaning}."
     return (
         f"Nobody said what was meant, so it was proposed: {diagnosis.meaning} ({diagnosis.sure:.0%} sure). "
-        "Choose it under Meant, or click cells of the first picture, to correct that."
+        f"To correct that, choose under Meant{'' if brought.map else ' or Attention'}, or click cells of the first "
+        "picture."
     )
 
 
