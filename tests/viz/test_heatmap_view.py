@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from viz.components.heatmap import packed
+from viz.components.links import Lines
+from viz.components.links import packed as packed_links
 from viz.components.packing import FINE_FULL, FINE_MASKED, fine
+from viz.components.text import packed as packed_text
 from viz.figures.heatmap import Grid, head_grid
 from viz.figures.palette import DARK, Look
 
@@ -33,6 +38,14 @@ def test_a_head_of_64_tokens_is_small_and_keeps_three_decimals() -> None:
     np.testing.assert_allclose(found[one.mask] / FINE_FULL, one.weights[1, 2][one.mask], atol=1e-5)
     assert (found[~one.mask] == FINE_MASKED).all()
     assert header["title"] == "Decoder self-attention · layer 2, head 3"
+
+
+def test_links_and_text_of_64_tokens_are_small() -> None:
+    words = tuple(f" word{i}" for i in range(64))
+    one = attention("encoder", words, words, words)
+    one = replace(one, weights=np.repeat(one.weights, 8 // one.heads, axis=1))
+    assert len(packed_links(one, Lines(0, 0), Look(), "fed", (None, None), "")) <= MOST
+    assert len(packed_text(one, 0, 0, Look(), "fed", (None, None), "")) <= MOST
 
 
 def test_names_colours_and_pins_travel_as_they_are() -> None:

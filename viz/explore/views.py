@@ -49,7 +49,8 @@ READY_UP_TO = 128 * 128
 def show(view: View, scene: Scene, menu: DeltaGenerator) -> None:
     """Draw a view, say in a line what it is, and put what can be saved of it into `menu`."""
     ready = READY if view in READY and scene.attention.mask.size <= READY_UP_TO else (view,)
-    st.html(f"<style>{_seen(view, ready)}</style>")
+    if len(ready) > 1:
+        st.html(f"<style>{_seen(view, ready)}</style>")
     for name in ready:
         with st.container(key=f"view-{name}"):
             shown = DRAW[name](scene)
@@ -60,15 +61,14 @@ def show(view: View, scene: Scene, menu: DeltaGenerator) -> None:
 
 def _seen(view: View, ready: Sequence[View]) -> str:
     """CSS: of the views on the page the chosen one is seen, from the click on; until another one is there, the last."""
-    place = '[data-testid="stLayoutWrapper"]:has(> .st-key-view-{})'
-    unseen = '[data-testid="stLayoutWrapper"]:has(> [class*="st-key-view-"]:not(.st-key-view-{}))'
-    rules = [f"{unseen.format(view)} {{ display: none; }}"]
+    rules = []
     for name in ready:
-        chosen = f":root:has(.st-key-view button:nth-of-type({VIEWS.index(name) + 1})[data-selected])"
-        rules += [
-            f"{chosen} {unseen.format(name)} {{ display: none; }}",
-            f"{chosen} {place.format(name)} {{ display: flex; }}",
-        ]
+        switch = f".st-key-view button:nth-of-type({VIEWS.index(name) + 1})[data-selected]"
+        chosen = f'[data-testid="stColumn"]:has({switch})'
+        own, *others = (f":has(> .st-key-view-{one})" for one in (name, *(one for one in ready if one != name)))
+        unseen = f'[data-testid="stLayoutWrapper"]:is({", ".join(others)}) {{ display: none; }}'
+        rules += [unseen] if name == view else []
+        rules += [f"{chosen} {unseen}", f'{chosen} [data-testid="stLayoutWrapper"]{own} {{ display: flex; }}']
     return " ".join(rules)
 
 

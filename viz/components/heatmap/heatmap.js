@@ -24,7 +24,7 @@ function build(root, view) {
   plot.append(across, down);
   root.append(canvas, svg, plot, tip);
   root.picture = () => picture(view);
-  const sized = new ResizeObserver(() => view.header && draw(view));
+  const sized = new ResizeObserver(() => view.header && root.clientWidth !== view.place?.whole && draw(view));
   sized.observe(root);
   const deaf = [
     hearHeads((head) => preview(view, head)),
@@ -37,9 +37,10 @@ function build(root, view) {
   return { canvas, svg, plot, across, down, tip, dispose };
 }
 
-/** Put everything where the present width has it. */
+/** Put everything where the present width has it; out of sight there is none, and it waits. */
 function draw(view) {
   const { root, header, map } = view;
+  if (!root.clientWidth) return;
   const height = tall(root);
   const place = placed(header, root.clientWidth, height);
   view.place = place;
@@ -56,8 +57,9 @@ function draw(view) {
 function show(view, data) {
   const { header, body } = data;
   Object.assign(view, { data, header, map: header.sketch ? coarse({ ...header.sketch, bytes: body }, header) : exact(header, body) });
+  view.place = null;
   draw(view);
-  if (view.at && view.map.value) read(view, Math.min(view.at[0], header.rows.length - 1), Math.min(view.at[1], header.columns.length - 1));
+  if (view.at && view.place && view.map.value) read(view, Math.min(view.at[0], header.rows.length - 1), Math.min(view.at[1], header.columns.length - 1));
   else leave(view);
 }
 
