@@ -25,7 +25,8 @@ function chartPicture(plot, clear) {
 function pictures(page, clear) {
   const hosts = [...page.querySelectorAll(".part:is([data-role=picture], [data-role=stage])")];
   const one = (host) => {
-    if (host.classList.contains("js-plotly-plot")) return [[host, chartPicture(host, clear)]];
+    const plot = host.querySelector(":scope > .js-plotly-plot");
+    if (plot) return [[plot, chartPicture(plot, clear)]];
     const roots = [...(host.shadowRoot?.querySelectorAll("*") ?? [])].filter((root) => root.picture);
     return roots.map((root) => [root, root.picture()]);
   };
