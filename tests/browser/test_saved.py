@@ -165,7 +165,7 @@ def test_pages_of_other_kinds(page: Page, disk: Page, tmp_path: Path, name: str)
 
 def test_a_whole_talk(page: Page, disk: Page, tmp_path: Path) -> None:
     open_page(page, "/talk")
-    page.get_by_role("button", name="Open", exact=True).click()
+    page.get_by_test_id("stPopoverButton").filter(has_text="Open").click()
     buffer = SCENES.encode()
     field = page.get_by_test_id("stPopoverBody").locator('input[type="file"]')
     field.set_input_files({"name": "two.toml", "mimeType": "application/toml", "buffer": buffer})

@@ -176,7 +176,7 @@ def own_talk(page: Page, tmp_path: Path) -> Page:
 
 
 def open_file(page: Page, path: Path) -> None:
-    page.get_by_role("button", name="Open", exact=True).click()
+    page.get_by_test_id("stPopoverButton").filter(has_text="Open").click()
     page.locator(
         '.st-key-talk-open input[type="file"], [data-testid="stPopoverBody"] input[type="file"]'
     ).set_input_files(path)
