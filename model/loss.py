@@ -15,28 +15,20 @@ SLICE = 512  # tokens a slice: 16 MB of float32 logits at V = 8,000
 
 
 def smoothed_cross_entropy(
-    states: Tensor, targets: Tensor, weight: Tensor, bias: Tensor | None, smoothing: float, consistency: float = 0.0
+    states: Tensor, targets: Tensor, weight: Tensor, bias: Tensor | None, smoothing: float
 ) -> Tensor:
     """Sum over tokens of the cross-entropy against (1 - smoothing) * one-hot + smoothing / V.
 
-    states (P, N, D) of P passes over the same tokens, targets (N,), weight (V, D), bias (V,) or None -> a scalar, the
-    mean of the passes; of one pass equal to F.cross_entropy with ``reduction="sum"``. Of two passes, which dropout
-    makes differ, `consistency` / 4 times the Kullback-Leibler divergences of both from each other is added: R-Drop
-    (Liang et al. 2021), whose alpha it is. Matrix products run in bfloat16 under autocast.
+    states (N, D), targets (N,), weight (V, D), bias (V,) or None -> a scalar; equal to F.cross_entropy with
+    ``reduction="sum"``. Matrix products run in bfloat16 under autocast.
     """
-    return _LinearCrossEntropy.apply(states, targets, weight, bias, smoothing, consistency)
+    return _LinearCrossEntropy.apply(states, targets, weight, bias, smoothing)
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        states: Tensor,
-        targets: Tensor,
-        weight: Tensor,
-        bias: Tensor | None,
-        smoothing: float,
-        consistency: float,
+        ctx: Any, states: Tensor, targets: Tensor, weight: Tensor, bias: Tensor | None, smoothing: float
     ) -> Tensor:
         device = states.device.type
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype
@@ -44,24 +36,19 @@ class _LinearCrossEntropy(torch.autograd.Function):
         d_states, d_weight = torch.empty_like(states), torch.zeros_like(weight)
         d_bias = None if bias is None else torch.zeros_like(bias)
         total = states.new_zeros((), dtype=weight.dtype)
-        passes = len(states)
-        for start in range(0, len(targets), SLICE):
+        for start in range(0, len(states), SLICE):
             part = slice(start, start + SLICE)
-            rows = states[:, part].detach().to(dtype)
+            rows = states[part].detach().to(dtype)
             logits = (rows @ matrix.T).to(weight.dtype)
             if bias is not None:
                 logits += bias.detach()
-            apart, d_apart = _apart(logits, consistency / 4) if consistency else (0.0, None)
-            loss, gradient = _smoothed(logits.flatten(0, 1), targets[part].repeat(passes), smoothing)
-            total += loss / passes + apart
-            gradient /= passes
-            if d_apart is not None:
-                gradient += d_apart.flatten(0, 1)
+            loss, gradient = _smoothed(logits, targets[part], smoothing)
+            total += loss
             if d_bias is not None:
                 d_bias += gradient.sum(0)
             gradient = gradient.to(dtype)
-            d_states[:, part] = (gradient @ matrix).to(states.dtype).view_as(rows)
-            d_weight += gradient.T @ rows.flatten(0, 1)
+            d_states[part] = (gradient @ matrix).to(states.dtype)
+            d_weight += gradient.T @ rows
         ctx.save_for_backward(d_states, d_weight, d_bias)
         return total
 
@@ -70,17 +57,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         upstream = gradients[0]
         d_states, d_weight, d_bias = ctx.saved_tensors
         d_bias = None if d_bias is None else d_bias * upstream
-        return d_states * upstream, None, d_weight * upstream, d_bias, None, None
-
-
-def _apart(logits: Tensor, weight: float) -> tuple[Tensor, Tensor]:
-    """logits (2, n, V) -> `weight` times KL(p, q) + KL(q, p), summed, and its gradient (2, n, V)."""
-    log_probs = logits.log_softmax(-1)
-    probs = log_probs.exp()
-    ratio = torch.stack([log_probs[0] - log_probs[1], log_probs[1] - log_probs[0]])
-    divergence = (probs * ratio).sum(-1, keepdim=True)
-    gradient = probs * (ratio - divergence) + probs - probs.flip(0)
-    return weight * divergence.sum(), weight * gradient
+        return d_states * upstream, None, d_weight * upstream, d_bias, None
 
 
 def _smoothed(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:

@@ -33,10 +33,6 @@ class Recipe:
     steps: int = 10000
     decay_steps: int = 2000
     """Length of the final linear fall of the learning rate to zero; before it the rate is constant."""
-    restart: int = 0
-    """Step after which the learning rate begins anew, with its warm-up and its fall (Loshchilov and Hutter 2017)."""
-    consistency: float = 0.0
-    """Alpha of R-Drop (Liang et al. 2021) in the steps after `restart`: two passes a step, held against each other."""
     warmup_steps: int = 500
     peak_rate: float = 1.5e-3
     betas: tuple[float, float] = (0.9, 0.98)
@@ -63,8 +59,6 @@ class Recipe:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1.")
         if self.precision not in ("bfloat16", "float32"):
             raise ValueError(f'precision is {self.precision!r}; it must be "bfloat16" or "float32".')
-        if not 0 <= self.restart < self.steps:
-            raise ValueError(f"restart is {self.restart}; it must lie between 0 and steps ({self.steps}).")
         if not 0 <= self.decay_steps <= self.steps:
             raise ValueError(f"decay_steps is {self.decay_steps}; it must lie between 0 and steps ({self.steps}).")
 
@@ -87,15 +81,14 @@ class Recipe:
 
     def rate(self, step: int) -> float:
         """Learning rate of a step, counted from 1: linear warm-up, constant, linear fall to zero at the last step."""
-        start, end = (self.restart, self.steps) if step > self.restart else (0, self.restart)
-        warm = min(1.0, (step - start) / max(1, self.warmup_steps))
-        fall = min(1.0, (end - step) / max(1, self.decay_steps))
+        warm = min(1.0, step / max(1, self.warmup_steps))
+        fall = min(1.0, (self.steps - step) / max(1, self.decay_steps))
         return self.peak_rate * min(warm, fall)
 
     def snapshot_steps(self) -> tuple[int, ...]:
-        """The steps after which a snapshot is kept: 0 and then evenly spaced in log steps to the restart or the end."""
+        """The steps after which a snapshot is kept: 0 and then evenly spaced in log steps to the end."""
         if self.snapshots < 2:
             return ()
         gaps = max(1, self.snapshots - 2)
-        spaced = {round((self.restart or self.steps) ** (1 - gap / gaps)) for gap in range(self.snapshots - 1)}
+        spaced = {round(self.steps ** (1 - gap / gaps)) for gap in range(self.snapshots - 1)}
         return (0, *sorted(spaced))

@@ -132,20 +132,16 @@ class Trainer:
         """Summed over the real target tokens."""
         source, target_in = batch.source.to(self.device), batch.target_in.to(self.device)
         target_out = batch.target_out.to(self.device)
-        model, recipe = self.model, self.recipe
-        consistency = recipe.consistency if self.step > recipe.restart else 0.0
-        passes = 2 if consistency else 1
-        source, target_in = source.repeat(passes, 1), target_in.repeat(passes, 1)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=recipe.precision == "bfloat16"):
+        model, bfloat16 = self.model, self.recipe.precision == "bfloat16"
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=bfloat16):
             states = model.decode(target_in, model.encode(source), padding_mask(source, PAD_ID))
             real = (target_out != PAD_ID).flatten().nonzero()[:, 0]
             return smoothed_cross_entropy(
-                states.view(passes, -1, states.shape[-1]).index_select(1, real),
+                states.flatten(0, 1).index_select(0, real),
                 target_out.flatten().index_select(0, real),
                 model.generator.weight,
                 model.generator.bias,
-                recipe.label_smoothing,
-                consistency,
+                self.recipe.label_smoothing,
             )
 
     def _sum_over_processes(self, loss: Tensor | None) -> float:

@@ -62,7 +62,6 @@ def test_an_absent_file_is_said(tmp_path: Path) -> None:
         ({"tokens_per_batch": -1}, "tokens_per_batch is -1"),
         ({"precision": "float16"}, 'precision is \'float16\'; it must be "bfloat16" or "float32"'),
         ({"steps": 100}, r"decay_steps is 2000; it must lie between 0 and steps \(100\)"),
-        ({"restart": 10000}, r"restart is 10000; it must lie between 0 and steps \(10000\)"),
     ],
 )
 def test_values_that_cannot_be_are_refused(fields: dict[str, Any], says: str) -> None:
@@ -77,17 +76,6 @@ def test_learning_rate_warms_up_stays_and_falls_to_zero() -> None:
     rates = [one.rate(step) for step in range(1, 101)]
     assert rates[:10] == sorted(rates[:10])
     assert rates[80:] == sorted(rates[80:], reverse=True)
-
-
-def test_learning_rate_begins_anew_after_a_restart() -> None:
-    one = recipe(steps=160, restart=100, warmup_steps=10, decay_steps=20, peak_rate=2.0)
-    rates = {step: one.rate(step) for step in (1, 10, 50, 90, 100, 101, 110, 130, 150, 160)}
-    expected = {1: 0.2, 10: 2.0, 50: 2.0, 90: 1.0, 100: 0.0, 101: 0.2, 110: 2.0, 130: 2.0, 150: 1.0, 160: 0.0}
-    assert rates == pytest.approx(expected)
-
-
-def test_snapshots_go_to_the_restart() -> None:
-    assert recipe(steps=160, restart=100, decay_steps=20, snapshots=4).snapshot_steps() == (0, 1, 10, 100)
 
 
 def test_learning_rate_without_warm_up_or_fall() -> None:

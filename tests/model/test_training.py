@@ -102,21 +102,6 @@ def test_stopping_anywhere_and_going_on_changes_no_bit(tmp_path: Path, stop: int
     assert_bitwise(whole.averaged(), second.averaged())
 
 
-def test_after_a_restart_two_passes_are_held_against_each_other(tmp_path: Path) -> None:
-    """The loss is larger by their divergence; without dropout there is none. A run stopped in between is the same."""
-    losses = {}
-    for dropout, consistency in [(0.1, 0.0), (0.1, 5.0), (0.0, 5.0), (0.0, 0.0)]:
-        one = recipe(restart=6, consistency=consistency, decay_steps=2, model={**SMALL, "dropout": dropout})
-        folder = tmp_path / f"{dropout} {consistency}"
-        list(trainer(folder, one).run(last=7))
-        again = trainer(folder, one)
-        losses[dropout, consistency] = [row.loss for row in (*again.history, *again.run())]
-    for dropout in (0.0, 0.1):
-        assert losses[dropout, 5.0][0] == losses[dropout, 0.0][0]  # up to step 4 of 6
-    assert losses[0.1, 5.0][-1] > losses[0.1, 0.0][-1] + 0.001
-    assert losses[0.0, 5.0] == pytest.approx(losses[0.0, 0.0], abs=1e-3)
-
-
 def test_a_listener_that_stops_at_the_last_row_has_lost_nothing(tmp_path: Path) -> None:
     """The files of the last step are there when its row arrives."""
     one = recipe(steps=8, evaluate_every=4)
