@@ -61,10 +61,11 @@ def open_menu(page: Page, key: str) -> Locator:
 
 def choose(page: Page, control: str, option: str | re.Pattern[str]) -> None:
     """Choose from a list by its label; a list that a rerun has closed is opened again."""
-    listed = page.get_by_role("option", name=option, exact=True)
+    box, listed = page.get_by_role("combobox", name=control), page.get_by_role("option", name=option, exact=True)
     for _ in range(3):
         settle(page)
-        page.get_by_role("combobox", name=control).click()
+        box.evaluate("box => box.scrollIntoView({ block: 'center' })")  # A list at the edge closes as the page scrolls.
+        box.click()
         with suppress(PlaywrightTimeoutError):
             listed.click(timeout=5_000)
             return settle(page)
