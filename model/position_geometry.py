@@ -41,9 +41,13 @@ class DistanceProfile:
 
 def by_distance(similarities: np.ndarray) -> DistanceProfile:
     """(P, P) symmetric -> mean, lowest and highest of each diagonal."""
-    diagonals = [similarities.diagonal(distance) for distance in range(len(similarities))]
-    statistics = np.array([(one.mean(), one.min(), one.max()) for one in diagonals])
-    return DistanceProfile(*statistics.T)
+    size = len(similarities)
+    beside = np.pad(similarities.astype(np.float64), ((0, 0), (0, size)), constant_values=np.nan)
+    # Row i begins at its own diagonal, so that column d holds all pairs at distance d, and NaN where there are none.
+    row, cell = beside.strides
+    pairs = np.lib.stride_tricks.as_strided(beside, (size, size), (row + cell, cell), writeable=False)
+    mean = np.where(np.isnan(pairs), 0.0, pairs).sum(0) / np.arange(size, 0, -1)
+    return DistanceProfile(mean, np.fmin.reduce(pairs), np.fmax.reduce(pairs))
 
 
 def shift_blocks(d_model: int, shift: float, base: float = BASE) -> np.ndarray:
