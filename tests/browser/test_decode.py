@@ -114,7 +114,7 @@ def test_a_slow_search_is_shown_under_way_and_stopped(page: Page) -> None:
     sentence = "+".join(["the+old+man+reads+a+book+in+the+garden+and"] * 12)
     page.goto(f"/decode?method=beam&width=10&penalty=3.0&sentence={sentence}")
     page.get_by_role("button", name="Stop", exact=True).click(timeout=LOADING)
-    expect(page.get_by_text(re.compile(r"^Stopped (after|while)"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^Stopped (after|while)"))).to_be_visible(timeout=LOADING)
     at_step(page, steps(page))
 
 
@@ -294,6 +294,7 @@ def test_odd_text_is_decoded_and_named(page: Page) -> None:
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 
+@pytest.mark.slow  # A time, which a busy machine stretches: for a quiet one.
 def test_scrubbing_30_steps_of_a_long_source_takes_40_ms_a_step(page: Page) -> None:
     source = "+".join(["the+old+man+reads+a+book+in+the+garden+every+evening+and"] * 11)
     given = "+".join(["Der+alte+Mann+liest+jeden+Abend+ein+Buch"] * 4)
