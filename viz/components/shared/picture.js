@@ -94,5 +94,7 @@ function write(svg, node, style, frame) {
   const size = parseFloat(style.fontSize);
   const look = { fill: plain(style.color), opacity: style.opacity, "font-size": size, "font-weight": style.fontWeight };
   const middle = box.top - frame.top + box.height / 2;
-  svg.append(drawn("text", { x: box.left - frame.left, y: middle + size * 0.35, textLength: box.width, ...look }, node.data));
+  // Where the page's font is missing another one's letters are made narrower, not pushed into each other.
+  const fitted = { textLength: box.width, lengthAdjust: "spacingAndGlyphs" };
+  svg.append(drawn("text", { x: box.left - frame.left, y: middle + size * 0.35, ...fitted, ...look }, node.data));
 }
