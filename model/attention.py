@@ -93,8 +93,8 @@ class KeyValueCache:
     def reorder(self, rows: Tensor) -> None:
         """Keep the given rows of the batch (B',), in their order: a beam search drops and doubles hypotheses.
 
-        For decoding, without gradients.
-        Copied into the buffers of the time before: memory asked for anew at every step costs more than the copy.
+        For decoding, without gradients: the rows are copied into the buffers of the time before, since memory asked for
+        anew at every step costs more than the copy.
         """
         if self.keys is None or self.values is None:
             return

@@ -1,0 +1,129 @@
+"""Other ways to decode: from another candidate, by chance, by beams, a translation that is given, without a head."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+from .steps import open_page, settle
+from .test_decode import AT, at_step, linked, open_decode, stage, steps, words
+
+
+def candidate(page: Page, number: int) -> Locator:
+    return stage(page).locator(".candidate .name").nth(number)
+
+
+def test_what_if_by_mouse_and_back(page: Page) -> None:
+    open_decode(page, "&step=3")
+    at_step(page, 3)
+    first, other = words(page), candidate(page, 1).inner_text()
+    candidate(page, 1).click()
+    expect(stage(page).locator(".target .piece").nth(3)).to_have_text(other)
+    at_step(page, 3)
+    linked(page, "branch=")
+    assert words(page)[:3] == first[:3]
+    rows = page.locator(".st-key-versions button.version")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(1)).to_have_attribute("aria-pressed", "true")
+    expect(rows.nth(1).locator(".new").first).to_be_visible()
+    page.reload()
+    settle(page)
+    expect(stage(page).locator(".target .piece").nth(3)).to_have_text(other)
+
+
+def test_what_if_by_keyboard_and_choosing_a_version(page: Page) -> None:
+    open_decode(page, "&step=2")
+    at_step(page, 2)
+    first = words(page)
+    candidate(page, 0).focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(candidate(page, 2)).to_be_focused()
+    page.keyboard.press("Enter")
+    rows = page.locator(".st-key-versions button.version")
+    expect(rows).to_have_count(2)
+    rows.nth(1).focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    expect(rows.nth(0)).to_have_attribute("aria-pressed", "true")
+    expect(stage(page).locator(".target .piece")).to_have_text(first)
+
+
+def test_forbidding_a_candidate(page: Page) -> None:
+    open_decode(page, "&step=2")
+    at_step(page, 2)
+    chosen = words(page)[2]
+    row = stage(page).locator(".candidate.chosen")
+    row.hover()
+    row.get_by_role("button", name=re.compile("Forbid")).click()
+    linked(page, "without=")
+    expect(stage(page).locator(".candidate.forbidden .name").first).to_have_text(chosen)
+    assert chosen not in words(page)
+
+
+def test_a_beginning_that_is_typed_and_words_never_written(page: Page) -> None:
+    open_decode(page)
+    page.get_by_role("button", name="What if").click()
+    page.get_by_label("Begin with").fill("Gestern")
+    page.get_by_label("Begin with").press("Enter")
+    expect(stage(page).locator(".target .piece").nth(1)).to_have_text("Gestern")
+    linked(page, "begin=Gestern")
+
+
+def test_sampling_by_seed(page: Page) -> None:
+    open_decode(page, "&method=sample&temperature=1.2&seed=1")
+    at_step(page, 1)
+    drawn = words(page)
+    expect(stage(page).locator(".drawn").first).to_be_visible()
+    seed = page.get_by_label("Seed")
+    seed.fill("2")
+    seed.press("Enter")
+    expect(stage(page).locator(".target .piece")).not_to_have_text(drawn)
+    linked(page, "seed=2")
+
+
+def test_the_beam_tree_and_its_best(page: Page) -> None:
+    open_decode(page, "&method=beam&width=3")
+    at_step(page, 1)
+    expect(page.locator(".st-key-tree .point").first).to_be_visible()
+    rows = page.locator(".st-key-best button.version")
+    expect(rows).to_have_count(3)
+    rows.nth(1).click()
+    expect(rows.nth(1)).to_have_attribute("aria-pressed", "true")
+    linked(page, "way=")
+    at_step(page, steps(page))
+
+
+def test_a_node_of_the_tree_is_shown_on_the_stage(page: Page) -> None:
+    open_decode(page, "&method=beam&width=3")
+    at_step(page, 1)
+    point = page.locator(".st-key-tree .point").nth(4)
+    point.scroll_into_view_if_needed()
+    point.click(force=True)
+    linked(page, "way=")
+
+
+def test_a_given_translation_is_judged(page: Page) -> None:
+    open_page(page, AT + "&method=given")
+    expect(page.get_by_text("nothing to translate")).to_be_visible()
+    box = page.get_by_label("Given", exact=True)
+    box.fill("Meine Schwester hat gestern Kartoffeln gekauft.")
+    box.press("Enter")
+    stage(page).wait_for()
+    expect(page.get_by_text(re.compile("perplexity"))).to_be_visible()
+    expect(page.get_by_text(re.compile("its choice no"))).to_be_visible()
+
+
+def test_heads_off_and_on_again(page: Page) -> None:
+    open_decode(page)
+    page.get_by_text("Heads off", exact=True).click()
+    switch = page.get_by_role("button", name="Cross-attention, layer 3, head 2", exact=True)
+    switch.click()
+    expect(switch).to_have_attribute("aria-pressed", "false")
+    linked(page, "changes=cross.3.2")
+    settle(page)
+    expect(page.locator(".st-key-versions button.version")).to_have_count(2)
+    switch.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".st-key-versions button.version").first).to_have_attribute("aria-pressed", "true")
