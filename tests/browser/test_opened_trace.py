@@ -46,7 +46,7 @@ def test_a_foreign_trace_is_opened_looked_at_and_closed(page: Page, tmp_path: Pa
     open_page(page)
     bring(page, recorded(tmp_path))
     expect(page.get_by_text("an opened trace of Transformer")).to_be_visible(timeout=LOADING)
-    expect(page.get_by_text("mine.safetensors")).to_be_visible()
+    expect(page.locator("strong", has_text="mine.safetensors")).to_be_visible()  # The menu may name it, too.
     expect(page.get_by_text("Where did you buy it", exact=True)).to_be_visible()
     expect(page.get_by_text("decoder future-visible")).to_be_visible(timeout=LOADING)
     page.keyboard.press("Escape")
