@@ -63,7 +63,8 @@ def solid(evidence: Evidence, meant: np.ndarray, allowed: np.ndarray, judged: np
     stricter = np.broadcast_to(stricter, evidence.lit.shape)
     units = np.asarray(stricter.any((-1, -2)))
     live = meant.any(-1) & judged
-    if (stricter & ~evidence.lit & ~evidence.faint).any() or (live & (evidence.dead | evidence.nan)).any():
+    emptied = live & ~allowed.any(-1) & evidence.odd  # A finite fill leaves a row without keys uniform.
+    if (stricter & ~evidence.lit & ~evidence.faint).any() or (live & (evidence.dead | evidence.nan) | emptied).any():
         return True
     if evidence.told:
         return False

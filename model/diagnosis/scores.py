@@ -9,10 +9,14 @@ from .inputs import BLOCKS, Arrays
 
 DOUBLE = -1e8
 """A row whose largest masked score is at or below this has nothing but fills in it."""
-_WEAK = 1e-4
+_WEAK = 1e-2
 """Blocked cells below this weight are a weak fill rather than an open mask."""
 _FAR = 1e9
 """Of two cells that one fill lowered, one is hardly ever so many times larger than the other."""
+_LOOSE = 0.3
+"""Nats by which weights may miss their scores where only rough agreement is asked."""
+_EXACT, _ROUGH = 2e3, 4.0
+"""So many of the smallest number can be read to within a thousandth, or to within an eighth."""
 _SUPPRESSED = 5.0
 """Nats by which a fill, however weak, lowers a cell."""
 
@@ -32,9 +36,12 @@ def _unfilled(arrays: Arrays) -> np.ndarray | None:
     return np.where(after > BLOCKS, after, np.inf)
 
 
-def _added(scores: np.ndarray, arrays: Arrays, evidence: Evidence) -> np.ndarray:
-    """(B, L, H, Q, K): what turns ``scores`` into the logarithm of the weights, the largest of a row being 0."""
-    floor = max(1e-12, 2e3 * evidence.precision.smallest)
+def _added(scores: np.ndarray, arrays: Arrays, evidence: Evidence, units: float = _EXACT) -> np.ndarray:
+    """(B, L, H, Q, K): what turns ``scores`` into the logarithm of the weights, the largest of a row being 0.
+
+    NaN for weights of fewer than ``units`` of the smallest number, which are rounded too much to be read.
+    """
+    floor = max(1e-12 if units == _EXACT else 0.0, units * evidence.precision.smallest)
     known = (arrays.weights > floor) & np.isfinite(scores)
     with np.errstate(divide="ignore", invalid="ignore"):
         added = np.where(known, np.log(arrays.weights.astype(np.float64)) - scores, np.nan)
@@ -85,7 +92,10 @@ def unmasked(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
     added = offsets(arrays, evidence)
     if added is None:
         return None
-    return ((np.abs(added) <= _tolerance(arrays, evidence)) | np.isnan(added)).all((-1, -2))
+    scores = np.asarray(arrays.scores, np.float64)
+    rough = _added(scores, arrays, evidence, _ROUGH)
+    near = (np.abs(added) <= _tolerance(arrays, evidence)) | (np.isnan(added) & (np.abs(rough) <= _LOOSE))
+    return (near | np.isnan(rough)).all((-1, -2))
 
 
 def too_small(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
@@ -94,7 +104,8 @@ def too_small(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
     if scores is None:
         return None
     added = _added(scores, arrays, evidence)
-    if not ((np.abs(added) <= 0.3) | np.isnan(added)).all():
+    filled = (evidence.flat | evidence.odd)[..., None]  # Rows of nothing but fills.
+    if not ((np.abs(added) <= _LOOSE) | np.isnan(added) | filled).all():
         return None
     lit = np.where(evidence.lit & np.isfinite(scores), scores, -np.inf)
     top = lit.max(-1, keepdims=True)
@@ -110,13 +121,9 @@ def weak_fill(arrays: Arrays, evidence: Evidence, allowed: np.ndarray) -> np.nda
     leaking = evidence.lit & ~allowed & live & ~evidence.flat[..., None]
     if not leaking.any():
         return None
-    if _filled_by_scores(arrays, evidence, allowed, leaking):
+    if _filled_by_scores(arrays, evidence, allowed, leaking) or _equal_in_rows(arrays, allowed, leaking):
         return leaking
-    if arrays.scores is None and (
-        _all_weak(arrays, evidence, allowed, leaking) or _equal_in_rows(arrays, allowed, leaking)
-    ):
-        return leaking
-    return None
+    return leaking if arrays.scores is None and _all_weak(arrays, evidence, allowed, leaking) else None
 
 
 def _filled_by_scores(arrays: Arrays, evidence: Evidence, allowed: np.ndarray, leaking: np.ndarray) -> bool:
@@ -130,21 +137,18 @@ def _filled_by_scores(arrays: Arrays, evidence: Evidence, allowed: np.ndarray, l
         before = arrays.scores.astype(np.float64)
         changed = np.abs(after - before)[leaking] > 1.5
         return bool(changed.all())
-    added = offsets(arrays, evidence)
-    if added is None or arrays.scores is None:
+    if arrays.scores is None:
         return False
+    scores = arrays.scores.astype(np.float64)
+    added = _added(scores, arrays, evidence, _ROUGH)
     anchor = np.where(np.broadcast_to(allowed, added.shape), added, -np.inf)
     anchor = np.where(np.isnan(anchor), -np.inf, anchor).max(-1, keepdims=True)
     with np.errstate(invalid="ignore"):
         lowered = (added - anchor)[leaking]
-    lowered = lowered[np.isfinite(lowered)]
-    if not lowered.size:
+    known = np.isfinite(lowered)
+    if not known.any():
         return bool(arrays.weights[leaking].max() < _WEAK)
-    filled = (
-        arrays.scores.astype(np.float64)[leaking][: lowered.size] + lowered
-        if lowered.size == leaking.sum()
-        else lowered
-    )
+    filled, lowered = (scores[leaking] + lowered)[known], lowered[known]
     return bool((lowered < -_SUPPRESSED).all() or (_constant(filled) and np.abs(lowered).max() > _SUPPRESSED))
 
 
