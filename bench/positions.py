@@ -45,18 +45,13 @@ SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 STEP = """(label) => new Promise((resolve) => {
   const frame = document.querySelector(".st-key-picture");
   const roots = () => [...frame.querySelectorAll("*")].map((one) => one.shadowRoot).filter(Boolean);
-  const canvas = () => roots().map((one) => one.querySelector("canvas")).find(Boolean);
-  const pixels = () => {
-    const one = canvas();
-    return one && [...one.getContext("2d").getImageData(0, one.height >> 1, one.width, 1).data].join() + one.height;
-  };
-  const charts = () => [...frame.querySelectorAll(".js-plotly-plot")];
-  const painted = (one) => one.querySelector(".cartesianlayer .point, .cartesianlayer .js-line");
-  const before = { pixels: pixels(), charts: new Set(charts()) };
+  const drawings = () => roots().flatMap((one) => [...one.querySelectorAll("canvas, svg")]);
+  const looks = (one) => one.tagName === "svg" ? one.innerHTML
+    : [...one.getContext("2d").getImageData(0, one.height >> 1, one.width, 1).data].join() + one.height;
+  const before = drawings().map(looks);
   const changed = () => {
-    const now = charts();
-    return (!before.pixels || pixels() !== before.pixels) && now.length === before.charts.size
-      && now.every((one) => !before.charts.has(one) && painted(one));
+    const now = drawings();
+    return now.length === before.length && now.every((one, at) => looks(one) !== before[at]);
   };
   const input = document.querySelector(`input[aria-label="${label}"]`).closest('[data-testid="stNumberInput"]');
   const start = performance.now();

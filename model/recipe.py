@@ -51,7 +51,7 @@ class Recipe:
     average: int = 5
     """Weights of the last this many evaluations are averaged into the released ones."""
     snapshots: int = 0
-    """How many copies to keep along the way, evenly spaced in log steps from the random start to the end."""
+    """How many moments there are to see, evenly spaced in log steps, the random start and the end among them."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "save_every", "evaluate_every", "tokens_per_batch", "average", "vocab_size"):
@@ -86,9 +86,9 @@ class Recipe:
         return self.peak_rate * min(warm, fall)
 
     def snapshot_steps(self) -> tuple[int, ...]:
-        """The steps after which a snapshot is kept: 0 and then evenly spaced in log steps to the end."""
-        if self.snapshots < 2:
-            return ()
-        gaps = max(1, self.snapshots - 2)
-        spaced = {round(self.steps ** (1 - gap / gaps)) for gap in range(self.snapshots - 1)}
-        return (0, *sorted(spaced))
+        """The steps after which a snapshot is kept: evenly spaced in log steps between the two ends of the training.
+
+        The ends need no copy: the seed makes the random start again, and the released weights stand for the end.
+        """
+        gaps = self.snapshots - 2
+        return tuple(sorted({round(self.steps ** (1 - gap / gaps)) for gap in range(1, gaps + 1)} - {self.steps}))

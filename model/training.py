@@ -89,8 +89,6 @@ class Trainer:
         Files due at a step are written before its row is yielded, so a listener that stops there loses none.
         """
         last = min(last or self.recipe.steps, self.recipe.steps)
-        if self.step == 0:
-            self._snapshot()
         self._clock = time.monotonic() - self._since_row.seconds
         for epoch, rows in self.batches.steps(self.step):
             if self.step >= last:
@@ -186,13 +184,10 @@ class Trainer:
             self._write_weights(self.folder / f"weights-{self.step:07d}.safetensors")
             for old in self._kept()[: -self.recipe.average]:
                 old.unlink()
-        self._snapshot()
+        if self.step in self.recipe.snapshot_steps():
+            self._write_weights(self.folder / f"snapshot-{self.step:07d}.safetensors")
         if stopping or self.step % self.recipe.save_every == 0:
             self._save()
-
-    def _snapshot(self) -> None:
-        if self.rank == 0 and self.step in self.recipe.snapshot_steps():
-            self._write_weights(self.folder / f"snapshot-{self.step:07d}.safetensors")
 
     def _kept(self) -> list[Path]:
         return sorted(self.folder.glob("weights-*.safetensors"))

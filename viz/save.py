@@ -18,6 +18,7 @@ import streamlit as st
 
 from . import theme
 from .components.save import save_buttons
+from .controls import KEPT
 from .export.page import view_page
 from .export.parts import COLLECTED, Chart, Part, View
 from .figures.palette import DARK, LIGHT, Palette
@@ -80,28 +81,34 @@ def save(what: Saved) -> None:
     if COLLECTED in st.session_state:
         st.session_state[COLLECTED].append(what)
         return
-    with st.popover("Save", type="tertiary", key="save"):
-        scheme = _choice("Colours", tuple(PALETTES), "save-scheme", "dark" if theme.palette() == DARK else "light")
-        palette = PALETTES[scheme]
-        with st.container(key="save-look", horizontal=True, vertical_alignment="center"):
-            scale = _choice("Size", SCALES, "save-scale", 2, "{}×".format)
-            clear = st.toggle("No background", key="save-clear")
-        _pictures(what, palette, {"scale": scale, "clear": clear, "width": what.width})
-        notes = _notes()
-        file = f"{what.name}.html"
-        page = lambda: view_page(what.view(palette), palette, date.today(), notes[0])  # noqa: E731
-        _download("Interactive page (HTML)", page, file, "text/html")
-        if what.numbers:
-            _download("Numbers (CSV)", _csv(what.numbers), f"{what.name}.csv", "text/csv")
-        for label, (name, made) in what.files.items():
-            _download(label, made, name, "application/octet-stream")
+    menu = st.popover("Save", type="tertiary", key="save", on_change="rerun")
+    if menu.open:  # Else there would be a dozen elements more to make at every redraw of the page.
+        with menu:
+            _menu(what)
+
+
+def _menu(what: Saved) -> None:
+    scheme = _choice("Colours", tuple(PALETTES), "save-scheme", "dark" if theme.palette() == DARK else "light")
+    palette = PALETTES[scheme]
+    with st.container(key="save-look", horizontal=True, vertical_alignment="center"):
+        scale = _choice("Size", SCALES, "save-scale", 2, "{}×".format)
+        clear = st.toggle("No background", key="save-clear", **KEPT)
+    _pictures(what, palette, {"scale": scale, "clear": clear, "width": what.width})
+    notes = _notes()
+    file = f"{what.name}.html"
+    page = lambda: view_page(what.view(palette), palette, date.today(), notes[0])  # noqa: E731
+    _download("Interactive page (HTML)", page, file, "text/html")
+    if what.numbers:
+        _download("Numbers (CSV)", _csv(what.numbers), f"{what.name}.csv", "text/csv")
+    for label, (name, made) in what.files.items():
+        _download(label, made, name, "application/octet-stream")
 
 
 def _notes() -> list[str]:
     """What the file is to say: a list of one text, the visitor's latest, so that a download asked for while it is still
     on its way finds it."""
     said: list[str] = st.session_state.setdefault("save-said", [""])
-    said[0] = st.text_area("Notes in the file", key="save-notes", max_chars=LONGEST_NOTES, height=80) or ""
+    said[0] = st.text_area("Notes in the file", key="save-notes", max_chars=LONGEST_NOTES, height=80, **KEPT) or ""
     if said[0]:
         caption("In the file, the key n shows them.")
     return said
@@ -120,7 +127,7 @@ def _pictures(what: Saved, palette: Palette, how: Mapping[str, Any]) -> None:
 
 def _choice(label: str, options: Sequence[Any], key: str, default: Any, name: Callable[[Any], str] = str) -> Any:
     return st.segmented_control(
-        label, options, default=default, required=True, format_func=name, key=key, label_visibility="collapsed"
+        label, options, default=default, required=True, format_func=name, key=key, label_visibility="collapsed", **KEPT
     )
 
 

@@ -124,9 +124,35 @@ def test_clicking_a_bar_opens_that_head(page: Page) -> None:
     expect(page.get_by_role("radio", name=found[1])).to_be_checked()
 
 
+def test_a_point_of_a_curve_is_read_and_chosen(page: Page) -> None:
+    open_view(page, "similarity", positions="32")
+    plot = matrix(page, "profile")
+    point(page, plot, 0.53, 0.5)
+    expect(page.locator(".st-key-profile .readout")).to_have_text(re.compile(r"1[45] apart: 0\.\d{4}"))
+    plot.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft", "Enter"):
+        page.keyboard.press(key)
+    expect(page.get_by_text(re.compile(r"Positions 12 and \d+, \d+ apart"))).to_contain_text("apart: cosine")
+    chosen = page.locator(".st-key-profile .readout").text_content() or ""
+    expect(page.get_by_text(f", {chosen.split(' ')[0]} apart: cosine")).to_be_visible()
+
+
+def test_a_chosen_circle_shows_its_block(page: Page) -> None:
+    open_view(page, "rotation", positions="32")
+    titles = page.locator(".st-key-circles .first")
+    expect(titles.first).to_be_visible()
+    name = titles.nth(3).text_content() or ""
+    plot = matrix(page, "circles").bounding_box()
+    box = titles.nth(3).bounding_box()
+    assert plot is not None
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] - 60)
+    expect(page.locator(".st-key-block")).to_contain_text(f"({name.removeprefix('pair ')})")
+
+
 def test_everything_can_be_saved(page: Page, tmp_path: Path) -> None:
     open_view(page, "similarity", positions="32")
-    page.locator(".st-key-profile .js-line").first.wait_for()
+    page.locator(".st-key-profile .curve").first.wait_for()
     page.get_by_role("button", name="Save", exact=True).click()
     saved = {}
     for ending, name in (
@@ -151,7 +177,7 @@ def test_everything_can_be_saved(page: Page, tmp_path: Path) -> None:
     page.goto("about:blank")
     page.context.set_offline(True)
     page.set_content(saved["html"].read_text())
-    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+    expect(page.locator(".curve").first).to_be_visible()
 
 
 def test_nothing_is_cut_off_on_a_narrow_page(page: Page) -> None:

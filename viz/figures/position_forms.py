@@ -6,51 +6,38 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import plotly.graph_objects as go
 
-from .frame import axis, bare, layout
+from .curves import Axis, Curves, Mark, Note, decades
 from .palette import Palette
 
 if TYPE_CHECKING:
     from model.position_forms import FormError
 
-LEAST = 1e-9
+LEAST = -9.0
+"""The power of ten at which the axis begins; a form without error stands there."""
 
 
-def errors(titles: Sequence[str], found: Sequence[FormError], chosen: str, palette: Palette) -> go.Figure:
-    """The largest error of every form as a dot on a logarithmic axis; `chosen` is a form's name."""
-    place = np.arange(len(found))
-    marked = [one.name == chosen for one in found]
-    names = [f"<b>{title}</b>" if one else title for title, one in zip(titles, marked, strict=True)]
-    colours = [palette.accent if one else palette.soft for one in marked]
-    dots = {
-        "type": "scatter",
-        "mode": "markers+text",
-        "x": [max(one.largest, LEAST) for one in found],
-        "y": place,
-        "text": [f"  {one.largest:.1e}" for one in found],
-        "textposition": "middle right",
-        "textfont": {"size": 14, "color": colours},
-        "marker": {"size": 13, "color": colours},
-        "hovertemplate": "largest error %{x:.2e}<extra></extra>",
-    }
-    stems = [
-        {"type": "line", "x0": LEAST, "x1": max(one.largest, LEAST), "y0": y, "y1": y, "layer": "below"}
-        | {"line": {"color": palette.line, "width": 3}}
-        for y, one in enumerate(found)
-    ]
-    return go.Figure(
-        {
-            "data": [dots],
-            "layout": layout(
-                palette,
-                "Largest error against float64",
-                400,
-                shapes=stems,
-                xaxis=axis(palette, type="log", range=[-9, 1.6], dtick=2, exponentformat="power", showgrid=False),
-                yaxis=bare(tickvals=place, ticktext=names, range=[len(found) - 0.4, -0.6])
-                | {"visible": True, "tickfont": {"size": 14}, "showgrid": False, "zeroline": False},
-                margin={"l": 176, "r": 8, "t": 44, "b": 36, "autoexpand": False},
-            ),
-        }
+def errors(titles: Sequence[str], found: Sequence[FormError], chosen: str, palette: Palette) -> Curves:
+    """The largest error of every form as a dot on a logarithmic axis; `chosen` is a form's name.
+
+    The first marks are the dots, one mark a form.
+    """
+    dots, stems, notes = [], [], []
+    for row, (title, one) in enumerate(zip(titles, found, strict=True)):
+        at = max(float(np.log10(one.largest)) if one.largest else LEAST, LEAST)
+        colour = palette.accent if one.name == chosen else palette.soft
+        says, values = f"{title}: largest error {{0:.2e}}", np.array([[one.largest]])
+        dots.append(Mark("dots", np.array([(at, -row)]), colour, 6.5, says, values))
+        stems.append(Mark("line", np.array([(LEAST, -row), (at, -row)]), palette.line, 3))
+        notes.append(Note(f"{one.largest:.1e}", at, -row, colour, "start", shift=14))
+        notes.append(Note(title, LEAST, -row, palette.accent if one.name == chosen else palette.ink, "end", shift=-12))
+    return Curves(
+        "Largest error against float64",
+        decades(LEAST, 1.6, step=2),
+        Axis(0.4 - len(found), 0.6),
+        [*dots, *stems],
+        palette,
+        notes,
+        height=356,
+        left=176,
     )

@@ -6,103 +6,92 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import plotly.graph_objects as go
 
+from .curves import Axis, Curves, Mark, Note, linear
 from .diverging import negative
-from .frame import axis, bare, layout, note
 from .palette import Palette
 
 if TYPE_CHECKING:
     from model.position_geometry import DistanceProfile
 
-HEIGHT = 500
 COLUMNS = 4
-APART = 3
-"""Distance of two circles' middles, in radii."""
+APART, DOWN = 3.0, 3.5
+"""Distances of two circles' middles, in radii."""
+ARC = 0.72
+"""Radius of the arc that a hand has gone."""
 
 
 def profile(
     own: DistanceProfile, other: DistanceProfile | None, names: tuple[str, str], title: str, palette: Palette
-) -> go.Figure:
-    """Similarity over distance: the mean as a line, lowest and highest as a band; `other` for comparison."""
-    curves = [(own, names[0], palette.accent)]
+) -> Curves:
+    """Similarity over distance: the mean as a line, lowest and highest as a band; `other` for comparison.
+
+    Every second mark is a line with a point a distance.
+    """
+    drawn = [(own, names[0], palette.accent)]
     if other is not None:
-        curves.append((other, names[1], negative(palette)))
-    traces: list[dict] = []
-    notes = []
-    for curve, name, colour in curves:
+        drawn.append((other, names[1], negative(palette)))
+    marks, notes = [], []
+    for curve, name, colour in drawn:
         distance = np.arange(len(curve.mean))
-        edge = {"type": "scatter", "x": distance, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
-        traces += [
-            edge | {"y": curve.lowest},
-            edge | {"y": curve.highest, "fill": "tonexty", "fillcolor": f"rgba{_channels(colour)}"},
-            {
-                "type": "scatter",
-                "x": distance,
-                "y": curve.mean,
-                "mode": "lines",
-                "line": {"color": colour, "width": 2.5},
-                "hovertemplate": f"{name}<br>distance %{{x}}<br><b>%{{y:.4f}}</b><extra></extra>",
-            },
+        there, back = (np.stack([distance, edge], -1) for edge in (curve.lowest, curve.highest))
+        says = f"{name}, {{x}} apart: {{0:.4f}}" if other is not None else "{x} apart: {0:.4f}"
+        mean = np.stack([distance, curve.mean], -1)
+        marks += [
+            Mark("line", mean, colour, 2.5, says, curve.mean[:, None]),
+            Mark("area", np.concatenate([there, back[::-1]]), colour),
         ]
         if other is not None:
             at = len(curve.mean) // 2
-            notes.append(
-                note(name, at, float(curve.mean[at]), palette, yanchor="bottom", font={"size": 14, "color": colour})
-            )
-    return go.Figure(
-        {
-            "data": traces,
-            "layout": layout(
-                palette,
-                title,
-                HEIGHT,
-                xaxis=axis(palette, "distance between two positions", showgrid=False),
-                yaxis=axis(palette, zeroline=True, zerolinecolor=palette.line),
-                annotations=notes,
-            ),
-        }
+            notes.append(Note(name, at, float(curve.mean[at]), colour, down="bottom"))
+    low = min(float(curve.lowest.min()) for curve, _, _ in drawn)
+    high = max(float(curve.highest.max()) for curve, _, _ in drawn)
+    room = 0.05 * (high - low) or 1.0
+    return Curves(
+        title,
+        linear(0, max(len(own.mean) - 1, 1), "distance between two positions"),
+        linear(low - room, high + room, grid=True),
+        marks,
+        palette,
+        notes,
     )
 
 
 def circles(
     before: np.ndarray, after: np.ndarray, pairs: Sequence[int], lengths: np.ndarray, shift: int, palette: Palette
-) -> go.Figure:
+) -> Curves:
     """Pairs (sine, cosine) of one position and of the shifted one, (N, 2) each, on a circle each.
 
-    The cosine is drawn across and the sine up, so that a later position lies further round, against the clock.
+    The cosine is drawn across and the sine up, so that a later position lies further round, against the clock. The
+    marks are, for the shifted position and then for the other, the hands' ends, a dot a pair, and the hands; then arcs.
     """
     ring = np.linspace(0, 2 * np.pi, 73)
+    middles = np.array([(APART * (at % COLUMNS), -DOWN * (at // COLUMNS)) for at in range(len(pairs))])
     rings, arcs, notes = [], [], []
-    middles = np.array([(APART * (at % COLUMNS), -APART * 1.16 * (at // COLUMNS)) for at in range(len(pairs))])
     for middle, start, pair in zip(middles, before, pairs, strict=True):
         turn = shift * 2 * np.pi / float(lengths[pair])
         steps = int(min(720, 24 + abs(turn) * 8))
         rings.append(middle + _on_circle(ring))
-        arcs.append(middle + 0.72 * _on_circle(np.arctan2(start[0], start[1]) + np.linspace(0, turn, steps)))
-        text = f"<b>pair {pair}</b> · wavelength {float(lengths[pair]):,.0f}<br>turns by {np.degrees(turn):,.4g}°"
-        notes.append(note(text, middle[0], middle[1] - 1.1, palette, yanchor="top"))
-    # One trace for all circles of a kind: plotly's time grows with the number of traces.
-    traces = [
-        _lines(rings, palette.line, 1.5),
-        _lines(arcs, palette.soft, 2),
-        _hands(middles, before, palette.soft, "position"),
-        _hands(middles, after, palette.accent, "shifted"),
-    ]
-    rows = (len(pairs) + COLUMNS - 1) // COLUMNS
-    return go.Figure(
-        {
-            "data": traces,
-            "layout": layout(
-                palette,
-                f"A shift by {shift} turns every pair by its own angle",
-                HEIGHT,
-                xaxis=bare(range=[-1.4, APART * (COLUMNS - 1) + 1.4]),
-                yaxis=bare(range=[-APART * 1.16 * (rows - 1) - 1.8, 1.15], scaleanchor="x"),
-                annotations=notes,
-                margin={"l": 0, "r": 0, "t": 44, "b": 0, "autoexpand": False},
-            ),
-        }
+        arcs.append(middle + ARC * _on_circle(np.arctan2(start[0], start[1]) + np.linspace(0, turn, steps)))
+        text = f"pair {pair}\nwavelength {float(lengths[pair]):,.0f}\nturns by {np.degrees(turn):,.4g}°"
+        notes.append(Note(text, middle[0], middle[1] - 1.1, palette.soft, down="top"))
+    first, last = middles + before[:, ::-1], middles + after[:, ::-1]
+    return Curves(
+        f"A shift by {shift} turns every pair by its own angle",
+        Axis(-1.2, APART * (min(COLUMNS, len(pairs)) - 1) + 1.2),
+        Axis(-DOWN * ((len(pairs) - 1) // COLUMNS) - 2.2, 1.15),
+        [
+            Mark("dots", last, palette.accent, 6, "shifted: sin {0:.4f}, cos {1:.4f}", after),
+            Mark("line", _apart(np.stack([middles, last], 1)), palette.accent, 3),
+            Mark("dots", first, palette.soft, 6, "position: sin {0:.4f}, cos {1:.4f}", before),
+            Mark("line", _apart(np.stack([middles, first], 1)), palette.soft, 3),
+            Mark("line", _apart(arcs), palette.soft, 2),
+            Mark("line", _apart(rings), palette.line, 1.5),
+        ],
+        palette,
+        notes,
+        left=0,
+        square=True,
     )
 
 
@@ -111,30 +100,6 @@ def _on_circle(angle: np.ndarray) -> np.ndarray:
     return np.stack([np.cos(angle), np.sin(angle)], -1)
 
 
-def _lines(parts: Sequence[np.ndarray], colour: str, width: float) -> dict:
-    """Lines (N, 2) each, apart from each other."""
-    x, y = np.concatenate([np.vstack([part, (np.nan, np.nan)]) for part in parts]).T
-    line = {"color": colour, "width": width}
-    return {"type": "scatter", "x": x, "y": y, "mode": "lines", "line": line, "hoverinfo": "skip"}
-
-
-def _hands(middles: np.ndarray, ends: np.ndarray, colour: str, name: str) -> dict:
-    """A hand from the middle (N, 2) of every circle to (sine, cosine) (N, 2) on it."""
-    tips = middles + ends[:, ::-1]
-    broken = np.full_like(tips, np.nan)
-    x, y = np.stack([middles, tips, broken], 1).reshape(-1, 2).T
-    texts = [text for sin, cos in ends for text in ("", f"{name}<br>sin {sin:.4f}<br>cos {cos:.4f}", "")]
-    return {
-        "type": "scatter",
-        "x": x,
-        "y": y,
-        "mode": "lines+markers",
-        "line": {"color": colour, "width": 3},
-        "marker": {"size": [0, 12, 0] * len(ends), "color": colour, "opacity": 1},
-        "text": texts,
-        "hovertemplate": "%{text}<extra></extra>",
-    }
-
-
-def _channels(colour: str) -> tuple[float, ...]:
-    return (*(int(colour[at : at + 2], 16) for at in (1, 3, 5)), 0.18)
+def _apart(lines: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+    """Lines (N, 2) each as one, with gaps between them."""
+    return np.concatenate([np.vstack([line, (np.nan, np.nan)]) for line in lines])

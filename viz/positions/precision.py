@@ -12,9 +12,11 @@ from streamlit.delta_generator import DeltaGenerator
 from model.position_forms import FORMS
 
 from .. import cache, theme
-from ..components.chart import chart
+from ..components.curves import curves
+from ..components.curves import packed as packed_curves
 from ..components.matrix import Matrix, matrix, packed
-from ..export.parts import Chart, Columns, Component, Part, Words
+from ..export.parts import Columns, Component, Part, Words
+from ..figures.curves import Curves
 from ..figures.diverging import ramp
 from ..figures.palette import Palette
 from ..figures.position_forms import errors
@@ -34,24 +36,27 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
     difference = np.abs(cache.position_values(choice.form, *size) - cache.position_values("reference", *size))
     says = words.precision(found[choice.form], FORMS[choice.form].note)
 
-    def bars(palette: Palette) -> Chart:
+    def dots(palette: Palette) -> Curves:
         titles, values = [FORMS[name].title for name in names], [found[name] for name in names]
-        return Chart(errors(titles, values, choice.form, palette), "Largest error of every form")
+        return errors(titles, values, choice.form, palette)
 
-    drawn = bars(theme.palette())
     with st.container(key="picture"):
         left, right = st.columns([0.56, 0.44], gap="large")
         with left:
             matrix(_picture(difference, choice, theme.palette()), key="error")
         with right:
-            chart(drawn.figure, drawn.alt, key="forms", on_cell=lambda row, _: _take(names[row]))
+            curves(dots(theme.palette()), key="forms", on_point=lambda form, _: _take(names[form]))
             st.code(FORMS[choice.form].code, language="python", wrap_lines=True)
     caption(says)
 
     def parts(palette: Palette) -> list[Part]:
         return [
             Columns(
-                ([Component("matrix", packed(_picture(difference, choice, palette)))], [bars(palette)]), (0.56, 0.44)
+                (
+                    [Component("matrix", packed(_picture(difference, choice, palette)))],
+                    [Component("curves", packed_curves(dots(palette)))],
+                ),
+                (0.56, 0.44),
             ),
             Words(says),
         ]

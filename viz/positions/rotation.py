@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -12,12 +10,14 @@ from streamlit.delta_generator import DeltaGenerator
 from model.position_geometry import shift_blocks, shift_error, shift_matrix, wavelengths
 
 from .. import theme
-from ..components.chart import chart
+from ..components.curves import curves
+from ..components.curves import packed as packed_curves
 from ..components.matrix import Matrix, matrix, packed
-from ..export.parts import Chart, Columns, Component, Part, Words
+from ..export.parts import Columns, Component, Part, Words
+from ..figures.curves import Curves
 from ..figures.diverging import diverging
 from ..figures.palette import Palette
-from ..figures.position_geometry import APART, COLUMNS, circles
+from ..figures.position_geometry import circles
 from ..remarks import caption
 from ..save import Saved
 from . import controls, words
@@ -42,14 +42,16 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
     blocks, lengths = shift_blocks(width, shift, base), wavelengths(width, base)
     paired = choice.table.real[:, : width // 2 * 2].reshape(choice.positions, -1, 2)
     before, after = paired[position, pairs], paired[position + shift, pairs]
-    alt = f"Position {position + first} and {position + shift + first} on the circle of each pair"
-    turned = lambda palette: Chart(circles(before, after, pairs, lengths, shift, palette), alt)  # noqa: E731
+
+    def turned(palette: Palette) -> Curves:
+        return circles(before, after, pairs, lengths, shift, palette)
+
     corner = shift_matrix(width, shift, base)[:CORNER, :CORNER]
     errors = shift_error(choice.table.real, shift, base)
     with st.container(key="picture"):
         left, right = st.columns([0.66, 0.34], gap="large")
         with left:
-            chart(turned(theme.palette()).figure, alt, key="circles", on_cell=partial(_pick, pairs))
+            curves(turned(theme.palette()), key="circles", on_point=lambda _, at: _take(pairs[at]))
         with right:
             matrix(_picture(corner, shift, width, theme.palette()), key="shift-matrix")
             shown = min(st.session_state.get("dim", 4) // 2, width // 2 - 1)
@@ -68,7 +70,10 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
     def parts(palette: Palette) -> list[Part]:
         return [
             Columns(
-                ([turned(palette)], [Component("matrix", packed(_picture(corner, shift, width, palette)))]),
+                (
+                    [Component("curves", packed_curves(turned(palette)))],
+                    [Component("matrix", packed(_picture(corner, shift, width, palette)))],
+                ),
                 (0.66, 0.34),
             ),
             *map(Words, says),
@@ -100,7 +105,5 @@ def _picture(corner: np.ndarray, shift: int, width: int, palette: Palette) -> Ma
     return Matrix(corner, f"M for k = {shift}{part}", names, names, "to", "from", -1, 1, stops, square=True, height=240)
 
 
-def _pick(pairs: list[int], y: int, x: int) -> None:
-    at = round(-y / (APART * 1.16)) * COLUMNS + round(x / APART)
-    if 0 <= at < len(pairs):
-        st.session_state["dim"] = 2 * pairs[at]
+def _take(pair: int) -> None:
+    st.session_state["dim"] = 2 * pair

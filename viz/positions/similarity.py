@@ -14,10 +14,12 @@ from model.position_geometry import by_distance
 from model.position_table import formula_table
 
 from .. import cache, theme
-from ..components.chart import chart
+from ..components.curves import curves
+from ..components.curves import packed as packed_curves
 from ..components.matrix import Matrix, matrix, packed
 from ..controls import SHARED
-from ..export.parts import Chart, Columns, Component, Part, Words
+from ..export.parts import Columns, Component, Part, Words
+from ..figures.curves import Curves
 from ..figures.diverging import diverging, ramp
 from ..figures.palette import Palette
 from ..figures.position_geometry import profile
@@ -45,17 +47,16 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
         other = by_distance(cache.similarities(formula, cosine))
     row, column = _pair(choice)
 
-    def curve(palette: Palette) -> Chart:
-        title = f"{measure.capitalize()} by distance"
-        return Chart(profile(own, other, ("learned", "sinusoidal"), title, palette), "Similarity by distance")
+    def by(palette: Palette) -> Curves:
+        return profile(own, other, ("learned", "sinusoidal"), f"{measure.capitalize()} by distance", palette)
 
-    drawn, pairs = curve(theme.palette()), _picture(values, measure, choice, theme.palette())
+    pairs = _picture(values, measure, choice, theme.palette())
     with st.container(key="picture"):
         left, right = st.columns([0.4, 0.6], gap="large")
         with left:
             matrix(pairs, (row, column), key="similarity", on_cell=partial(_take, first))
         with right:
-            chart(drawn.figure, drawn.alt, key="profile", on_cell=lambda _, distance: _take_distance(distance))
+            curves(by(theme.palette()), key="profile", on_point=lambda _, distance: _take_distance(distance))
     names = row + first, column + first
     says = (
         words.similarity(cosine, *names, float(values[row, column]), own.spread, choice.sinusoidal),
@@ -69,7 +70,7 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
             Columns(
                 (
                     [Component("matrix", packed(_picture(values, measure, choice, palette), (row, column)))],
-                    [curve(palette)],
+                    [Component("curves", packed_curves(by(palette)))],
                 ),
                 (0.4, 0.6),
             ),

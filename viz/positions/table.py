@@ -30,10 +30,11 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
     left, right = st.columns([0.74, 0.26], gap="large")
     with right:
         row, dimension = controls.cell(choice)
-        explain(choice, row, dimension)
     with left, st.container(key="picture"):
         at = int(np.flatnonzero(order == dimension)[0])
         matrix(shown, (row, at), key="table-picture", on_cell=lambda y, x: controls.look_at(y, int(order[x])))
+    with right:
+        explain(choice, row, dimension)
     caption(words.table(choice))
 
     def parts(palette: Palette) -> list[Part]:

@@ -11,9 +11,10 @@ from streamlit.delta_generator import DeltaGenerator
 from model.position_geometry import wavelengths as all_lengths
 
 from .. import theme
-from ..components.chart import chart
+from ..components.curves import curves, packed
 from ..controls import SHARED
-from ..export.parts import Chart, Columns, Part, Words
+from ..export.parts import Columns, Component, Part, Words
+from ..figures.curves import Curves
 from ..figures.palette import Palette
 from ..figures.positions import wavelengths, waves
 from ..remarks import caption
@@ -32,28 +33,27 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
         return None
     lengths = all_lengths(width, choice.table.base)
 
-    def drawn(palette: Palette) -> Chart:
-        figure = waves(choice.table.real, chosen, lengths if choice.sinusoidal else None, palette)
-        return Chart(figure, "Chosen dimensions over position")
+    def drawn(palette: Palette) -> Curves:
+        return waves(choice.table.real, chosen, lengths if choice.sinusoidal else None, palette)
 
-    def steps(palette: Palette) -> Chart:
-        figure = wavelengths(lengths, chosen, choice.positions, choice.table.base, palette)
-        return Chart(figure, "Wavelength of every pair of dimensions")
+    def steps(palette: Palette) -> Curves:
+        return wavelengths(lengths, chosen, choice.positions, choice.table.base, palette)
 
-    curves, factors = drawn(theme.palette()), steps(theme.palette())
     says = words.waves(choice, lengths)
     with st.container(key="picture"):
         left, right = st.columns([0.62, 0.38], gap="large")
         with left:
-            chart(curves.figure, curves.alt, key="waves", on_cell=lambda _, x: controls.look_at(x, chosen[0]))
+            curves(drawn(theme.palette()), key="waves", on_point=lambda wave, x: controls.look_at(x, chosen[wave]))
         with right:
-            add = partial(_add, chosen)
-            chart(factors.figure, factors.alt, key="lengths", on_cell=lambda _, pair: add(pair))
+            curves(steps(theme.palette()), key="lengths", on_point=lambda _, pair: _add(chosen, pair))
     caption(says + " Click the line of wavelengths to add a pair.")
 
     def parts(palette: Palette) -> list[Part]:
         return [
-            Columns(([drawn(palette)], [steps(palette)]), (0.62, 0.38)),
+            Columns(
+                tuple([Component("curves", packed(one(palette)))] for one in (drawn, steps)),
+                (0.62, 0.38),
+            ),
             Words(says),
         ]
 

@@ -1,0 +1,108 @@
+import { unpack } from "../shared/packed.js";
+import { mounted, unmount } from "../shared/mounted.js";
+import { asPicture, drawn } from "../shared/picture.js";
+import { picture, scales } from "./drawing.js";
+
+function build(root, view) {
+  root.className = "curves";
+  const [title, readout, plot] = ["title", "readout", "plot"].map((name) => {
+    const made = document.createElement("div");
+    made.className = name;
+    root.append(made);
+    return made;
+  });
+  plot.tabIndex = 0;
+  plot.setAttribute("role", "img");
+  const svg = drawn("svg", {});
+  const ring = drawn("circle", { class: "ring", r: 7 });
+  plot.append(svg);
+  const observer = new ResizeObserver(() => view.draw?.());
+  observer.observe(plot);
+  return { title, readout, plot, svg, ring, dispose: () => observer.disconnect() };
+}
+
+/** The marks with their numbers, which stand behind the header one after another. */
+function numbered(marks, body) {
+  const numbers = new Float32Array(body.slice().buffer);
+  let next = 0;
+  const take = (count) => numbers.subarray(next, (next += count));
+  return marks.map((mark) => ({ ...mark, points: take(2 * mark.count), values: take(mark.columns * mark.count) }));
+}
+
+/** Python's own way of writing a number into a text: {x}, {0:.4f}, {0:,.1f}, {1:.1e}. */
+function filled({ says, points, values, columns }, at) {
+  return says.replace(/\{(\w+)(?::(,?)\.(\d)([ef]))?\}/g, (_, name, comma, digits, form) => {
+    const value = name === "x" ? points[2 * at] : values[at * columns + Number(name)];
+    if (form === "e") return value.toExponential(digits).replaceAll("-", "−");
+    const fixed = { minimumFractionDigits: digits ?? 0, maximumFractionDigits: digits ?? 0, useGrouping: Boolean(comma) };
+    return value.toLocaleString("en", fixed).replaceAll("-", "−");
+  });
+}
+
+/** The point nearest to (x, y) in pixels, as mark and number; null where there is none to be read. */
+function nearest(marks, scale, x, y) {
+  let [found, least] = [null, Infinity];
+  marks.forEach(({ says, points }, mark) => {
+    for (let at = 0; says && at < points.length / 2; at += 1) {
+      const distance = Math.hypot(scale.x(points[2 * at]) - x, scale.y(points[2 * at + 1]) - y);
+      if (distance < least) [found, least] = [{ mark, at }, distance];
+    }
+  });
+  return found;
+}
+
+/** The point that an arrow key leads to: along the mark, or to the next mark that can be read. */
+function beside(marks, from, key) {
+  const readable = marks.map((_, mark) => mark).filter((mark) => marks[mark].says);
+  if (!from) return { mark: readable[0], at: 0 };
+  const within = (at, mark) => Math.min(Math.max(at, 0), marks[mark].count - 1);
+  const along = { ArrowLeft: -1, ArrowRight: 1 }[key];
+  if (along) return { mark: from.mark, at: within(from.at + along, from.mark) };
+  const row = readable.indexOf(from.mark) + { ArrowUp: -1, ArrowDown: 1 }[key];
+  const mark = readable[Math.min(Math.max(row, 0), readable.length - 1)];
+  return { mark, at: within(from.at, mark) };
+}
+
+export default function curves({ data, parentElement, setTriggerValue }) {
+  const { header, body } = unpack(data);
+  const marks = numbered(header.marks, body);
+  const view = mounted(parentElement, "curves", build);
+  let scale = null;
+  view.title.textContent = header.title;
+  view.plot.setAttribute("aria-label", header.title);
+  view.draw = () => {
+    const width = view.plot.clientWidth;
+    scale = scales(header, width);
+    view.svg.setAttribute("width", width);
+    view.svg.setAttribute("height", header.height);
+    view.svg.replaceChildren(...picture(header, marks, scale), view.ring);
+  };
+  const read = (point) => {
+    view.at = point;
+    view.readout.textContent = point ? filled(marks[point.mark], point.at) : "";
+    view.ring.style.display = point ? "" : "none";
+    if (!point) return;
+    const { points, colour } = marks[point.mark];
+    const place = { cx: scale.x(points[2 * point.at]), cy: scale.y(points[2 * point.at + 1]), stroke: colour };
+    for (const [name, value] of Object.entries(place)) view.ring.setAttribute(name, value);
+  };
+  const under = (event) => {
+    const box = view.plot.getBoundingClientRect();
+    const grown = box.width / view.plot.clientWidth; // On the whole screen the frame is drawn larger than it is laid out.
+    return nearest(marks, scale, (event.clientX - box.left) / grown, (event.clientY - box.top) / grown);
+  };
+  view.draw();
+  read(null);
+  view.plot.onmousemove = (event) => read(under(event));
+  view.plot.onmouseleave = view.plot.onblur = () => read(null);
+  view.plot.onclick = (event) => setTriggerValue("point", under(event));
+  view.plot.onkeydown = (event) => {
+    if (event.key === "Enter" && view.at) setTriggerValue("point", view.at);
+    else if (event.key.startsWith("Arrow")) read(beside(marks, view.at, event.key));
+    else return;
+    event.preventDefault();
+  };
+  view.root.picture = () => asPicture(view.root, ".readout, .ring");
+  view.root.dataset.painted = header.title;
+  return () => unmount(parentElement);
+}
