@@ -9,7 +9,7 @@ from model.changes import parse, text_of
 from model.compare import Comparison, WordChange
 from viz import cache
 from viz.explore.board import with_off
-from viz.explore.switchboard import difference
+from viz.explore.switchboard import difference, told
 
 from .fakes import FakeTranslator
 from .test_explore_page import captions
@@ -42,6 +42,25 @@ def test_the_address_brings_changes(switched: AppTest) -> None:
     switched.query_params["changes"] = "cross.2.3:uniform"
     switched.run()
     assert "With cross layer 2 head 3 uniform." in captions(switched)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ("cross.2.3:off", ["cross layer 2 head 3 off"]),
+        ("cross.2.3:off,cross.2.1:off", ["cross layer 2 heads 1 and 3 off"]),
+        (
+            ",".join(f"encoder.1.{head}:off" for head in (1, 2, 3, 4, 7, 8)) + ",encoder.1.5:uniform,decoder.1.1:off",
+            [
+                "encoder layer 1 heads 1 to 4, 7 and 8 off",
+                "encoder layer 1 head 5 uniform",
+                "decoder layer 1 head 1 off",
+            ],
+        ),
+    ],
+)
+def test_many_changes_are_told_in_few_words(changes: str, words: list[str]) -> None:
+    assert told(parse(changes)) == words
 
 
 def test_nonsense_in_the_address_is_told(switched: AppTest) -> None:

@@ -117,7 +117,7 @@ def said(reading: Reading) -> list[Words]:
 
 
 def _in_words(found: Comparison) -> str:
-    return f"With {', '.join(map(_told, changes()))}. {found.sentence}"
+    return f"With {', '.join(told(changes()))}. {found.sentence}"
 
 
 def _pictured() -> Pictured:
@@ -158,8 +158,26 @@ def _name(change: HeadChange) -> str:
     return f"as head {change.source + 1}" if change.source is not None else change.change
 
 
-def _told(change: Change) -> str:
-    """A change in words; what no control here makes, as its text form."""
-    if not isinstance(change, HeadChange):
-        return str(change)
-    return f"{change.kind} layer {change.layer + 1} head {change.head + 1} {_name(change)}"
+def told(made: Sequence[Change]) -> list[str]:
+    """Changes in words, those of one layer together; what no control here makes, as its text form."""
+    heads: dict[tuple[str, int, str], list[int]] = {}
+    others = []
+    for one in made:
+        if isinstance(one, HeadChange):
+            heads.setdefault((one.kind, one.layer + 1, _name(one)), []).append(one.head + 1)
+        else:
+            others.append(str(one))
+    return [*(f"{kind} layer {layer} {_heads(found)} {done}" for (kind, layer, done), found in heads.items()), *others]
+
+
+def _heads(numbers: Sequence[int]) -> str:
+    """Which heads of a layer: head 3, heads 1 to 4 and 6."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    names = [name for run in runs for name in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]
+    several = ", ".join(names[:-1])
+    return f"heads {several} and {names[-1]}" if several else f"head{'s' * (len(numbers) > 1)} {names[-1]}"
