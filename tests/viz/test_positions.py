@@ -26,7 +26,7 @@ from viz.figures.curves import decades, linear
 from viz.figures.diverging import colorscale, diverging, negative
 from viz.figures.palette import DARK, LIGHT, Look
 from viz.positions import rotation, waves, words
-from viz.positions.controls import VIEWS, Choice
+from viz.positions.controls import OF_TABLES, VIEWS, Choice
 from viz.positions.table import numbers, picture
 from viz.positions.versions import markup
 
@@ -112,6 +112,14 @@ def test_nonsense_in_the_address_falls_back(app: AppTest, address: dict[str, str
     fresh.run()
     fresh.switch_page("viz/pages/positions.py").run()
     assert not fresh.exception
+
+
+@pytest.mark.parametrize("view", OF_TABLES)
+@pytest.mark.parametrize(("d_model", "positions"), [("1", "2"), ("2", "2"), ("7", "3")])
+def test_the_smallest_tables_are_drawn(app: AppTest, view: str, d_model: str, positions: str) -> None:
+    opened(app, view, table="sinusoidal", d_model=d_model, positions=positions)
+    assert not app.error
+    assert bool(app.info) == (view == "rotation" and d_model == "1")
 
 
 def test_without_a_sentence_tables_are_still_shown(app: AppTest) -> None:
@@ -261,6 +269,7 @@ def test_an_axis_has_few_round_numbers_within_it(low: float, high: float) -> Non
 
 
 def test_the_names_on_an_axis_tell_its_numbers_apart() -> None:
+    assert [name for _, name in linear(0, 3, whole=True).ticks] == ["0", "1", "2", "3"]
     assert [name for _, name in linear(-0.02, 0.02, most=4).ticks] == ["−0.02", "−0.01", "0.00", "0.01", "0.02"]
     assert [name for _, name in decades(-4, 3.5, step=2).ticks] == ["10⁻⁴", "10⁻²", "1", "100"]
 

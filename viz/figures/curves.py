@@ -71,11 +71,13 @@ class Curves:
     """One unit is as long across as up."""
 
 
-def linear(low: float, high: float, title: str = "", most: int = 8, grid: bool = False) -> Axis:
-    """An axis with at most `most` round numbers at even steps."""
+def linear(low: float, high: float, title: str = "", most: int = 8, grid: bool = False, whole: bool = False) -> Axis:
+    """An axis with at most `most` round numbers at even steps; with `whole`, no fractions."""
     span = (high - low) or 1.0
     power = 10.0 ** np.floor(np.log10(span / most))
     step = next(power * part for part in (1, 2, 5, 10) if span / (power * part) <= most)
+    if whole:
+        step = max(step, 1.0)
     first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
     digits = max(0, -int(np.floor(np.log10(step) + 1e-9)))
     ticks = [(at * step, f"{at * step:,.{digits}f}".replace("-", "−")) for at in range(first, last + 1)]

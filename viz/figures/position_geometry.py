@@ -49,7 +49,7 @@ def profile(
     room = 0.05 * (high - low) or 1.0
     return Curves(
         title,
-        linear(0, max(len(own.mean) - 1, 1), "distance between two positions"),
+        linear(0, max(len(own.mean) - 1, 1), "distance between two positions", whole=True),
         linear(low - room, high + room, grid=True),
         marks,
         palette,

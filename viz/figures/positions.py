@@ -35,7 +35,7 @@ def waves(values: np.ndarray, dimensions: Sequence[int], lengths: np.ndarray | N
         notes.append(Note(_wave_name(dimension, lengths), -0.5, -row, palette.soft, "end", shift=-12))
     return Curves(
         "Waves: chosen dimensions over position",
-        linear(-0.5, len(values) - 0.5, "position"),
+        linear(-0.5, len(values) - 0.5, "position", whole=True),
         Axis(-len(dimensions) + 0.45, 0.55),
         [*lines, *rules, *dots],
         palette,
@@ -66,7 +66,7 @@ def wavelengths(
     rules = [Mark("line", np.array([(0, np.log10(y)), (last, np.log10(y))]), palette.line, 1) for _, y in limits]
     return Curves(
         "Wavelengths: one factor from pair to pair",
-        linear(0, last, "pair of dimensions i"),
+        linear(0, last, "pair of dimensions i", whole=True),
         decades(0.5, np.log10(base * 2 * np.pi) + 0.35, "wavelength, positions", grid=True),
         [
             Mark("dots", points[chosen], palette.accent, 5.5),
