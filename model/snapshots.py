@@ -1,5 +1,7 @@
 """Snapshots of a training: the model at some of its steps, kept in half precision in the checkpoint's folder.
 
+Its two ends are not kept: the recipe's seed makes the random start again, and the end is the checkpoint itself.
+
 They share the checkpoint's configuration and tokenizer. config.json holds the hash of each, so that only the files that
 belong to it are loaded.
 """
@@ -33,11 +35,14 @@ def snapshot_steps(name: str | Path) -> tuple[int, ...]:
 
 
 def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None = None) -> Checkpoint:
-    """The checkpoint as it was at `step`, on the same device. `folder`: where it lies, if not under its name.
+    """The checkpoint as it was at `step`, on the same device; at 0, as its training began. `folder`: where it lies, if
+    not under its name.
 
     CheckpointError, naming the file and the fault, for a step of which there is no sound snapshot.
     """
     place = folder_of(folder or checkpoint.name)
+    if step == 0:
+        return random_start(checkpoint, seed_of(place))
     facts = described(place)
     if step not in _steps(facts):
         known = ", ".join(f"{one:,}" for one in _steps(facts)) or "none"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .checkpoint import Checkpoint
-from .snapshots import load_snapshot, random_start, seed_of, snapshot_steps
+from .snapshots import load_snapshot, snapshot_steps
 from .trace import AttentionTrace
 from .translate import Translation, Translator
 
@@ -43,15 +43,10 @@ class Moment:
 
 
 def stops(checkpoint: Checkpoint, folder: str | Path | None = None) -> tuple[Stop, ...]:
-    """The random start, every snapshot, and the released weights, in this order. CheckpointError.
-
-    Snapshots that are missing leave the two ends: random weights drawn with the recipe's seed, and the released ones.
-    """
+    """The random start, every snapshot, and the released weights, in this order. CheckpointError."""
     place = folder or checkpoint.name
-    steps = snapshot_steps(place)
+    steps = (0, *snapshot_steps(place))
     found = [Stop(step, Translator(load_snapshot(checkpoint, step, place))) for step in steps]
-    if 0 not in steps:
-        found.insert(0, Stop(0, Translator(random_start(checkpoint, seed_of(place)))))
     return (*found, Stop(None, Translator(checkpoint)))
 
 

@@ -25,8 +25,8 @@ VIEWS: dict[str, str | re.Pattern[str]] = {
 
 def scrubbed_model() -> tuple[str, int]:
     """A model with snapshots if one is released, else the default one with its two ends -> name, stops."""
-    kept = [(name, steps) for name in available() if (steps := snapshot_steps(name)) and steps[0] == 0]
-    return (kept[0][0], len(kept[0][1]) + 1) if kept else ("everyday-en-de", 2)
+    kept = [(name, len(steps) + 2) for name in available() if (steps := snapshot_steps(name))]
+    return kept[0] if kept else ("everyday-en-de", 2)
 
 
 def view(page: Page) -> Locator:

@@ -47,12 +47,12 @@ SCORE = Score("toy test", 20, 1, "raw", 44.4, "nrefs:1", 55.5, "nc:6")
 
 @pytest.fixture
 def checkpoints(tmp_path: Path, toy_checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with one model that has snapshots of steps 0, 10 and 50, and a history."""
+    """A folder with one model that has snapshots of steps 10 and 50, and a history."""
     place = tmp_path / "toy-en-de"
     shutil.copytree(toy_checkpoint, place)
     write_history(HISTORY_ROWS, place / HISTORY)
     (tmp_path / "run").mkdir()
-    for step in (0, 10, 50):
+    for step in (10, 50):
         save_file(unique_weights(toy.random_model(seed=step)), tmp_path / "run" / f"snapshot-{step:07d}.safetensors")
     release_snapshots(tmp_path / "run", place)
     monkeypatch.setattr(folders, "FOLDER", tmp_path)

@@ -51,11 +51,6 @@ def axis(palette: Palette, title: str = "", **more: Any) -> dict:
     } | more
 
 
-def bare(**more: Any) -> dict:
-    """An axis that is not drawn."""
-    return {"visible": False, "fixedrange": True} | more
-
-
 def note(text: str, x: float, y: float, palette: Palette, **more: Any) -> dict:
     """A word written into the picture, at data coordinates."""
     return {

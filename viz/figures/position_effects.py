@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from .diverging import colorscale, diverging, negative
-from .frame import axis, bare, layout, note
+from .frame import axis, layout, note
 from .heatmap import Rows, hatch
 from .labels import KIND_NAMES, labels
 from .palette import Look, Palette, blend
@@ -234,7 +234,7 @@ def ranking(scores: Sequence[HeadScore], chosen: tuple[str, int, int], palette: 
                 "The most positional heads",
                 HEIGHT,
                 xaxis=axis(palette, tickformat=".0%", range=[0, 1.02]),
-                yaxis=bare() | {"visible": True, "range": [len(scores) - 0.4, -0.6], "tickfont": {"size": 14}} | ticks,
+                yaxis={"fixedrange": True, "range": [len(scores) - 0.4, -0.6], "tickfont": {"size": 14}} | ticks,
                 margin={"l": 190, "r": 16, "t": 44, "b": 36, "autoexpand": False},
             ),
         }
