@@ -4,13 +4,18 @@ PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
 
-.PHONY: run test check browser bench clean
+.PHONY: run test walks check browser bench clean
 
 run: .venv/app
 	$(BIN)/python -m viz --server.port $(PORT)
 
+SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist worksteal
+
 test: .venv/dev browser check
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+
+walks: .venv/dev browser
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "walk and not slow"
 
 check: .venv/dev
 	$(BIN)/ruff check .

@@ -11,6 +11,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from .steps import choose, click_at, expect_head, expect_title, open_menu, open_page, picture, point, settle, tile
 
+pytestmark = pytest.mark.walk
+
 KINDS = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "cross": "Cross-attention"}
 SENTENCE = "The dog sees the dog."
 PINS = {
@@ -317,7 +319,7 @@ def test_heads_are_switched(page: Page) -> None:
         expect(again).to_contain_text(f"{kind} layer 2 head 3 off")
     heads = board.get_by_role("button", name="Cross-attention, layer 1, head ")
     board.get_by_role("button", name="Cross-attention, all heads of layer 1").click()
-    expect(again).to_contain_text(f"cross layer 1 head {heads.count()} off")
+    expect(again).to_contain_text(f"cross layer 1 heads 1 to {heads.count()} off")
     crossed_out = 1 + heads.count()
     page.keyboard.press("Escape")
     expect(board).to_have_count(0)

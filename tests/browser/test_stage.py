@@ -130,6 +130,7 @@ def overflow(page: Page) -> float:
     )
 
 
+@pytest.mark.walk
 def test_the_talk_that_ships_is_walked_from_first_to_last(screen: Page) -> None:
     talk, mistakes = shipped()
     assert not mistakes
