@@ -54,7 +54,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 def translate(arguments: argparse.Namespace) -> int:
     """Lines of standard input to lines of standard output; an empty line stays empty."""
     translator = Translator.load(arguments.checkpoint, arguments.device)
-    lines = sys.stdin.read().splitlines()
+    lines = _split(sys.stdin.read())
     full = [number for number, line in enumerate(lines) if line.strip()]
     written = dict(
         zip(full, translator.translate_batch([lines[number] for number in full], arguments.beam), strict=True)
@@ -100,4 +100,9 @@ def quality(arguments: argparse.Namespace) -> int:
 
 
 def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    return _split(path.read_text(encoding="utf-8"))
+
+
+def _split(text: str) -> list[str]:
+    """Lines end at a line feed alone: a sentence may hold other characters that Unicode lets end one."""
+    return text.removesuffix("\n").split("\n") if text else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import unicodedata
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.__main__ import main
 from model.attention import attention_path
 from model.capture import capture_attention
 from model.checkpoint import CheckpointError
@@ -224,3 +226,19 @@ def test_a_translation_is_frozen(toy_translator: Translator) -> None:
     result = toy_translator.translate(SENTENCE, capture=False)
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.text = ""  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("text", "lines"), [("", 0), (f"{SENTENCE}\n\n{SENTENCE}", 3), (f"{SENTENCE}\u2028\n", 1)])
+def test_the_command_line_writes_a_line_for_every_line(
+    toy_checkpoint: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    lines: int,
+) -> None:
+    """And only line feeds part lines, so that line N stays the translation of line N."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(text, newline="\n"))
+    assert main(["translate", "--checkpoint", str(toy_checkpoint), "--device", "cpu"]) == 0
+    written = capsys.readouterr().out.split("\n")[:-1]
+    assert len(written) == lines
+    assert [one for one in written if one] == [GERMAN] * sum(1 for one in text.split("\n") if one)
