@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from ..bundle import component
-from ..presenter import presenting
+from ..presenter import SCENE, presenting
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _mount = component("chart")
-SCENE = 350
-"""Pixels of a chart on the whole screen, which then grows as the frame does: type and strokes with it."""
-
 
 Node = tuple[int, int, str]
 """Row and column of a point that can be chosen, and what it is called."""

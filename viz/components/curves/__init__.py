@@ -16,11 +16,9 @@ import streamlit as st
 from ...figures.curves import Curves, Mark
 from ..bundle import component
 from ..packing import pack
-from ..presenter import presenting
+from ..presenter import SCENE, presenting
 
 _mount = component("curves")
-SCENE = 350
-"""Pixels of height on the whole screen, which then grows as the frame does."""
 
 
 def curves(shown: Curves, *, key: str, on_point: Callable[[int, int], None]) -> None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ...stage.scenes import Scene, Talk
 
 _mount = component("presenter")
+SCENE = 350
+"""Pixels of a figure's height on the whole screen, which then grows as the frame does: type and strokes with it."""
 
 
 def presenting() -> bool:
