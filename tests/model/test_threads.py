@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +25,7 @@ from model.translate import Translation, Translator
 from .. import toy
 from .test_hooks import hooks_on
 
+ROOT = Path(__file__).parents[2]
 THREADS = 16
 
 
@@ -142,3 +146,19 @@ def test_a_capture_ends_while_others_go_on(tiny_model: Transformer) -> None:
             assert expected.encoder is not None
             np.testing.assert_array_equal(trace.encoder.weights, expected.encoder.weights)
     assert hooks_on(tiny_model) == 0
+
+
+@pytest.mark.parametrize(("wanted", "threads"), [("", "1 1"), ("2", "2 2")])
+def test_torch_and_numpy_compute_on_one_core_unless_told_otherwise(wanted: str, threads: str) -> None:
+    program = """
+import numpy, torch
+from threadpoolctl import threadpool_info
+from model.threads import one_thread_each
+numpy.ones((2, 2)) @ numpy.ones((2, 2))
+one_thread_each()
+print(torch.get_num_threads(), *{pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"})
+"""
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    environment |= {"OMP_NUM_THREADS": wanted} if wanted else {}
+    said = subprocess.run([sys.executable, "-c", program], env=environment, cwd=ROOT, capture_output=True, check=True)
+    assert said.stdout.decode().strip() == threads
