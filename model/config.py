@@ -72,8 +72,10 @@ class TransformerConfig:
     dropout_places: tuple[DropoutPlace, ...] = DROPOUT_PLACES
     """``embedding``: after embedding + position. ``attention``: on the weights. ``feed_forward``: after its
     activation. ``sublayer``: on a sublayer's output before it is added."""
-    init: Literal["xavier_uniform", "torch"] = "xavier_uniform"
-    """``xavier_uniform`` on every matrix, or whatever torch's own modules start with."""
+    init: Literal["xavier_uniform", "xavier_normal_embedding", "torch"] = "xavier_uniform"
+    """``xavier_uniform`` on every matrix; the same but for embeddings from N(0, 1 / d_model), which the scale by
+    sqrt(d_model) makes as large as the positions added to them (as tensor2tensor and fairseq begin); or whatever
+    torch's own modules start with."""
 
     preset: str = ""
     """Name of the preset this came from, for people to read; no effect on the model."""
@@ -160,7 +162,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "norm_form": ("var_eps", "std_eps"),
     "positions": ("sinusoidal", "sinusoidal_pad_row", "learned"),
     "dropout_places": DROPOUT_PLACES,
-    "init": ("xavier_uniform", "torch"),
+    "init": ("xavier_uniform", "xavier_normal_embedding", "torch"),
 }
 
 _BASE = {"d_model": 512, "heads": 8, "encoder_layers": 6, "decoder_layers": 6, "feed_forward": 2048, "dropout": 0.1}

@@ -189,10 +189,13 @@ class Transformer(nn.Module):
         self.encoder = Encoder(config, [EncoderLayer(config) for _ in range(config.encoder_layers)])
         self.decoder = Decoder(config, [DecoderLayer(config) for _ in range(config.decoder_layers)])
         self.generator = nn.Linear(config.d_model, config.target_vocab_size, bias=config.generator_bias)
-        if config.init == "xavier_uniform":
+        if config.init != "torch":
             for parameter in self.parameters():
                 if parameter.dim() > 1:
                     nn.init.xavier_uniform_(parameter)
+        if config.init == "xavier_normal_embedding":
+            for table in dict.fromkeys((source, target)):
+                nn.init.normal_(table.weight, std=config.d_model**-0.5)
         if config.tied_generator:
             self.generator.weight = target.weight
 

@@ -132,6 +132,26 @@ def test_every_matrix_starts_xavier_uniform() -> None:
             assert parameter.abs().max() > 0.9 * bound, name
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_embeddings_can_start_as_large_as_the_positions_added_to_them(shared: bool) -> None:
+    model = random_model(
+        d_model=64,
+        vocab_size=2000,
+        target_vocab_size=2000,
+        shared_embedding=shared,
+        tied_generator=True,
+        scale_embedding=True,
+        init="xavier_normal_embedding",
+    )
+    for embedding in (model.source_embedding, model.target_embedding):
+        scaled = embedding.table.weight * math.sqrt(64)
+        assert abs(float(scaled.detach().mean())) < 0.02
+        assert float(scaled.detach().std()) == pytest.approx(1, abs=0.02)
+    assert model.generator.weight is model.target_embedding.table.weight
+    matrix = dict(model.named_parameters())["encoder.layers.0.feed_forward.inner.weight"]
+    assert float(matrix.detach().abs().max()) <= math.sqrt(6 / sum(matrix.shape))
+
+
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
 def test_a_text_past_the_last_position_is_refused(positions: str) -> None:
     model = random_model(max_length=4, positions=positions)
