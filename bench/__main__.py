@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
@@ -23,19 +24,17 @@ PACKAGES = ("torch", "transformers", "bertviz")
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure side by side.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(NAMES)}; all when none is given")
-    parser.add_argument("--write", action="store_true", help="put the table into bench/README.md")
+    parser.add_argument("--write", action="store_true", help="put the lines into bench/README.md's table")
     chosen = parser.parse_args(arguments)
     if unknown := set(chosen.names) - set(NAMES):
         parser.error(f"there is no measurement {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
-    if chosen.write and chosen.names:
-        parser.error("--write needs all measurements from one run: give no names")
+    names = chosen.names or NAMES
     rows: list[Row] = []
-    for name in chosen.names or NAMES:
+    for name in names:
         rows += import_module(f"bench.{name}").measure()  # imported late: each needs packages of its own
-    report = f"{machine()}\n\n{table(rows)}"
-    print(report, end="")
+    print(f"{machine()}\n\n{table(rows)}", end="")
     if chosen.write:
-        README.write_text(replaced(README.read_text(encoding="utf-8"), report), encoding="utf-8")
+        README.write_text(replaced(README.read_text(encoding="utf-8"), machine(), rows, names), encoding="utf-8")
 
 
 def machine() -> str:
@@ -59,18 +58,34 @@ def cpu() -> str:
 
 def table(rows: Sequence[Row]) -> str:
     """The rows as Markdown."""
-    head = ("what is measured, and the ratio of what", "ours", "theirs", "ratio", "goal", "met")
-    lines = [head, ("---", *["---:"] * 3, "---", "---"), *(row.cells for row in rows)]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    return _HEAD + "".join(_line(row.cells) for row in rows)
 
 
-def replaced(text: str, report: str) -> str:
-    """The text with what stands between the two marks replaced."""
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+_HEAD = _line(("what is measured, and the ratio of what", "ours", "theirs", "ratio", "goal", "met")) + _line(
+    ("---", *["---:"] * 3, "---", "---")
+)
+
+
+def replaced(text: str, on: str, rows: Sequence[Row], names: Sequence[str]) -> str:
+    """The text with the table's lines of these measurements replaced; the others must be of the same machine, `on`."""
     before, _, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    old, end, after = rest.partition(END)
     if not end:
         raise SystemExit(f"bench/README.md has no place for the table: it needs the lines {BEGIN}and {END}")
-    return f"{before}{BEGIN}\n{report}\n{END}{after}"
+    kept = [line for line in re.findall(r"^\| \w+[:,].*\n", old, re.MULTILINE) if _measurement(line) not in names]
+    if kept and on not in old:
+        raise SystemExit(f"bench/README.md is of another machine than this ({on}): measure everything, without names.")
+    lines = sorted([*kept, *(_line(row.cells) for row in rows)], key=_measurement)
+    return f"{before}{BEGIN}\n{on}\n\n{_HEAD}{''.join(lines)}\n{END}{after}"
+
+
+def _measurement(line: str) -> str:
+    """Which measurement a line of the table is of: its first word."""
+    return re.split(r"\W+", line)[1]
 
 
 if __name__ == "__main__":

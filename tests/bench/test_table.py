@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -22,20 +23,33 @@ def test_rows_as_markdown() -> None:
     assert lines[3].endswith("| **no** |")
 
 
-def test_only_what_stands_between_the_marks_is_replaced() -> None:
-    once = replaced(f"before\n{BEGIN}old\n{END}after\n", "first\n")
-    assert replaced(once, "second\n") == f"before\n{BEGIN}\nsecond\n\n{END}after\n"
+def test_only_the_lines_of_what_was_measured_are_replaced() -> None:
+    empty = f"before\n{BEGIN}{END}after\n"
+    both = replaced(empty, "A machine.", [MISSED, MET], NAMES)
+    assert both == f"before\n{BEGIN}\nA machine.\n\n{table([MISSED, MET])}\n{END}after\n"
+    faster = replace(MET, ours="2,000", ratio=5.0)
+    assert replaced(both, "A machine.", [faster], ["greedy"]) == both.replace(
+        "1,000 | 400 | 2.50", "2,000 | 400 | 5.00"
+    )
+    assert replaced(both, "Another.", [MET], NAMES) == replaced(empty, "Another.", [MET], NAMES)
+
+
+def test_lines_of_two_machines_never_stand_in_one_table() -> None:
+    both = replaced(f"{BEGIN}{END}", "A machine.", [MISSED, MET], NAMES)
+    with pytest.raises(SystemExit, match="another machine"):
+        replaced(both, "Another machine.", [MET], ["greedy"])
 
 
 def test_a_readme_without_the_marks_is_refused() -> None:
     with pytest.raises(SystemExit, match="no place for the table"):
-        replaced("no marks here", "table")
+        replaced("no marks here", "A machine.", [MET], NAMES)
 
 
 def test_the_readme_has_its_place_and_explains_every_measurement() -> None:
     text = README.read_text(encoding="utf-8")
-    assert replaced(text, "table\n") != text
+    assert replaced(text, "A machine.", [MET], NAMES) != text
     assert set(re.findall(r"^- \*\*(\w+)\*\*", text, re.MULTILINE)) == set(NAMES)
+    assert set(re.findall(r"^\| (\w+)[:,]", text, re.MULTILINE)) == set(NAMES)
 
 
 def test_the_two_take_turns_and_each_is_first_equally_often() -> None:
@@ -62,7 +76,7 @@ def test_the_machine_is_described_without_its_name() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["speed"], "no measurement speed; there are capture"), (["greedy", "--write"], "--write needs all measurements")],
+    [(["speed"], "no measurement speed; there are capture"), (["greedy", "--right"], "unrecognized arguments")],
 )
 def test_wrong_arguments_get_a_sentence(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
