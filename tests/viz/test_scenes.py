@@ -46,7 +46,16 @@ def test_a_talk_is_read() -> None:
     assert second.address("small", present="1") == "/decode?model=small&present=1"
 
 
-@pytest.mark.parametrize("notes", ["", "one", "two\nlines", AWKWARD, f"{AWKWARD}\n\n{AWKWARD}"])
+ENDS = [
+    "to be seen in\nC:\\talks\\",
+    "either ''' or \"\"\" # here",
+    'she said\n""',
+    "\\\"\n'''\nend",
+]
+"""Notes that hold what a string of several lines could begin or end with."""
+
+
+@pytest.mark.parametrize("notes", ["", "one", "two\nlines", AWKWARD, f"{AWKWARD}\n\n{AWKWARD}", *ENDS])
 def test_what_is_written_is_read_again(notes: str) -> None:
     scene = Scene(AWKWARD, "explore", {"sentence": AWKWARD, "odd key": "1"}, notes, "there", ("picture",), ("heads",))
     talk = Talk(AWKWARD, (scene, Scene("Next", "decode")), "small")

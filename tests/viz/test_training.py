@@ -239,6 +239,11 @@ def test_a_score_kept_for_a_snapshot_comes_before_the_history() -> None:
     assert words.quality(50, HISTORY_ROWS, [kept]) == "BLEU 44.4 on toy test"
     assert words.quality(None, HISTORY_ROWS, [kept]) == "dev BLEU 31.2 at step 100"
     assert words.quality(None, (), ()) == "dev BLEU not measured yet"
+    test, dev = (
+        dataclasses.replace(kept, set=name, step=None, bleu=value) for name, value in (("other", 1.0), (kept.set, 2.0))
+    )
+    assert words.quality(None, HISTORY_ROWS, [test, kept, dev]) == "BLEU 2.0 on toy test"
+    assert words.quality(None, HISTORY_ROWS, [test]) == "BLEU 1.0 on other"
 
 
 def small(folder: Path, name: str) -> None:

@@ -19,7 +19,8 @@ COMMON = {"sentence", "model", "rows", "scale", "colours"}
 KNOWN: dict[str, set[str]] = {
     "explore": COMMON
     | {"kind", "layer", "head", "view", "order", "words", "hide", "numbers", "threshold", "layout", "flow", "norms"}
-    | {"mean", "step", "beside", "pin", "changes"},
+    | {"mean", "step", "beside", "pin", "changes", "pictures", "forced", "given"}
+    | {"with", "with-kind", "with-layer", "with-head", "with-sentence", "with-model"},
     "decode": COMMON
     | {"method", "temperature", "top-k", "top-p", "seed", "width", "penalty", "given", "begin", "never", "branch"}
     | {"without", "way", "step", "cross", "own", "changes"},

@@ -81,6 +81,9 @@ def add_view_button() -> None:
 
 
 def _add(page: str) -> None:
+    if _brought(page):
+        st.toast("A scene is an address: what you opened or pasted stays in your session and cannot be one.")
+        return
     mine, mistakes = st.session_state.get("talk") or (Talk(MINE), ())
     if len(mine.scenes) >= MOST_SCENES:
         st.toast(f"A talk has at most {MOST_SCENES} scenes: save this one and begin another.")
@@ -90,6 +93,18 @@ def _add(page: str) -> None:
     scene = Scene(_title(page, view), page, view)
     put(replace(mine, scenes=(*mine.scenes, scene)), mistakes, len(mine.scenes))
     st.toast(f"Scene {len(mine.scenes) + 1} of your talk. Give it a title and notes on the page Talk.")
+
+
+def shows_opened() -> bool:
+    """Whether the page shows a trace that the visitor opened: no address holds it, so nothing else can show it."""
+    return _page() == "explore" and st.session_state.get("opened") is not None
+
+
+def _brought(page: str) -> bool:
+    """Whether the view is of something a person brought, which stays in their session."""
+    state = st.session_state
+    judging = page == "masks" and state.get("part", "judge") == "judge"
+    return shows_opened() or (judging and state.get("from", "paste") != "build")
 
 
 def _title(page: str, view: dict[str, str]) -> str:

@@ -13,6 +13,9 @@ HEADER = re.compile(r"\s*\[\[\s*scene\s*\]\]\s*(#.*)?$")
 VIEW = re.compile(r"\s*\[\s*scene\s*\.\s*(\w+)\s*\]")
 KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*=""")
 PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+OUTSIDE = re.compile(r"""#.*|\"{3}|'{3}|"(?:\\.|[^"\\])*"|'[^']*'""")
+INSIDE = {'"""': re.compile(r'\\.|"""'), "'''": re.compile("'''")}
+"""What decides where a string of several lines begins, and where each kind ends: its marks, and what hides them."""
 ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
@@ -92,8 +95,11 @@ def _outside_of_strings(lines: list[str]) -> list[bool]:
     found, inside = [], ""
     for line in lines:
         found.append(not inside)
-        for mark in re.findall(r'"""|\'\'\'', line.replace('\\"', "")):
-            inside = "" if inside == mark else inside or mark
+        at = 0
+        while mark := (INSIDE[inside] if inside else OUTSIDE).search(line, at):
+            at = mark.end()
+            if mark[0] in INSIDE:
+                inside = "" if inside else mark[0]
     return found
 
 

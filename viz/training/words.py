@@ -23,10 +23,14 @@ def tick(step: int | None) -> str:
 
 
 def quality(step: int | None, history: Sequence[HistoryRow], scores: Sequence[Score]) -> str:
-    """BLEU at a stop as far as it is known: kept for it, or measured while training, there or last before it."""
-    kept = next((one for one in scores if one.step == step), None)
+    """BLEU at a stop as far as it is known: kept for it, or measured while training, there or last before it.
+
+    Of several scores that of the text which the snapshots were scored on, so that it can stand beside theirs.
+    """
+    alike = {one.key[:-1] for one in scores if one.step is not None}
+    kept = sorted((one for one in scores if one.step == step), key=lambda one: one.key[:-1] not in alike)
     if kept:
-        return f"BLEU {kept.bleu:.1f} on {kept.set}"
+        return f"BLEU {kept[0].bleu:.1f} on {kept[0].set}"
     measured = [row for row in history if row.bleu is not None and (step is None or row.step <= step)]
     if not measured:
         return "dev BLEU not measured yet"
