@@ -13,7 +13,7 @@ from .language import NAMES, foreign
 if TYPE_CHECKING:
     from model.translate import ObserverCheck, Translation, Translator
 
-MARKDOWN = frozenset(r"\`*_{}[]()#+-.!|<>~:$^=")
+MARKDOWN = frozenset(r"\`*_{}[]()#+-.!|<>~:$^=&")
 DEVICES = {"cpu": "CPU", "cuda": "GPU"}
 
 

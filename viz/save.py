@@ -20,7 +20,7 @@ from . import theme
 from .components.save import save_buttons
 from .controls import KEPT
 from .export.page import view_page
-from .export.parts import COLLECTED, Chart, Part, View
+from .export.parts import COLLECTED, Chart, Component, Part, View, leaves
 from .figures.palette import DARK, LIGHT, Palette
 from .remarks import caption
 
@@ -32,17 +32,19 @@ if TYPE_CHECKING:
 
 PALETTES = {"light": LIGHT, "dark": DARK}
 SCALES = (1, 2, 3, 4)
+PICTURES = ("picture", "stage")
+"""Roles of what PNG and SVG show."""
 LONGEST_NOTES = 8000
 
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """What can be saved of a view. Its functions run only when somebody saves, and use no Streamlit."""
+    """What can be saved of a view. Its functions run only once the menu is open, and use no Streamlit."""
 
     name: str
     """Of the files, without their endings."""
     parts: Callable[[Palette], Sequence[Part]]
-    """What the view is made of, in the colours asked for; parts of the role ``picture`` become PNG and SVG."""
+    """What the view is made of, in the colours asked for; those of :data:`PICTURES` become PNG and SVG."""
     numbers: Callable[[], pd.DataFrame] | None = None
     title: str = ""
     """Of the file; else its name."""
@@ -90,10 +92,8 @@ def save(what: Saved) -> None:
 def _menu(what: Saved) -> None:
     scheme = _choice("Colours", tuple(PALETTES), "save-scheme", "dark" if theme.palette() == DARK else "light")
     palette = PALETTES[scheme]
-    with st.container(key="save-look", horizontal=True, vertical_alignment="center"):
-        scale = _choice("Size", SCALES, "save-scale", 2, "{}×".format)
-        clear = st.toggle("No background", key="save-clear", **KEPT)
-    _pictures(what, palette, {"scale": scale, "clear": clear, "width": what.width})
+    if pictured(what.parts(palette)):
+        _pictures(what, palette)
     notes = _notes()
     file = f"{what.name}.html"
     page = lambda: view_page(what.view(palette), palette, date.today(), notes[0])  # noqa: E731
@@ -114,8 +114,17 @@ def _notes() -> list[str]:
     return said
 
 
-def _pictures(what: Saved, palette: Palette, how: Mapping[str, Any]) -> None:
+def pictured(parts: Sequence[Part]) -> bool:
+    """Whether there is anything among `parts` that PNG and SVG are taken of, as compose.js finds it."""
+    return any(isinstance(part, (Chart, Component)) and part.role in PICTURES for part in leaves(parts))
+
+
+def _pictures(what: Saved, palette: Palette) -> None:
     """The buttons PNG and SVG. Once one is pressed the file is made and handed to the browser, which draws it."""
+    with st.container(key="save-look", horizontal=True, vertical_alignment="center"):
+        scale = _choice("Size", SCALES, "save-scale", 2, "{}×".format)
+        clear = st.toggle("No background", key="save-clear", **KEPT)
+    how = {"scale": scale, "clear": clear, "width": what.width}
 
     def wanted() -> None:
         st.session_state["save-wanted"] = dict(st.session_state["save-pictures"].take)

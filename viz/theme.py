@@ -25,7 +25,7 @@ def apply(*, presents: bool = True) -> None:
         st.html(PRESENTED)
     else:
         session.add_view_button()
-        if presents:
+        if presents and not session.shows_opened():
             presenter()
         if "present" in st.query_params:
             st.html("<style>:root:not(.presented) [data-testid=stHeader] { visibility: hidden; }</style>")

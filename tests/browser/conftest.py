@@ -125,3 +125,23 @@ def page(server: str, chromium: Browser) -> Iterator[Page]:
     yield visitor
     context.close()
     assert not faults, faults
+
+
+@pytest.fixture
+def disk(chromium: Browser) -> Iterator[Page]:
+    """A visitor without a network. Afterwards: nothing was asked for but the file, and nothing went wrong."""
+    context = chromium.new_context(offline=True, viewport={"width": 1280, "height": 720})
+    alone = context.new_page()
+    faults: list[str] = []
+
+    def asked(request: Request) -> None:
+        if not request.url.startswith(("file:", "data:", "blob:")):
+            faults.append(request.url)
+
+    alone.on("request", asked)
+    alone.on("dialog", lambda dialog: faults.append("a dialog was opened"))
+    alone.on("pageerror", lambda error: faults.append(str(error)))
+    alone.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    yield alone
+    context.close()
+    assert not faults, faults

@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .steps import open_page, settle
+from .steps import LOADING, choose, open_page, settle
 from .test_decode import AT, at_step, linked, open_decode, stage, steps, words
+
+CONTRASTS = """() => {
+  const bright = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map((value) => value / 255)
+    .map((value) => value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i], 0.05);
+  const stage = [...document.querySelectorAll("*")].map((one) => one.shadowRoot?.querySelector(".stage")).find(Boolean);
+  return [...stage.querySelectorAll(".source .piece")].map((piece) => {
+    const { color, backgroundColor } = getComputedStyle(piece);
+    const [one, other] = [bright(color), bright(backgroundColor)];
+    return Math.max(one / other, other / one);
+  });
+}"""
+"""The contrast of every source token with its background (WCAG 2.2)."""
 
 
 def candidate(page: Page, number: int) -> Locator:
@@ -127,3 +141,26 @@ def test_heads_off_and_on_again(page: Page) -> None:
     switch.focus()
     page.keyboard.press("Enter")
     expect(page.locator(".st-key-versions button.version").first).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_branch_belongs_to_the_model_it_was_made_by(page: Page) -> None:
+    open_decode(page, "&step=3")
+    candidate(page, 1).click()
+    linked(page, "branch=")
+    choose(page, "Model", "multi30k-en-de")
+    expect(stage(page)).to_be_visible(timeout=LOADING)
+    page.wait_for_function("!location.search.includes('branch=')")
+
+
+def test_heads_that_another_model_has_not_can_be_turned_on_again(page: Page) -> None:
+    open_page(page, f"{AT}&model=multi30k-en-de&changes=cross.4.7:off")
+    expect(page.get_by_text("this attention has the heads 1 to 4")).to_be_visible(timeout=LOADING)
+    page.get_by_role("button", name="Undo all changes").click()
+    expect(stage(page)).to_be_visible(timeout=LOADING)
+
+
+@pytest.mark.parametrize("colours", ["indigo", "viridis", "cividis"])
+def test_every_source_token_is_read_on_its_colour(page: Page, colours: str) -> None:
+    open_decode(page, f"&colours={colours}&step=3")
+    at_step(page, 3)
+    assert min(page.evaluate(CONTRASTS)) > 3

@@ -85,7 +85,7 @@ def test_a_cell_is_chosen_by_keyboard(page: Page) -> None:
 
 def test_sines_and_cosines_can_be_parted(page: Page) -> None:
     open_view(page, "table", positions="16")
-    canvas = page.locator(".st-key-table-picture canvas")
+    canvas = page.locator(".st-key-table-picture .plot canvas")
     before = canvas.evaluate(CANVAS)
     assert len(set(before.split(","))) > 20
     page.get_by_role("radio", name="halves").click()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import Page, expect
 
 from .steps import LOADING, open_page, point, settle, tile
 from .test_accessibility import findings
@@ -33,26 +32,6 @@ hide = ["next token"]
 sentence = "He turned the offer down."
 step = "3"
 """
-
-
-@pytest.fixture
-def disk(chromium: Browser) -> Iterator[Page]:
-    """A visitor without a network. Afterwards: nothing was asked for but the file, and nothing went wrong."""
-    context = chromium.new_context(offline=True, viewport={"width": 1280, "height": 720})
-    alone = context.new_page()
-    faults: list[str] = []
-
-    def asked(request: Request) -> None:
-        if not request.url.startswith(("file:", "data:", "blob:")):
-            faults.append(request.url)
-
-    alone.on("request", asked)
-    alone.on("dialog", lambda dialog: faults.append("a dialog was opened"))
-    alone.on("pageerror", lambda error: faults.append(str(error)))
-    alone.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
-    yield alone
-    context.close()
-    assert not faults, faults
 
 
 def saved(page: Page, button: str, folder: Path) -> Path:

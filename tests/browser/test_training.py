@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from model.checkpoint import available
 from model.snapshots import snapshot_steps
 
-from .steps import LOADING, boxes_at_rest, click_at, open_page, point, settle, tile
+from .steps import LOADING, boxes_at_rest, click_at, open_menu, open_page, point, settle, tile
 
 SENTENCE = "He reads a book."
 VIEWS: dict[str, str | re.Pattern[str]] = {
@@ -126,6 +126,17 @@ def test_a_head_is_opened_and_its_cells_can_be_read(page: Page) -> None:
     page.get_by_role("radio", name="encoder", exact=True).click()
     expect(title).to_have_text("Encoder self-attention · layer 2, head 3")
     expect(view(page)).to_have_attribute("data-stop", "released")
+
+
+def test_rows_are_named_as_is_asked_for(page: Page) -> None:
+    open_snapshots(page, kind="decoder", at="released")
+    rows, canvas = view(page).locator(".rows span"), view(page).locator(".frame canvas")
+    expect(rows.last).to_have_text("</s>")
+    drawn = canvas.evaluate("c => c.toDataURL()")
+    open_menu(page, "display").get_by_text("fed in", exact=True).click()
+    expect(rows.first).to_have_text("<s>")
+    expect(rows.last).not_to_have_text("</s>")
+    assert canvas.evaluate("c => c.toDataURL()") == drawn  # The same weights, painted again.
 
 
 def test_a_stop_is_chosen_by_its_name(page: Page) -> None:

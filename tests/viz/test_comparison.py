@@ -38,7 +38,7 @@ def drawn(figure: Any, name: str) -> list[Any]:
 def test_repeated_tokens_keep_their_rows_and_masks_their_look(decoder: AttentionMap) -> None:
     one, two = only(decoder, 0, 0), only(decoder, 1, 2)
     found = difference(one, two, "predicted")
-    figure = comparison(Side(one, "<i>first</i>"), Side(two, "second"), found)
+    figure = comparison(Side(one, '<i>first</i> & "quoted"'), Side(two, "second"), found)
     first, second = drawn(figure, "weights")
     np.testing.assert_allclose(first.z[decoder.mask], decoder.weights[0, 0][decoder.mask])
     np.testing.assert_allclose(second.z[decoder.mask], decoder.weights[1, 2][decoder.mask])
@@ -46,7 +46,7 @@ def test_repeated_tokens_keep_their_rows_and_masks_their_look(decoder: Attention
     assert second.y0 == SECOND * OFFSET
     assert len(drawn(figure, "masked")) == 3
     texts = [one.text for one in figure.layout.annotations]
-    assert any("&lt;i&gt;first&lt;/i&gt;" in text for text in texts)
+    assert any('&lt;i&gt;first&lt;/i&gt; &amp; "quoted"' in text for text in texts)  # Plotly knows no &quot;
     assert list(figure.layout.yaxis2.ticktext)[2] == "&lt;b&gt;"
 
 

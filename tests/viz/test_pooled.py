@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,8 +13,11 @@ from viz.components.heatmap import packed as packed_heatmap
 from viz.components.overview import packed as packed_overview
 from viz.components.packing import MASKED
 from viz.explore.arranged import arrange
+from viz.explore.saving import Shown, has_all_heads
+from viz.explore.saving import parts as saved_parts
+from viz.export.parts import Columns, Words
 from viz.figures.heatmap import head_grid
-from viz.figures.palette import Look
+from viz.figures.palette import LIGHT, Look
 from viz.figures.pooled import POINTS, SHARPEST, block, pooled
 from viz.figures.words import heatmap_in_words, overview_in_words
 
@@ -26,6 +32,15 @@ def long_map(tokens: int, layers: int = 12, heads: int = 12) -> AttentionMap:
     weights = np.random.default_rng(0).random((layers, heads, tokens, tokens), dtype=np.float32) ** 8 * mask
     names = tuple(f" token{place}" for place in range(tokens))
     return AttentionMap("encoder", weights / weights.sum(-1, keepdims=True), names, names, mask)
+
+
+def test_a_long_map_is_saved_alone_as_its_tiles_are_too_coarse_to_be_opened() -> None:
+    shown = Shown(lambda look: [Words("the view")], follows=True)
+    for tokens, beside in ((SHARPEST, True), (SHARPEST + 1, False)):
+        scene: Any = SimpleNamespace(attention=long_map(tokens, 2, 2), layer=0, head=1, look=Look())
+        (part,) = saved_parts(shown, scene, LIGHT, frozenset())
+        assert isinstance(part, Columns) is beside
+        assert has_all_heads(shown, scene) is beside
 
 
 def test_a_point_is_the_largest_weight_of_its_block() -> None:

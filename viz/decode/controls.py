@@ -29,7 +29,7 @@ BRANCH = ("branch", "without", "way", "step")
 
 def request(model: Translator, text: str) -> Request:
     """What is asked for: the strategy's row, what is forced and what forbidden."""
-    _forget_branch_of_another(text)
+    _forget_branch_of_another(model.name, text)
     method: Method = st.segmented_control(
         "Strategy",
         METHODS,
@@ -109,7 +109,7 @@ def heads_off(request: Request) -> list[Head]:
 
 
 def turn_off(heads: list[Head]) -> None:
-    """Leave these heads out, and no others; for callbacks."""
+    """Leave these heads out, and change nothing else; for callbacks."""
     text = text_of(HeadChange(kind, layer, head) for kind, layer, head in sorted(heads))
     if text:
         st.query_params["changes"] = text
@@ -185,8 +185,9 @@ def _forget() -> None:
         st.query_params.pop(name, None)
 
 
-def _forget_branch_of_another(text: str) -> None:
-    """A branch is made of the tokens of one sentence; a link brings both."""
-    if st.session_state.setdefault("branch-of", text) != text:
-        st.session_state["branch-of"] = text
+def _forget_branch_of_another(model: str, text: str) -> None:
+    """A branch is made of a model's tokens and of one sentence; a link brings all."""
+    of = model, text
+    if st.session_state.setdefault("branch-of", of) != of:
+        st.session_state["branch-of"] = of
         _forget()

@@ -116,8 +116,10 @@ def run(model: Translator, request: Request) -> Run:
     runs: dict[tuple[str, Request], Run] = st.session_state.setdefault("runs", {})
     wanted = (model.name, request)
     if wanted not in runs:
-        for other in runs.values():
-            other.stop()
+        for key, other in list(runs.items()):
+            if other.working:  # Nobody asked for a part of it: who comes back to it gets the whole.
+                other.stop()
+                del runs[key]
         runs[wanted] = Run(model, request)
         runs[wanted].wait(PATIENCE)
         for oldest in list(runs)[:-KEPT]:

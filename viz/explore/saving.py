@@ -15,6 +15,7 @@ from viz.components.overview import packed as packed_overview
 from viz.components.tokens import pieces
 from viz.export.parts import Columns, Component, Part, Words
 from viz.figures.labels import KIND_NAMES
+from viz.figures.pooled import block
 from viz.save import Saved, facts_of, save
 
 from . import switchboard
@@ -38,7 +39,7 @@ class Shown:
     numbers: Callable[[], pd.DataFrame] | None = None
     """The table behind it; that of the chosen head where there is no other."""
     follows: bool = False
-    """Whether the file has all heads beside it, to open any of them."""
+    """Whether it can show any head of an overview beside it."""
 
 
 def offer(shown: Shown, scene: Scene, name: str) -> None:
@@ -51,7 +52,7 @@ def offer(shown: Shown, scene: Scene, name: str) -> None:
             f"{scene.kind}-layer{scene.layer + 1}-head{scene.head + 1}-{name}",
             lambda palette: [*above, *parts(shown, scene, palette, changed)],
             shown.numbers or (lambda: table(scene)),
-            f"{KIND_NAMES[scene.kind]} · {scene.model.name}" if shown.follows else scene.title,
+            f"{KIND_NAMES[scene.kind]} · {scene.model.name}" if has_all_heads(shown, scene) else scene.title,
             facts_of(trace, view=name),
             {"The whole trace (safetensors)": ("trace.safetensors", lambda: file_of(trace))},
         )
@@ -66,12 +67,17 @@ def text(scene: Scene) -> list[Part]:
 
 
 def parts(shown: Shown, scene: Scene, palette: Palette, changed: frozenset[tuple[int, int]]) -> Sequence[Part]:
-    """The view; where it follows them all heads beside it, the `changed` ones (layer, head) marked."""
+    """The view; all heads beside it where it can show any of them, the `changed` ones (layer, head) marked."""
     look = replace(scene.look, palette=palette)
-    if not shown.follows:
+    if not has_all_heads(shown, scene):
         return shown.parts(look)
     tiles = packed_overview(scene.attention, scene.layer, scene.head, look, (), changed)
     return [Columns(([Component("overview", tiles, "heads", follows=True)], shown.parts(look)), SHARES)]
+
+
+def has_all_heads(shown: Shown, scene: Scene) -> bool:
+    """Whether the file has all heads, to open any of them; tiles of a long map are too coarse to be opened."""
+    return shown.follows and block(*scene.attention.mask.shape) == 1
 
 
 def table(scene: Scene) -> pd.DataFrame:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from .labels import label, readable
+from .labels import escaped, label, readable
 from .palette import LIGHT, Palette
 
 if TYPE_CHECKING:
@@ -83,7 +82,9 @@ def _points(fate: str, nodes: list[BeamNode], tree: BeamTree, palette: Palette, 
             "color": colours,
             "line": {"color": palette.soft if pruned else palette.background, "width": 1.5 if pruned else 1},
         },
-        "customdata": [[_escaped(node.token), node.score, math.exp(node.score), FATES[fate]] for node in nodes],
+        "customdata": [
+            [escaped(readable(node.token)), node.score, math.exp(node.score), FATES[fate]] for node in nodes
+        ],
         "hovertemplate": "<b>%{customdata[0]}</b><br>log-probability so far %{customdata[1]:.2f}<br>%{customdata[3]}"
         "<extra></extra>",
     }
@@ -111,7 +112,3 @@ def _layout(nodes: tuple[BeamNode, ...], steps: int, palette: Palette) -> dict:
         | {"ticktext": [str(step + 1) for step in range(steps)], "tickfont": {"color": palette.soft}},
         "yaxis": bare | {"range": [rows - 0.5, -0.8], "showticklabels": False},
     }
-
-
-def _escaped(token: str) -> str:
-    return html.escape(readable(token), quote=False)

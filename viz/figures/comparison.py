@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import plotly.graph_objects as go
 from .diverging import colorscale, diverging, negative
 from .frame import surface
 from .heatmap import Grid, drawn_grid
-from .labels import labels, named, quoted, signed
+from .labels import escaped, labels, named, quoted, signed
 from .palette import Look, Palette
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ def _pair(difference: Difference, row: int, column: int, rows: Rows) -> str:
 def _weights(panel: int, side: Side, look: Look, rows: Rows, place: Place) -> dict[str, Any]:
     attention = side.attention
     grid = Grid(attention.weights[0, 0], attention.mask, attention.rows(rows), attention.key_tokens, "")
-    return _panel(panel, grid, html.escape(side.name), look, side.pinned, place)
+    return _panel(panel, grid, escaped(side.name), look, side.pinned, place)
 
 
 def _change(difference: Difference, pinned: Pins, look: Look, rows: Rows, place: Place) -> dict[str, Any]:

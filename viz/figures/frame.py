@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
+from .labels import escaped
 from .palette import Palette
 
 FONT = '"Source Sans", system-ui, sans-serif'
@@ -34,7 +34,7 @@ def heading(palette: Palette, text: str) -> dict[str, Any]:
 def layout(palette: Palette, title: str, height: int, **more: Any) -> dict[str, Any]:
     """A quiet layout; `more` overrides any of it. `title` is plain text."""
     own = {
-        "title": heading(palette, f"<b>{html.escape(title)}</b>"),
+        "title": heading(palette, f"<b>{escaped(title)}</b>"),
         "font": {"family": FONT, "size": 14, "color": palette.ink},
     }
     return surface(palette, height, l=64, r=16, t=44, b=48) | own | more

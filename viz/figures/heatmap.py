@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -10,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from .frame import heading, surface
-from .labels import KIND_NAMES, LONGEST_WITH_LABELS, named
+from .labels import KIND_NAMES, LONGEST_WITH_LABELS, escaped, named
 from .palette import Look, Palette, Scale
 
 if TYPE_CHECKING:
@@ -223,7 +222,7 @@ def _colorbar(palette: Palette, scale: Scale, top: float) -> dict:
 
 
 def _layout(palette: Palette, title: str, model: str) -> dict:
-    after = f'  <span style="color:{palette.soft}">{html.escape(model)}</span>' if model else ""
+    after = f'  <span style="color:{palette.soft}">{escaped(model)}</span>' if model else ""
     return surface(palette, HEIGHT, l=112, r=56, t=100, b=4) | {
         "title": heading(palette, f"<b>{title}</b>{after}"),
         "annotations": [

@@ -27,9 +27,14 @@ def quoted(token: str) -> str:
     return f"“\u2068{readable(token)}\u2069”"
 
 
+def escaped(text: str) -> str:
+    """Text for plotly, which reads tags and entities, but not that of a quotation mark."""
+    return html.escape(text, quote=False)
+
+
 def label(token: str) -> str:
     """A token as an axis label: readable, cut to the width of LONGEST letters, and escaped for plotly."""
-    return html.escape(label_text(token, LONGEST), quote=False)
+    return escaped(label_text(token, LONGEST))
 
 
 def label_text(token: str, longest: int = 18) -> str:

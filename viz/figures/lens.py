@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING
 
 import numpy as np
 import plotly.graph_objects as go
 
 from .frame import surface
-from .labels import LONGEST_WITH_LABELS, label, label_text, named
+from .labels import LONGEST_WITH_LABELS, escaped, label, label_text, named
 from .palette import Look
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def lens_grid(lens: Lens, *, look: Look | None = None, pinned: int | None = None
     best = np.exp(lens.log_probs[:, :, 0])
     positions = len(lens.written)
     room = max(100 // max(positions, 1), 4)  # letters that a cell is wide
-    texts = [[html.escape(label_text(row[0], room)) for row in place] for place in lens.tokens]
+    texts = [[escaped(label_text(row[0], room)) for row in place] for place in lens.tokens]
     cells = {
         "type": "heatmap",
         "name": "best",

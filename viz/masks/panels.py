@@ -31,16 +31,15 @@ def _meant(brought: Brought, found: Judged, one: Slice) -> Panel:
     if one.meant is None:
         return Panel("meant", "Meant", "Cannot be told from this.")
     editable = "meant" in brought.editable
-    note = f"{brought.rule or found.diagnosis.meaning} ({how})" + (". Click a cell to correct it" if editable else "")
+    note = f"{brought.rule or found.diagnosis.meaning} ({how})"
     return _plain("meant", "Meant", note, one.meant, editable)
 
 
 def _given(brought: Brought, one: Slice) -> Panel:
     if one.allowed is None:
         return Panel("given", "Given", "No mask was given. Add one as “mask = …”.")
-    written = "as True = may attend" if one.bias is None else "added to the scores"
+    note = "the mask, " + ("as True = may attend" if one.bias is None else "added to the scores")
     editable = "given" in brought.editable
-    note = f"the mask, {written}" + (". Click a cell to turn it over" if editable else "")
     states = compared(one.allowed, one.meant)
     values = one.allowed.astype(np.float32) if one.bias is None else one.bias
     counts = {"row_sums": one.allowed.sum(1).tolist(), "column_sums": one.allowed.sum(0).tolist()}

@@ -19,6 +19,8 @@ run = runs.run(model, request)
 header = st.container(key="facts")
 if problem := runs.raised(run):
     st.info(plain(problem))
+    if request.changes:  # They may be what is wrong: heads that the model before had and this one has not.
+        st.button("Undo all changes", key="undo", type="tertiary", on_click=asked.turn_off, args=([],))
 elif run.working or run.found.result is None or run.check is None:
     panels.live(run, look)
 else:

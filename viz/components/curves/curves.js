@@ -1,6 +1,7 @@
 import { unpack } from "../shared/packed.js";
 import { mounted, unmount } from "../shared/mounted.js";
-import { asPicture, drawn } from "../shared/picture.js";
+import { asPicture } from "../shared/as_picture.js";
+import { drawn } from "../shared/picture.js";
 import { picture, scales } from "./drawing.js";
 
 function build(root, view) {

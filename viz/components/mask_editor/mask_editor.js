@@ -1,7 +1,7 @@
 import { unpack } from "../shared/packed.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { paintPanel } from "./paint.js";
-import { asPicture } from "./picture.js";
+import { asPicture } from "../shared/as_picture.js";
 
 const LEFT = 30, TOP = 22, RIGHT = 40, BELOW = 22;
 const LARGEST = 38, SMALLEST = 3;
@@ -114,7 +114,7 @@ export default function mask_editor({ data, parentElement, setTriggerValue }) {
   panels.forEach((panel, i) => {
     const { title, note, plot } = view.views[i];
     title.textContent = panel.title;
-    note.textContent = panel.note;
+    note.textContent = `${panel.note}${panel.editable ? ". Click a cell to turn it over" : ""}`;
     if (!panel.drawn) return;
     plot.tabIndex = 0;
     plot.setAttribute("role", panel.editable ? "application" : "img");
@@ -144,7 +144,7 @@ export default function mask_editor({ data, parentElement, setTriggerValue }) {
   });
   view.draw();
   leave();
-  view.root.picture = () => asPicture(view);
+  view.root.picture = () => asPicture(view.root, ".readout");
   view.root.dataset.painted = `${rows}×${columns}`;
   return () => unmount(parentElement);
 }

@@ -1,9 +1,16 @@
 import { unpack, FULL } from "../shared/packed.js";
 import { lookup } from "../shared/colours.js";
 import { mounted, unmount } from "../shared/mounted.js";
-import { asPicture } from "../shared/picture.js";
+import { asPicture } from "../shared/as_picture.js";
 
 const PARTS = ["title", "readout", "rows", "plot", "columns", "bar"];
+
+/** The ramp of colours between its two ends. */
+function scaleBar(bar) {
+  const [lowest, ramp, highest] = ["span", "canvas", "span"].map((tag) => document.createElement(tag));
+  bar.append(lowest, ramp, highest);
+  return { lowest, ramp, highest };
+}
 
 function build(root) {
   root.className = "matrix";
@@ -20,7 +27,7 @@ function build(root) {
   parts.plot.append(parts.canvas, parts.across, parts.down, parts.cell);
   parts.plot.tabIndex = 0;
   parts.plot.setAttribute("role", "img");
-  return parts;
+  return { ...parts, ...scaleBar(parts.bar) };
 }
 
 /** At most `most` evenly spaced names, at round steps. */
@@ -39,6 +46,13 @@ function label(parent, names, most, side, title) {
     return text;
   });
   parent.replaceChildren(heading, ...texts);
+}
+
+function paintRamp(canvas, stops) {
+  canvas.width = FULL + 1;
+  canvas.height = 1;
+  const pixels = lookup(stops, stops[0], "linear").slice(0, canvas.width);
+  canvas.getContext("2d").putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), canvas.width), 0, 0);
 }
 
 /** Painted in whole multiples of a cell, at least as large as shown: shrunk smoothly then, all cells look as wide. */
@@ -79,9 +93,9 @@ export default function matrix({ data, parentElement, setTriggerValue }) {
   paint(view.canvas, header, body);
   label(view.rows, rowNames, header.height / 22, "top", header.rowTitle && `${header.rowTitle} ↓`);
   label(view.columns, columnNames, view.plot.clientWidth / 42, "left", `${header.columnTitle} →`);
-  view.bar.style.setProperty("--ramp", header.stops.join(","));
-  view.bar.dataset.low = number(low, header.exponent);
-  view.bar.dataset.high = number(high, header.exponent);
+  paintRamp(view.ramp, header.stops);
+  view.lowest.textContent = number(low, header.exponent);
+  view.highest.textContent = number(high, header.exponent);
   marks(view, header);
 
   const value = (row, column) => low + ((high - low) * body[row * columns + column]) / FULL;

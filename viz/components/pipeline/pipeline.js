@@ -1,6 +1,7 @@
 import { unpack } from "../shared/packed.js";
 import { mounted, unmount } from "../shared/mounted.js";
-import { asPicture } from "../shared/picture.js";
+import { asPicture } from "../shared/as_picture.js";
+import { drawn } from "../shared/picture.js";
 import { readArrays, shown, STEPS } from "./numbers.js";
 import { strips } from "./strips.js";
 
@@ -26,9 +27,17 @@ const cell = (key, ...children) => {
   return made;
 };
 
+/** Stripes, for what is masked. */
+function hatch() {
+  const made = drawn("svg", { class: "hatch", "aria-hidden": "true" });
+  const stripes = Array.from({ length: 24 }, (_, i) => `M${11.3 * i} -4l-40 40`); // Wider than a column is.
+  made.append(drawn("path", { d: stripes.join("") }));
+  return made;
+}
+
 function bar(share, text, masked) {
-  const made = element("span", masked ? "bar masked" : "bar", text);
-  made.style.setProperty("--share", masked ? 1 : share);
+  const made = element("span", masked ? "bar masked" : "bar", masked ? hatch() : element("span", "fill"), text);
+  made.style.setProperty("--share", share);
   return made;
 }
 
@@ -72,7 +81,7 @@ function build(root) {
   const table = element("div", "table");
   root.setAttribute("role", "group");
   root.append(element("div", "lead", steps, words), table);
-  root.picture = () => asPicture(root);
+  root.picture = () => asPicture(root, ".moves");
   return { steps, back, next, equation, says, numbers, table, step: 0, key: 0, asked: [] };
 }
 

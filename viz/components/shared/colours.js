@@ -24,3 +24,14 @@ export function lookup(stops, masked, scale) {
   table[MASKED] = pixel(channels(masked));
   return table;
 }
+
+const LUMINANCE = [0.2126, 0.7152, 0.0722]; // Of red, green and blue.
+const bright = (rgb) => rgb.reduce((sum, value, i) => sum + LUMINANCE[i] * (value / 255) ** 2.2, 0.05);
+
+/** An entry of the table as CSS, and which of two inks is read better on it: the one of more contrast (WCAG 2.2). */
+export function inked(pixel, inks) {
+  const rgb = [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255];
+  const contrast = (ink) => Math.abs(Math.log(bright(channels(ink)) / bright(rgb)));
+  const [one, other] = inks;
+  return { background: `rgb(${rgb.join(" ")})`, color: contrast(one) > contrast(other) ? one : other };
+}

@@ -1,3 +1,4 @@
+import { asPicture } from "../shared/as_picture.js";
 import { lookup } from "../shared/colours.js";
 import { listenToKeys } from "../shared/keys.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
@@ -66,23 +67,28 @@ function build(root, view, header) {
   grid.onkeydown = (event) => arrowKeys(event, tiles, header.heads);
   head.onRead = () => readCell(head, view.cells, view.stop, view.now);
   const observer = new ResizeObserver(() => {
-    layHead(head, header);
+    layHead(head, view.now);
     smooth(tiles, header.keys, header.queries);
     if (view.stop !== undefined) show(view.stop);
   });
   observer.observe(pictures);
   const forget = listenToKeys(root, player, header.moments.length - 1);
-  return { grid, choose, player, show, dispose: () => (observer.disconnect(), forget(), player.stop()) };
+  root.picture = () => asPicture(root, ".play, input, .reading");
+  return { grid, head, choose, player, show, dispose: () => (observer.disconnect(), forget(), player.stop()) };
 }
+
+const named = ({ rows, columns }) => JSON.stringify([rows, columns]);
 
 export default function snapshots({ data, parentElement, setTriggerValue }) {
   const { header, body } = unpack(data);
   const view = mounted(parentElement, header.id, (root, made) => build(root, made, header));
   view.send = (name, value) => setTriggerValue(name, value);
+  const renamed = view.now && named(view.now) !== named(header);
   view.now = header;
   view.body = body;
   view.table = lookup(header.stops, header.masked, header.scale);
   view.grid.setAttribute("aria-label", `${header.kind}: all layers and heads`);
+  if (renamed) layHead(view.head, header); // Before it is painted: laying it out clears it.
   view.choose(header.layer * header.heads + header.head);
   if (view.stop === undefined) view.player.go(header.start, null);
   return () => unmount(parentElement);

@@ -84,6 +84,7 @@ def packed(result: Translation, shown: Shown, look: Look, run: str) -> bytes:
         "scale": look.scale,
         "masked": look.palette.masked,
         "background": look.palette.background,
+        "inks": (look.palette.ink, look.palette.background),
         "line": look.palette.line,
         "accent": look.palette.accent,
     }

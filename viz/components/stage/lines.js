@@ -1,6 +1,7 @@
 import { FULL } from "../shared/packed.js";
+import { inked } from "../shared/colours.js";
 import { drawn } from "../shared/picture.js";
-import { css, isFar, piece } from "./elements.js";
+import { piece } from "./elements.js";
 
 /** A token less probable than this is underlined by a wave. */
 export const SURPRISING = 0.05;
@@ -57,12 +58,8 @@ function strongest(row) {
   return found.sort((one, other) => other.byte - one.byte).slice(0, LINES);
 }
 
-function shade(view, row, table) {
-  view.sources.forEach((span, key) => {
-    const colour = table[row[key]];
-    span.style.backgroundColor = css(colour);
-    span.classList.toggle("far", isFar(colour, table[0]));
-  });
+function shade(view, row, table, inks) {
+  view.sources.forEach((span, key) => Object.assign(span.style, inked(table[row[key]], inks)));
 }
 
 /** Whether the numbers over two tokens would run into each other. */
@@ -92,8 +89,8 @@ function connect(view, step, links) {
 }
 
 /** Show step `step`: `row` is its cross-attention over the source. */
-export function showText(view, step, row, table) {
-  shade(view, row, table);
+export function showText(view, step, row, table, inks) {
+  shade(view, row, table, inks);
   view.targets.forEach((span, i) => {
     const state = i === step + 1 ? "predicted" : i === step ? "fed" : i > step ? "unwritten" : "written";
     if (span.dataset.state === state) return;

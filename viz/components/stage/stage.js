@@ -2,7 +2,7 @@ import { lookup } from "../shared/colours.js";
 import { listenToKeys } from "../shared/keys.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
-import { asPicture } from "../shared/picture.js";
+import { asPicture } from "../shared/as_picture.js";
 import { buildCandidates, showCandidates } from "./candidates.js";
 import { piece } from "./elements.js";
 import { chosenWeights, headName, headSelect } from "./heads.js";
@@ -63,7 +63,7 @@ function build(root, view, header, body) {
   const show = (step) => {
     const started = performance.now();
     const keys = header.source.length;
-    showText(text, step, weights.cross.subarray(step * keys, (step + 1) * keys), table);
+    showText(text, step, weights.cross.subarray(step * keys, (step + 1) * keys), table, header.inks);
     showMatrix(matrix, step, weights.own, size, table, colours);
     showCandidates(candidates, steps[step]);
     words.fed.textContent = header.target[step].text;

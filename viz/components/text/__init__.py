@@ -65,7 +65,7 @@ def packed(
         "stops": look.stops,
         "scale": look.scale,
         "masked": palette.masked,
-        "inks": sorted((palette.ink, palette.background)),
+        "inks": (palette.ink, palette.background),
         "pinned": pinned,
     }
     return pack(header, np.ascontiguousarray(quantise(attention.weights[layer, head], attention.mask)).tobytes())

@@ -24,10 +24,3 @@ export function shades(side, spot, bytes, queries, keys) {
 
 /** A byte in words, for the tooltip and for screen readers. */
 export const inWords = (byte) => (byte === MASKED ? "masked" : `${Math.round((byte / FULL) * 100)}%`);
-
-/** A table entry of colours.js (ABGR) as CSS, and which of two inks, dark and light, is read on it. */
-export function paint(pixel, [dark, light]) {
-  const [red, green, blue] = [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255];
-  const bright = 0.299 * red + 0.587 * green + 0.114 * blue;
-  return { background: `rgb(${red} ${green} ${blue})`, color: bright > 140 ? dark : light };
-}

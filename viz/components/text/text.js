@@ -1,11 +1,11 @@
 import { unpack } from "../shared/packed.js";
-import { lookup } from "../shared/colours.js";
+import { inked, lookup } from "../shared/colours.js";
 import { hearHeads, relabelled } from "../shared/heads.js";
 import { hearChoices } from "../shared/choices.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
 import { backward } from "../shared/direction.js";
-import { asPicture } from "../shared/picture.js";
-import { inWords, paint, shades } from "./shade.js";
+import { asPicture } from "../shared/as_picture.js";
+import { inWords, shades } from "./shade.js";
 
 const SIDES = ["query", "key"];
 const OTHER = { query: "key", key: "query" };
@@ -66,7 +66,7 @@ function shade(view, spot) {
     const levels = side === shaded ? shades(side, spot && spot.index, bytes, queries, keys) : null;
     sides[side].buttons.forEach((button, i) => {
       button.classList.toggle("spot", spot?.side === side && spot.index === i);
-      Object.assign(button.style, levels ? paint(table[levels[i]], header.inks) : { background: "", color: "" });
+      Object.assign(button.style, levels ? inked(table[levels[i]], header.inks) : { background: "", color: "" });
       button.title = levels ? inWords(levels[i]) : "";
     });
     sides[side].says.textContent = levels ? caption(header, spot) : "hover over a token, or click to pin it";
