@@ -29,6 +29,9 @@ _TWINS = {
 """Pairs of mistakes that can leave exactly the same weights."""
 
 
+TRIL = "mask = mask.mT  # tril() keeps the past"
+"""What mends exchanged triangles."""
+
 _ONLY_STATED = ("future-visible", "window-off-by-one", "document-leak", "over-blocked")
 """Mistakes that nobody can see without knowing what was meant."""
 
@@ -86,6 +89,8 @@ def _try(case: Case, intent: Intent, code: str, allowed: np.ndarray, bad: np.nda
     if not bad.any() and not _only_stricter(intent.allowed, allowed, case.rows(intent)):
         return None
     padding, flat = case.padding(intent), case.evidence.flat | only_fills(case.arrays)
+    if code in ("inverted", "diagonal-blocked") and bad.any() and allowed.shape[-1] > 1:
+        flat = flat | case.evidence.lit.all(-1)  # A finite number added to a whole row changes nothing in it.
     layers = np.asarray(bad.any((0, 2)))[None, :, None, None] | (not bad.any())
     real, every = (
         compare(case.evidence, allowed, case.rows(intent, whole) & layers, padding, flat)
@@ -171,4 +176,9 @@ def _note(case: Case, guess: Guess, severity: Severity | None = None) -> None:
         wrong = (guess.allowed ^ guess.intent.allowed) & rows[..., None] & units[..., None, None]
         if wrong.any():
             break
-    case.add(guess.code, wrong, severity, "the weights alone cannot rule this out" if severity else "")
+    if severity:
+        case.add(guess.code, wrong, severity, "the weights alone cannot rule this out")
+    elif guess.code == "inverted" and (guess.allowed & guess.intent.allowed).any():
+        case.add(guess.code, wrong, detail="tril and triu are exchanged", fix=TRIL)
+    else:
+        case.add(guess.code, wrong)

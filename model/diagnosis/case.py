@@ -26,12 +26,18 @@ class Case:
     """(B, L, H) bool: units already explained, in which nothing more is looked for."""
 
     def add(
-        self, code: str, where: np.ndarray, severity: Severity | None = None, detail: str = "", fix: str | None = None
+        self,
+        code: str,
+        where: np.ndarray,
+        severity: Severity | None = None,
+        detail: str = "",
+        fix: str | None = None,
+        looks: str | None = None,
     ) -> None:
         """Note a finding at the cells ``where`` (broadcasts to the weights); nothing happens when there are none."""
         whole = np.broadcast_to(where, self.evidence.lit.shape)
         if whole.any():
-            self.found.append(finding(code, whole, self.arrays.map, severity, detail, fix))
+            self.found.append(finding(code, whole, self.arrays.map, severity, detail, fix, looks))
 
     def add_rows(
         self, code: str, rows: np.ndarray, detail: str = "", severity: Severity | None = None, fix: str | None = None

@@ -27,7 +27,7 @@ def guesses(arrays: Arrays, evidence: Evidence, intent: Intent) -> Iterator[Gues
     yield from _causal(arrays, intent)
     yield from _padding(arrays, intent)
     yield from _order(arrays, intent)
-    yield from _upside_down(intent)
+    yield from _upside_down(arrays, intent)
     yield from _holes(arrays, evidence, intent)
 
 
@@ -135,10 +135,13 @@ def _order(arrays: Arrays, intent: Intent) -> Iterator[Guess]:
         yield "head-order", intent.base & intent.keep[sample][:, None, :, None, :]
 
 
-def _upside_down(intent: Intent) -> Iterator[Guess]:
-    """The whole mask, its padding, or its structure inverted."""
+def _upside_down(arrays: Arrays, intent: Intent) -> Iterator[Guess]:
+    """The whole mask, its padding, or its structure inverted; tril and triu exchanged."""
+    _, _, _, queries, keys = arrays.sizes
     columns = _columns(intent.keep)
     yield "inverted", ~intent.allowed
+    if intent.causal and queries == keys:
+        yield "inverted", np.swapaxes(intent.base, -1, -2) & columns
     if intent.padded:
         yield "inverted", intent.base & ~columns
         yield "inverted", ~intent.base & columns

@@ -233,6 +233,8 @@ def _keep(name: str, array: np.ndarray | None, samples: int, length: int) -> np.
     keep = keep[None] if keep.ndim == 1 else keep
     if keep.ndim != 2 or keep.shape[1] != length or keep.shape[0] not in (1, samples):
         raise DiagnosisError(f"{name} has the shape {array.shape}; it must be ({length},) or ({samples}, {length}).")
+    if not keep.any():
+        raise DiagnosisError(f"{name} says that no token is real. True means a real token: give ids != pad_id.")
     return np.broadcast_to(keep, (samples, length))
 
 

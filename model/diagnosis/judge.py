@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from . import scores as by_scores
-from .arbitrate import explanations, fits, report, sees_the_blocked
+from .arbitrate import TRIL, explanations, fits, report, sees_the_blocked
 from .case import Case
 from .evidence import depth, gather
 from .findings import Diagnosis, Finding
@@ -16,7 +16,7 @@ from .leftover import leftover
 from .matching import CHANCE
 from .meaning import Intent, proposed, stated
 from .places import finding
-from .rows import only_fills, report_rows
+from .rows import only_fills, report_rows, report_void
 from .sums import check_sums
 from .unknown import cannot_tell
 
@@ -33,6 +33,9 @@ def judge(arrays: Arrays, named: str | None = None) -> Diagnosis:
         _holes_given(case)
         _by_scores(case)
         intent = _explain(case, [said] if said is not None else proposed(arrays, case.evidence))
+        if said is None:
+            _slip(case, intent)
+        report_void(case)
         report_rows(case, intent)
     found = tuple(sorted(case.found, key=lambda one: one.severity == "info"))
     unknown = cannot_tell(arrays, said, found)
@@ -60,16 +63,31 @@ def _sums(arrays: Arrays, said: Intent | None) -> tuple[Arrays, list[Finding], b
 
 
 def _prepare(case: Case) -> None:
-    """After dropout a zero says nothing; scores tell which zeros are rounding; a row of fills is no ordinary row."""
+    """After dropout a zero says nothing; scores tell which zeros are rounding, and a mask alone is never rounded; a row
+    of fills is no ordinary row."""
     if case.named("dropout-on"):
         nothing = np.zeros_like(case.evidence.dead)
         case.evidence = dataclasses.replace(case.evidence, faint=np.ones_like(nothing)[..., None], dead=nothing)
         return
-    faint = by_scores.too_small(case.arrays, case.evidence)
+    exact = not case.arrays.given & {"weights", "scores", "masked_scores"}
+    faint = np.zeros_like(case.evidence.faint) if exact else by_scores.too_small(case.arrays, case.evidence)
     if faint is not None:
         case.evidence = dataclasses.replace(case.evidence, faint=faint, told=True)
     fills = only_fills(case.arrays)
     case.evidence = dataclasses.replace(case.evidence, odd=case.evidence.odd | fills)
+
+
+def _slip(case: Case, intent: Intent) -> None:
+    """A mask that was given and agrees with the weights, but that hardly anybody means."""
+    if case.arrays.mask is None or not intent.structures or any(one.severity != "info" for one in case.found):
+        return
+    looks, where = "the mask may be a slip of the pen", intent.allowed
+    if all(one.late for one in intent.structures):
+        detail = "every query sees one key ahead, as with tril(1) in place of tril(0)"
+        case.add("future-visible", where, "warning", detail, looks=looks)
+    if all(one.backward for one in intent.structures):
+        detail = "every query sees itself and what comes after it, as with triu in place of tril"
+        case.add("inverted", where, "warning", detail, TRIL, looks)
 
 
 def _holes_given(case: Case) -> None:

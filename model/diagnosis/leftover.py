@@ -9,8 +9,10 @@ import numpy as np
 from .case import Case
 from .evidence import Evidence
 from .meaning import Intent
+from .rows import void
 
 _MOSTLY = 0.8
+_NAN_FIX = "scores = (q / d**0.5) @ k.mT  # NaN or an overflow in the scores, or NaN in the input: the mask is not why"
 
 
 def leftover(case: Case, intent: Intent) -> None:
@@ -19,7 +21,7 @@ def leftover(case: Case, intent: Intent) -> None:
     When nothing was stated only the padding is binding, since any other mask may have been meant.
     """
     evidence, add = case.evidence, case.add
-    rows = case.rows(intent) & intent.allowed.any(-1)
+    rows = case.rows(intent) & intent.allowed.any(-1) & ~void(case)[:, None, None, None]
     nan = evidence.nan & rows
     stray = evidence.lit & ~intent.allowed & rows[..., None]
     gaps = intent.allowed & ~evidence.lit & (rows & ~nan)[..., None]
@@ -34,7 +36,9 @@ def leftover(case: Case, intent: Intent) -> None:
     gaps = _diagonal(gaps, intent, rows, add)
     add("leak", stray, detail=_share(case, stray))
     add("over-blocked", gaps)
-    add("empty-row", np.broadcast_to(nan[..., None], stray.shape), detail="its row is NaN although keys are allowed")
+    emptied = nan & (~case.arrays.mask.any(-1) if case.arrays.mask is not None else False)
+    case.add_rows("empty-row", emptied, "its row is NaN although keys are allowed")
+    add("empty-row", (nan & ~emptied)[..., None], looks="the row of a query that has keys is NaN", fix=_NAN_FIX)
 
 
 def _share(case: Case, stray: np.ndarray) -> str:

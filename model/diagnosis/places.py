@@ -14,8 +14,9 @@ def finding(
     severity: Severity | None = None,
     detail: str = "",
     fix: str | None = None,
+    looks: str | None = None,
 ) -> Finding:
-    """A finding of ``code`` at the cells ``where`` (B, L, H, Q, K) bool."""
+    """A finding of ``code`` at the cells ``where`` (B, L, H, Q, K) bool, with other words than usual where given."""
     fault = FAULTS[code]
     units = np.asarray(where.any((-1, -2)))
     sample, layer, head = (_only(units, axis) for axis in range(3))
@@ -23,7 +24,7 @@ def finding(
     queries = tuple(int(row) for row in np.flatnonzero(first.any((0, 1, 2, 4))))
     keys = tuple(int(column) for column in np.flatnonzero(first.any((0, 1, 2, 3))))
     words = _words(map_name, units, sample, layer, head)
-    message = f"{words}: {fault.looks}{'; ' + detail if detail else ''}."
+    message = f"{words}: {looks or fault.looks}{'; ' + detail if detail else ''}."
     rank = severity or fault.severity
     return Finding(code, rank, map_name, sample, layer, head, queries, keys, message, fault.fix if fix is None else fix)
 

@@ -70,6 +70,20 @@ def _two_levels(masked: np.ndarray) -> np.ndarray:
         return (np.isfinite(low) & (low < 1.5 * high))[..., None]
 
 
+def void(case: Case) -> np.ndarray:
+    """(B,): samples of which tokens are real, as far as anything says, and in which no query has a key."""
+    keep, evidence = case.arrays.key_keep, case.evidence
+    blank = (evidence.dead | evidence.nan).all((1, 2, 3)) & evidence.dead.any((1, 2, 3))
+    return np.asarray(blank if keep is None else blank & keep.any(-1))
+
+
+def report_void(case: Case) -> None:
+    """Samples without any key, where no mistake was named that may have caused it."""
+    if not any(one.severity == "error" for one in case.found):
+        where = void(case)[:, None, None, None, None]
+        case.add("empty-row", where, looks="no query may attend to any key", fix=_VOID_FIX)
+
+
 def report_rows(case: Case, intent: Intent) -> None:
     """Rows without keys, and padding queries."""
     padding = case.padding(intent)
@@ -91,5 +105,6 @@ def report_rows(case: Case, intent: Intent) -> None:
     case.add_rows("pad-query", shown)
 
 
+_VOID_FIX = "mask = ~mask  # if these tokens are real: nn.MultiheadAttention blocks where True"
 _EXPLAIN_ROWS = tuple(code for code in FAULTS if code not in ("pad-query", "weak-fill", "dropout-on"))
 """Faults that may themselves have made a row NaN or uniform."""

@@ -171,7 +171,8 @@ def _equal_in_rows(arrays: Arrays, allowed: np.ndarray, leaking: np.ndarray) -> 
     rows = leaking.sum(-1) > 1
     if not rows.any() or (leaking.any(-1) & ~rows).sum() > rows.sum():
         return False
-    cells, inside = arrays.weights[rows], np.broadcast_to(allowed, leaking.shape)[rows]
+    cells = arrays.weights[rows]
+    inside = np.broadcast_to(allowed, leaking.shape)[rows] & (cells > 0)
     out = leaking[rows]
     high, low = np.where(out, cells, -np.inf).max(-1), np.where(out, cells, np.inf).min(-1)
     best = np.where(inside, cells, -np.inf).max(-1)

@@ -49,6 +49,16 @@ class Structure:
         return (self.lo is None or self.lo <= 0) and (self.hi is None or self.hi >= 0)
 
     @property
+    def late(self) -> bool:
+        """Causal but for one key ahead: ``tril(1)``."""
+        return self.lo is None and self.hi == 1 and not self.prefix
+
+    @property
+    def backward(self) -> bool:
+        """A query sees itself and what comes after it: ``triu``."""
+        return self.lo == 0 and self.hi is None
+
+    @property
     def causal(self) -> bool:
         return self.hi is not None
 
@@ -110,7 +120,7 @@ def _candidates(seen: np.ndarray, look: np.ndarray) -> Iterator[Structure]:
     offset = _offsets(*seen.shape)
     lo, hi = int(offset[seen].min()), int(offset[seen].max())
     ahead = np.flatnonzero((seen & (offset > 0)).any(0))
-    bands = [FULL, CAUSAL, Structure(lo, 0), Structure(lo, hi), Structure(hi=hi), Structure(lo=lo)]
+    bands = [FULL, CAUSAL, Structure(hi=hi), Structure(lo=lo), Structure(lo, 0), Structure(lo, hi)]
     yield from bands
     if ahead.size:
         yield Structure(hi=0, prefix=int(ahead[-1]) + 1)
