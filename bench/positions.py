@@ -45,7 +45,7 @@ SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 STEP = """(label) => new Promise((resolve) => {
   const frame = document.querySelector(".st-key-picture");
   const roots = () => [...frame.querySelectorAll("*")].map((one) => one.shadowRoot).filter(Boolean);
-  const drawings = () => roots().flatMap((one) => [...one.querySelectorAll("canvas, svg")]);
+  const drawings = () => roots().flatMap((one) => [...one.querySelectorAll(":is(canvas, svg):not(.bar *)")]);
   const looks = (one) => one.tagName === "svg" ? one.innerHTML
     : [...one.getContext("2d").getImageData(0, one.height >> 1, one.width, 1).data].join() + one.height;
   const before = drawings().map(looks);
