@@ -27,7 +27,7 @@ def from_ours(
     """source (B, S) and target (B, T) ids, PAD at the right, the first of each without -> the parts asked for, or all.
 
     What goes in are token embeddings, before the position encoding; what comes out are the encoder's states, or the
-    logits. Positions are absolute, so that padding at the left changes them: it is not tried.
+    logits. Positions are absolute, so that padding at the left would change them.
     """
     made = {"encoder": _encoder, "decoder": _decoder, "cross": _cross}
     kinds: tuple[Kind, ...] = parts or ("encoder", "decoder", "cross")
@@ -81,7 +81,7 @@ def _encoder(model: Transformer, source: Tensor, target: Tensor, under: Under) -
         with under():
             return model.encoder(x, _columns(keep))
 
-    return _subject(model, side, source, run, left_padding=False, unpositioned=unpositioned)
+    return _subject(model, side, source, run, unpositioned=unpositioned)
 
 
 def _decoder(model: Transformer, source: Tensor, target: Tensor, under: Under) -> Subject:
@@ -104,7 +104,7 @@ def _decoder(model: Transformer, source: Tensor, target: Tensor, under: Under) -
                 steps.append(model.decoder(one, memory, None, _columns(keep_source), cache))
         return model.generator(torch.cat(steps, 1))
 
-    return _subject(model, side, target, run, causal=True, left_padding=False, cached=cached)
+    return _subject(model, side, target, run, causal=True, cached=cached)
 
 
 def _cross(model: Transformer, source: Tensor, target: Tensor, under: Under) -> Subject:

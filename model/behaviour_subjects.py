@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .behaviour import Run, Subject
+from .behaviour import SIDES, Run, Subject
 
 _POSITIONS = re.compile(r"position|wpe|relative_attention_bias")
 """Names of parameters and buffers that hold positions."""
@@ -30,21 +30,27 @@ def from_ids(
 
     The call is given ids that only say what is padding. The embeddings are put in by a hook that lives only during the
     call, and only where this very tensor is embedded, so that an embedding shared by source and target serves both.
+    Running it raises ValueError when the ids are not embedded there: nothing would be changed, and every test pass.
     """
     token = int(ids[keep][0])
 
     def run(embeddings: Tensor, kept: Tensor) -> Tensor:
-        places = torch.where(kept, token, pad_id)
+        places, embedded = torch.where(kept, token, pad_id), False
 
         def replace(module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Tensor | None:
+            nonlocal embedded
             same = bool(args) and args[0].shape == places.shape and args[0].data_ptr() == places.data_ptr()
+            embedded = embedded or same
             return embeddings if same else None
 
         handle = embedding.register_forward_hook(replace)
         try:
-            return call(places, kept)
+            outputs = call(places, kept)
         finally:
             handle.remove()
+        if not embedded:
+            raise ValueError("The model does not call the module given as embedding with the token ids as they are.")
+        return outputs
 
     return Subject(run, embedding(ids).detach(), keep, causal, **more)
 
@@ -59,7 +65,8 @@ def from_encoder(encoder: nn.Module, embeddings: Tensor, keep: Tensor) -> Subjec
         with torch.enable_grad():
             return run(x.detach().requires_grad_(), kept).detach()
 
-    return Subject(run, embeddings, keep, False, others={"without the fast path": slow}, unpositioned=run)
+    ways = {"without the fast path": slow}
+    return Subject(run, embeddings, keep, False, padding_sides=SIDES, others=ways, unpositioned=run)
 
 
 def _sized(outputs: Tensor, x: Tensor) -> Tensor:
@@ -88,7 +95,7 @@ def from_transformer(
 
     return {
         "encoder": from_encoder(model.encoder, source, keep),
-        "decoder": Subject(decoder, target, target_keep, True, left_padding=False),  # its empty rows are NaN
+        "decoder": Subject(decoder, target, target_keep, True),
         "cross": Subject(cross, source, keep, False, output_keep=target_keep),
     }
 
@@ -97,7 +104,8 @@ def from_hugging_face(model: Any, ids: Tensor, keep: Tensor, target_ids: Tensor 
     """The parts of a Hugging Face model: ``model``, or ``encoder``, ``decoder`` and ``cross``.
 
     Whether a model is meant to be causal is read from its class: one that is for causal language modelling is,
-    whatever its configuration says.
+    whatever its configuration says. One that takes positions is padded at both sides: they are given to it, counted
+    from the first real token.
     """
     if getattr(model.config, "is_encoder_decoder", False):
         return _encoder_decoder(model, ids, keep, ids if target_ids is None else target_ids)
@@ -109,7 +117,7 @@ def from_hugging_face(model: Any, ids: Tensor, keep: Tensor, target_ids: Tensor 
         model.get_input_embeddings()(ids).detach(),
         keep,
         causal,
-        left_padding="position_ids" in inspect.signature(model.forward).parameters,
+        padding_sides=SIDES if _takes_positions(model) else None,
         others=_kernels(model),
         cached=cached,
         unpositioned=_runner(_without_positions(model)),
@@ -119,7 +127,7 @@ def from_hugging_face(model: Any, ids: Tensor, keep: Tensor, target_ids: Tensor 
 
 def _runner(model: Any) -> Run:
     """Embeddings in, logits or last hidden state out; positions counted from the first real token where possible."""
-    positioned = "position_ids" in inspect.signature(model.forward).parameters
+    positioned = _takes_positions(model)
 
     def run(embeddings: Tensor, keep: Tensor) -> Tensor:
         more = {"position_ids": (keep.long().cumsum(-1) - 1).clamp(min=0)} if positioned else {}
@@ -128,9 +136,14 @@ def _runner(model: Any) -> Run:
     return run
 
 
-def _output(found: Any) -> Tensor:
+def _takes_positions(model: Any) -> bool:
+    return "position_ids" in inspect.signature(model.forward).parameters
+
+
+def _output(found: Any) -> Any:
+    """The logits or the last hidden state; what has neither, as it is."""
     logits = getattr(found, "logits", None)
-    return found.last_hidden_state if logits is None else logits
+    return getattr(found, "last_hidden_state", found) if logits is None else logits
 
 
 def _kernels(model: Any) -> dict[str, Run]:
@@ -199,9 +212,9 @@ def _encoder_decoder(model: Any, ids: Tensor, keep: Tensor, target_ids: Tensor) 
         return decode(encode(x, kept), kept, target, target_keep)
 
     bare = _without_positions(model.get_encoder())
-    relative = any("relative_attention_bias" in name for name, _ in model.named_parameters())
+    sides = SIDES if any("relative_attention_bias" in name for name, _ in model.named_parameters()) else None
     return {
-        "encoder": Subject(encode, source, keep, False, left_padding=relative, unpositioned=_runner(bare)),
-        "decoder": Subject(decoder, target, target_keep, True, left_padding=relative),
+        "encoder": Subject(encode, source, keep, False, padding_sides=sides, unpositioned=_runner(bare)),
+        "decoder": Subject(decoder, target, target_keep, True, padding_sides=sides),
         "cross": Subject(cross, source, keep, False, output_keep=target_keep),
     }

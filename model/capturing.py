@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 
@@ -40,7 +41,9 @@ class Capture(ABC):
 
     def arrays(self, kind: Kind) -> dict[str, np.ndarray]:
         """All samples of one kind, as :func:`attenscope.diagnose` takes them: weights (B,L,H,Q,K), mask (B,1,1,Q,K)."""
-        maps = [self.sample(index).maps.get(kind) for index in range(max(self.batches(), default=0))]
+        unnamed = copy.copy(self)
+        unnamed.tokens = None  # arrays have no names, so tokens that fit one sample only are no fault here
+        maps = [unnamed.sample(index).maps.get(kind) for index in range(max(self.batches(), default=0))]
         found = [one for one in maps if one is not None]
         if not found:
             raise TraceError(f"There is no {kind} attention in what was captured.")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TextIO
 
 from .diagnosis import Diagnosis, DiagnosisError, Finding, judge
-from .diagnosis.reading import Contents, prepare, read
+from .diagnosis.reading import ENDINGS, Contents, prepare, read
 from .diagnosis.structure import parse
 
 Verdict = Literal["sound", "faulty", "unreadable"]
@@ -43,9 +43,7 @@ class Answer:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``diagnose``."""
-    parser.add_argument(
-        "files", nargs="+", metavar="FILE", help=".npz, .npy, .safetensors, .csv, .json, .pt, or a saved trace"
-    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help=f"{', '.join(ENDINGS)}, or a saved trace")
     parser.add_argument(
         "--meant",
         metavar="KIND",

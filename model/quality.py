@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from .translate import Translator
 
 
-def quality_table(translator: Translator, sentences: Sequence[str], beam: int = 4) -> str:
-    """Markdown: each sentence with the greedy translation, and the beam's where it differs."""
+def quality_table(translator: Translator, sentences: Sequence[str], checkpoint: str, beam: int = 4) -> str:
+    """Markdown: each sentence with the greedy translation, and the beam's where it differs.
+
+    `checkpoint` is the name or the folder that the translator was loaded by.
+    """
     greedy, best = translator.translate_batch(sentences), translator.translate_batch(sentences, beam=beam)
     lines = [
         f"# {translator.name} on {len(sentences)} everyday sentences",
         "",
-        f"Made by `python -m model quality --checkpoint {translator.name}`.",
+        f"Made by `python -m model quality --checkpoint {checkpoint}`.",
         "",
         f"| source | greedy | beam {beam}, where it differs |",
         "|---|---|---|",

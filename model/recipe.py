@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+RECIPE = "recipe.json"
+FREE = frozenset({"name", "facts", "model", "dev_split", "evaluate_sentences", "save_every"})
+"""Fields that change no weight; and the model, which is compared as it was built."""
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -57,6 +61,8 @@ class Recipe:
         for name in ("steps", "save_every", "evaluate_every", "tokens_per_batch", "average", "vocab_size"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1.")
+        if type(self.seed) is not int or self.seed < 0:
+            raise ValueError(f"seed is {self.seed!r}; it must be a whole number of at least 0.")
         if self.precision not in ("bfloat16", "float32"):
             raise ValueError(f'precision is {self.precision!r}; it must be "bfloat16" or "float32".')
         if not 0 <= self.decay_steps <= self.steps:
@@ -78,6 +84,35 @@ class Recipe:
             return cls(**{**values, "betas": tuple(values.get("betas", cls.betas))})
         except TypeError as error:
             raise ValueError(f"The recipe {path} is incomplete: {error}.") from error
+
+    def save(self, path: Path) -> None:
+        """Write what :meth:`load` reads, every field spelled out: defaults may change."""
+        text = json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False)
+        path.write_text(text + "\n", encoding="utf-8")
+
+    def unlike(self, begun: Recipe, step: int) -> dict[str, tuple[Any, Any]]:
+        """Fields, (theirs, mine), for which a run of `begun` at `step` is none of this recipe; empty if it is one.
+
+        So fields that matter later may change: `steps`, as long as no learning rate and no snapshot up to here does.
+        """
+        mine, theirs = self._so_far(step), begun._so_far(step)
+        names = {one.name for one in dataclasses.fields(self)}.difference(FREE, *mine)
+        names.update(*(fields for fields in mine if mine[fields] != theirs[fields]))
+        pairs = {name: (getattr(begun, name), getattr(self, name)) for name in sorted(names)}
+        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+    def _so_far(self, step: int) -> dict[tuple[str, ...], list[Any]]:
+        """What a run has left behind at a step, by the fields that decide it."""
+        done = range(1, step + 1)
+        return {
+            ("steps", "decay_steps", "warmup_steps", "peak_rate"): [self.rate(one) for one in done],
+            ("evaluate_every", "average"): [one for one in done if self.evaluates(one)][-self.average :],
+            ("snapshots", "steps"): [one for one in self.snapshot_steps() if one <= step],
+        }
+
+    def evaluates(self, step: int) -> bool:
+        """Whether the model is scored after this step, and its weights kept to be averaged."""
+        return step % self.evaluate_every == 0 or step == self.steps
 
     def rate(self, step: int) -> float:
         """Learning rate of a step, counted from 1: linear warm-up, constant, linear fall to zero at the last step."""

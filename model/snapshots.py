@@ -9,7 +9,6 @@ belong to it are loaded.
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 import shutil
 from pathlib import Path
@@ -22,11 +21,11 @@ from safetensors.torch import load_file
 from .checkpoint import Checkpoint, CheckpointError, built, packed
 from .config import TransformerConfig
 from .folder import checked, config_of, describe, described, folder_of, sha256
+from .recipe import RECIPE, Recipe
 from .transformer import Transformer
 
 SNAPSHOTS = "snapshots"
 NAME = re.compile(rf"{SNAPSHOTS}/step-(\d{{7}})\.safetensors")
-DEFAULT_SEED = 1
 
 
 def snapshot_steps(name: str | Path) -> tuple[int, ...]:
@@ -38,7 +37,8 @@ def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None =
     """The checkpoint as it was at `step`, on the same device; at 0, as its training began. `folder`: where it lies, if
     not under its name.
 
-    CheckpointError, naming the file and the fault, for a step of which there is no sound snapshot.
+    CheckpointError, naming the file and the fault, for a step of which there is no sound snapshot, and for step 0 where
+    no recipe says the seed.
     """
     place = folder_of(folder or checkpoint.name)
     if step == 0:
@@ -67,12 +67,14 @@ def random_model(config: TransformerConfig, seed: int) -> Transformer:
 
 
 def seed_of(name: str | Path) -> int:
-    """The seed in the recipe beside a checkpoint, or the default one where there is no recipe to read."""
+    """The seed in the recipe beside a checkpoint. CheckpointError where there is no recipe to read it in."""
+    folder = folder_of(name)
     try:
-        found = json.loads((folder_of(name) / "recipe.json").read_text(encoding="utf-8")).get("seed", DEFAULT_SEED)
-    except (OSError, ValueError, AttributeError):
-        return DEFAULT_SEED
-    return found if isinstance(found, int) else DEFAULT_SEED
+        return Recipe.load(folder / RECIPE).seed
+    except ValueError as error:
+        raise CheckpointError(
+            f"The random start of {folder.name} is not known, since the seed is read in its {RECIPE}. {error}"
+        ) from error
 
 
 def release_snapshots(run: Path, folder: Path) -> tuple[int, ...]:

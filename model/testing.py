@@ -6,7 +6,12 @@
         assert_no_future_leak(model, ids, picture=mask_picture)
 
 ``model`` is a Hugging Face model, a :class:`~.behaviour.Subject`, or any module of token ids: then ``embedding`` names
-the module in it that embeds them, and it is called as ``model(ids)`` unless ``call`` says otherwise.
+the module in it that embeds them, and it is called as ``model(ids)`` unless ``call(ids, keep)`` says otherwise: what
+comes back are outputs (B, T, D). ``keep`` (B, T), True = a real token, is the padding that is tried; without it, two
+tokens at the right. Only an end that it pads is padded elsewhere, save in Hugging Face models that take positions.
+
+Besides AssertionError, each raises TypeError and ValueError for what it cannot examine: ids or a ``keep`` of the wrong
+shape, outputs that are not one tensor with a row for each token, and a model that is not in eval mode.
 """
 
 from __future__ import annotations
@@ -40,7 +45,11 @@ def assert_no_future_leak(model: Any, ids: Tensor | None = None, **how: Any) -> 
 
 
 def assert_padding_ignored(model: Any, ids: Tensor | None = None, **how: Any) -> None:
-    """No real output may depend on padding (B2), nor on how much of it there is (B3). Raises AssertionError."""
+    """No real output may depend on padding (B2), nor on how much of it there is (B3).
+
+    Raises:
+        AssertionError: naming the end that was padded.
+    """
     _check(model, ids, ("B2", "B3"), **how)
 
 
@@ -51,11 +60,33 @@ def assert_batch_invariant(model: Any, ids: Tensor | None = None, **how: Any) ->
 
 def _check(model: Any, ids: Tensor | None, codes: tuple[str, ...], picture: Path | None = None, **how: Any) -> None:
     for part, subject in _subjects(model, ids, **how).items():
-        outcomes = [one for one in examine(subject) if one.code in codes]
-        bad = [one for one in outcomes if one.status == "fault"]
+        _check_outputs(subject)
+        bad = [one for one in examine(subject, codes=codes) if one.status == "fault"]
         if bad:
             where = "" if picture is None else f" See {_draw(picture, subject, bad)}."
             raise AssertionError("; ".join(f"{part}: {one.code}: {one.reason}" for one in bad) + "." + where)
+
+
+@torch.no_grad()
+def _check_outputs(subject: Subject) -> None:
+    """TypeError or ValueError for outputs that are not (B, T, D), or not the same when the model runs again."""
+    first, again = (subject.run(subject.embeddings, subject.keep) for _ in range(2))
+    if not isinstance(first, Tensor):
+        raise TypeError(
+            f"The model returned a {type(first).__name__}, not a tensor of outputs (B, T, D): give a function that "
+            "returns them, such as call=lambda ids, keep: model(ids)[0]."
+        )
+    shape = tuple(subject.outputs_real.shape)
+    if first.dim() < 3 or first.shape[:2] != shape:
+        raise ValueError(
+            f"The outputs have the shape {tuple(first.shape)}, but masks are judged by outputs (B, T, D), here "
+            f"({shape[0]}, {shape[1]}, D), a row for each token: give a function that returns those as call=..."
+        )
+    if not torch.allclose(first, again, rtol=0, atol=0, equal_nan=True):
+        raise ValueError(
+            "The model gives other outputs when it runs again on the same tokens, as dropout does in training: call "
+            "model.eval() first."
+        )
 
 
 def _subjects(
@@ -67,20 +98,27 @@ def _subjects(
     causal: bool = False,
     pad_id: int = 0,
 ) -> dict[str, Subject]:
-    """The model as the tests see it. Without ``keep`` the last two tokens of the last sample count as padding."""
+    """The model as the tests see it. TypeError and ValueError for arguments that do not make one."""
     if isinstance(model, Subject):
         return {"model": model}
     if ids is None or ids.dim() != 2 or ids.shape[0] < 2:
         raise TypeError("Give token ids of the shape (B, T), two samples or more.")
-    if keep is None:
-        keep = torch.ones(ids.shape, dtype=torch.bool)
-        keep[-1, -2:] = False
+    keep = _right_padded(ids) if keep is None else keep.to(ids.device)
+    if keep.dtype != torch.bool or keep.shape != ids.shape or not bool(keep.any(-1).all()):
+        raise ValueError(f"keep must be booleans {tuple(ids.shape)}, True = a real token, one or more in each sample.")
     if embedding is None:
         if not hasattr(model, "get_input_embeddings"):
             raise TypeError("Say which module embeds the tokens: embedding=model.embedding.")
         return from_hugging_face(model, ids, keep)
     run = call if call is not None else lambda tokens, kept: model(tokens)
     return {"model": from_ids(run, embedding, ids, keep, causal, pad_id)}
+
+
+def _right_padded(ids: Tensor) -> Tensor:
+    """(B, T) bool: the last two tokens of the last sample count as padding, if there are so many."""
+    keep = torch.ones_like(ids, dtype=torch.bool)
+    keep[-1, max(1, ids.shape[1] - 2) :] = False
+    return keep
 
 
 def _draw(picture: Path, subject: Subject, bad: list[Outcome]) -> Path:

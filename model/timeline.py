@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .checkpoint import Checkpoint
+from .folder import folder_of
+from .recipe import RECIPE
 from .snapshots import load_snapshot, snapshot_steps
 from .trace import AttentionTrace
 from .translate import Translation, Translator
@@ -43,10 +45,12 @@ class Moment:
 
 
 def stops(checkpoint: Checkpoint, folder: str | Path | None = None) -> tuple[Stop, ...]:
-    """The random start, every snapshot, and the released weights, in this order. CheckpointError."""
+    """The random start where the recipe knows its seed, every snapshot, and the released weights. CheckpointError."""
     place = folder or checkpoint.name
-    steps = (0, *snapshot_steps(place))
-    found = [Stop(step, Translator(load_snapshot(checkpoint, step, place))) for step in steps]
+    start = (0,) if (folder_of(place) / RECIPE).is_file() else ()
+    found = [
+        Stop(step, Translator(load_snapshot(checkpoint, step, place))) for step in (*start, *snapshot_steps(place))
+    ]
     return (*found, Stop(None, Translator(checkpoint)))
 
 

@@ -14,11 +14,14 @@ from tqdm import tqdm
 from .checkpoint import FOLDER, Checkpoint, save_checkpoint, unique_weights
 from .config import TransformerConfig, preset
 from .data import Batches, Pair, read_pairs, sloppy_copies
+from .devices import chosen_device
 from .history import HISTORY, HistoryRow
-from .recipe import Recipe
+from .model_card import model_card
+from .recipe import RECIPE, Recipe
+from .scores import CARD
 from .snapshots import release_snapshots
 from .tokenizer import Tokenizer
-from .training import Trainer, WorkerLostError, distributed, whole
+from .training import STATE, Trainer, WorkerLostError, distributed, whole
 from .transformer import Transformer
 from .translate import Translator
 
@@ -34,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     recipe = Recipe.load(arguments.config)
-    device = torch.device(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if arguments.steps is not None and arguments.steps < 1:
+        raise ValueError(f"--steps is {arguments.steps}; it must be at least 1.")
+    device = chosen_device(arguments.device)
     try:
         with distributed(device) as (rank, world):
             _train(recipe, arguments, device, rank, world)
@@ -71,16 +76,19 @@ def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, 
     trainer = Trainer(recipe, Transformer(build_config(recipe)).to(device), batches, folder, rank, world)
     dev = read_pairs(arguments.data[:1], recipe.source_language, recipe.target_language, recipe.dev_split)
     dev = dev[: recipe.evaluate_sentences]
-    last = arguments.steps or recipe.steps
+    last = min(arguments.steps or recipe.steps, recipe.steps)
     _follow(trainer, lambda model: _bleu(model, tokenizer, dev), last, show=rank == 0)
     if rank == 0 and trainer.step >= recipe.steps:
         _release(trainer, tokenizer, arguments.output or FOLDER / recipe.name)
 
 
 def _tokenizer(recipe: Recipe, pairs: list[Pair], folder: Path, rank: int) -> Tokenizer:
-    """The run's own tokenizer; every process learns the same one, so none waits for another."""
+    """The run's own tokenizer; every process learns the same one, so none waits for another.
+
+    One that no state goes with may be of a run begun otherwise, and is learned again.
+    """
     path = folder / "tokenizer.model"
-    if path.exists():
+    if path.exists() and (folder / STATE).exists():
         return Tokenizer.load(path)
     sentences = [sentence for pair in pairs for sentence in pair]
     tokenizer = Tokenizer.train(sentences, recipe.vocab_size, recipe.character_coverage)
@@ -113,14 +121,18 @@ def _bleu(model: Transformer, tokenizer: Tokenizer, dev: list[Pair]) -> float:
 
 
 def _release(trainer: Trainer, tokenizer: Tokenizer, output: Path) -> None:
-    """Average the last weights and write the checkpoint folder, history and snapshots beside them."""
+    """Average the last weights and write the checkpoint folder; recipe, history, snapshots and a card beside them."""
     weights = trainer.averaged()
     with torch.no_grad():
         for name, parameter in unique_weights(trainer.model).items():
             parameter.copy_(weights[name])
     recipe = trainer.recipe
     card = {"source_language": recipe.source_language, "target_language": recipe.target_language, **recipe.facts}
-    save_checkpoint(Checkpoint(recipe.name, trainer.model, tokenizer, card), output)
+    checkpoint = Checkpoint(recipe.name, trainer.model, tokenizer, card)
+    save_checkpoint(checkpoint, output)
+    recipe.save(output / RECIPE)
+    if not (output / CARD).exists():  # one written by hand says more
+        (output / CARD).write_text(model_card(checkpoint, recipe, output), encoding="utf-8")
     shutil.copyfile(trainer.folder / HISTORY, output / HISTORY)
     release_snapshots(trainer.folder, output)
     print(f"Wrote {output}")

@@ -20,6 +20,7 @@ import torch.distributed as dist
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from .begun import Begun, read_state
 from .checkpoint import unique_weights
 from .config import PAD_ID
 from .data import Batch, Batches
@@ -65,7 +66,10 @@ def distributed(device: torch.device) -> Iterator[tuple[int, int]]:
 
 
 class Trainer:
-    """One training run in one folder; construct it again on the same folder to go on."""
+    """One training run in one folder; construct it again on the same folder to go on.
+
+    ValueError where the folder holds the state of another run: of another recipe, architecture or text.
+    """
 
     def __init__(
         self, recipe: Recipe, model: Transformer, batches: Batches, folder: Path, rank: int = 0, world: int = 1
@@ -74,12 +78,14 @@ class Trainer:
         self.rank, self.world = rank, world
         self.device = next(model.parameters()).device
         self.optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=recipe.betas, eps=1e-9, fused=True)
+        self.begun = Begun.of(recipe, model.config, batches)
         self.step, self.seconds = 0, 0.0
         self.history: list[HistoryRow] = []
         self._since_row, self._clock = SinceRow(), 0.0
         folder.mkdir(parents=True, exist_ok=True)
         self._resume()
         self._agree()
+        self._forget_later()
 
     def run(
         self, evaluate: Callable[[Transformer], float] | None = None, last: int | None = None
@@ -88,13 +94,13 @@ class Trainer:
 
         Files due at a step are written before its row is yielded, so a listener that stops there loses none.
         """
-        last = min(last or self.recipe.steps, self.recipe.steps)
+        last = self.recipe.steps if last is None else min(last, self.recipe.steps)
         self._clock = time.monotonic() - self._since_row.seconds
         for epoch, rows in self.batches.steps(self.step):
             if self.step >= last:
                 break
             self._since_row = self._since_row.plus(*self._train_step(rows), time.monotonic() - self._clock)
-            evaluating = self.step % self.recipe.evaluate_every == 0 or self.step == self.recipe.steps
+            evaluating = self.recipe.evaluates(self.step)
             reporting = evaluating or self.step % 50 == 0 or self.step == last
             if reporting:
                 row = self._row(epoch, evaluate if evaluating else None)
@@ -200,6 +206,7 @@ class Trainer:
 
     def _save(self) -> None:
         state = {
+            "begun": asdict(self.begun),
             "model": unique_weights(self.model),
             "optimizer": self.optimizer.state_dict(),
             "step": self.step,
@@ -216,7 +223,8 @@ class Trainer:
         path = self.folder / STATE
         if not path.exists():
             return
-        state = torch.load(path, map_location=self.device, weights_only=True)
+        state = read_state(path, self.device)
+        self.begun.check(state["begun"], state["step"], path)
         with torch.no_grad():
             for name, parameter in unique_weights(self.model).items():
                 parameter.copy_(state["model"][name])
@@ -224,6 +232,14 @@ class Trainer:
         self.step, self.seconds = state["step"], state["seconds"]
         self._since_row = SinceRow(*state.get("since_row", ()))
         self.history = [HistoryRow(**row) for row in state["history"]]
+
+    def _forget_later(self) -> None:
+        """Remove weights of steps not done: a killed run makes them again, and those of another run are not its."""
+        if self.rank:
+            return
+        for path in (*self._kept(), *self.folder.glob("snapshot-*.safetensors")):
+            if int(path.stem.rpartition("-")[2]) > self.step:
+                path.unlink()
 
     def _agree(self) -> None:
         """ValueError unless all processes stand at the same step: machines that do not share the folder would not."""

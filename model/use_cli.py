@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 from .checkpoint import FOLDER
-from .folder import folder_of
+from .devices import chosen_device
+from .folder import CheckpointError, folder_of
 from .quality import quality_table
 from .scores import Protocol, keep_score
 from .snapshots import load_snapshot
 from .translate import Translator
+from .writable import check_writable
 
 DEFAULT = "everyday-en-de"
 
@@ -51,9 +53,13 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", help="cpu or cuda (default: the GPU when there is one)")
 
 
+def _loaded(arguments: argparse.Namespace) -> Translator:
+    return Translator.load(arguments.checkpoint, chosen_device(arguments.device))
+
+
 def translate(arguments: argparse.Namespace) -> int:
     """Lines of standard input to lines of standard output; an empty line stays empty."""
-    translator = Translator.load(arguments.checkpoint, arguments.device)
+    translator = _loaded(arguments)
     lines = _split(sys.stdin.read())
     full = [number for number, line in enumerate(lines) if line.strip()]
     written = dict(
@@ -65,7 +71,8 @@ def translate(arguments: argparse.Namespace) -> int:
 
 
 def trace(arguments: argparse.Namespace) -> int:
-    translation = Translator.load(arguments.checkpoint, arguments.device).translate(arguments.sentence)
+    check_writable(arguments.output)
+    translation = _loaded(arguments).translate(arguments.sentence)
     translation.trace.save(arguments.output)
     print(translation.text)
     return 0
@@ -75,8 +82,10 @@ def evaluate(arguments: argparse.Namespace) -> int:
     from .evaluation import evaluate as score  # sacrebleu is asked only of those who evaluate
     from .evaluation import report
 
+    if arguments.output:
+        check_writable(arguments.output)
     sources, references = (_lines(path) for path in (arguments.source, arguments.reference))
-    translator = Translator.load(arguments.checkpoint, arguments.device)
+    translator = _loaded(arguments)
     if arguments.step is not None:
         translator = Translator(load_snapshot(translator.checkpoint, arguments.step, arguments.checkpoint))
     protocol: Protocol = "tokenized" if arguments.tokenized else "raw"
@@ -91,12 +100,20 @@ def evaluate(arguments: argparse.Namespace) -> int:
 
 def quality(arguments: argparse.Namespace) -> int:
     """Translate the fixed sentences of the checkpoint's source language into the table beside its card."""
-    translator = Translator.load(arguments.checkpoint, arguments.device)
-    sentences = _lines(FOLDER / f"sentences.{translator.card['source_language']}")
-    path = FOLDER / translator.name / "sentences.md"
-    path.write_text(quality_table(translator, sentences), encoding="utf-8")
+    path = folder_of(arguments.checkpoint) / "sentences.md"
+    check_writable(path)
+    translator = _loaded(arguments)
+    path.write_text(quality_table(translator, _fixed_sentences(translator), arguments.checkpoint), encoding="utf-8")
     print(f"Wrote {path}")
     return 0
+
+
+def _fixed_sentences(translator: Translator) -> list[str]:
+    path = FOLDER / f"sentences.{translator.card.get('source_language', '')}"
+    if not path.is_file():
+        there = ", ".join(sorted(one.name for one in FOLDER.glob("sentences.*"))) or "none"
+        raise CheckpointError(f"There are no fixed sentences '{path.name}' for {translator.name}; there are: {there}.")
+    return _lines(path)
 
 
 def _lines(path: Path) -> list[str]:

@@ -10,6 +10,7 @@ import torch
 from hypothesis import settings
 
 from model.checkpoint import save_checkpoint
+from model.recipe import RECIPE, Recipe
 from model.tokenizer import Tokenizer
 from model.transformer import Transformer
 from model.translate import Translator
@@ -41,6 +42,7 @@ def toy_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a checkpoint that translates the sentences of tests/toy.py without a mistake."""
     folder = tmp_path_factory.mktemp("checkpoints") / "toy-en-de"
     save_checkpoint(toy.checkpoint(toy.learned_model()), folder, torch.float32)
+    Recipe("toy-en-de", "en", "de", seed=0).save(folder / RECIPE)
     return folder
 
 

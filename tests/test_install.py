@@ -45,6 +45,19 @@ class Leaky(nn.Module):
         x = self.embedding(ids)
         return x + x.flip(1)
 
+class Padded(nn.Module):
+    """Absolute positions, padded at the right."""
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.positions = nn.Embedding(9, 8), nn.Embedding(3, 8)
+        self.encoder = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    def forward(self, ids):
+        x = self.embedding(ids) + self.positions.weight[: ids.shape[1]]
+        return self.encoder(x, src_key_padding_mask=ids == 0)
+
+padded = Padded().eval()
+assert_padding_ignored(padded, torch.tensor([[1, 2, 3], [4, 5, 6]]), embedding=padded.embedding)
+
 leaky = Leaky()
 try:
     assert_no_future_leak(leaky, torch.tensor([[1, 2, 3], [4, 5, 6]]), embedding=leaky.embedding)

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..trace import KINDS
 from .findings import FAULTS, Diagnosis, Fault, Finding, Severity, Unknown
 from .inputs import NAMES, Arrays, DiagnosisError, arrange
 from .judge import judge
+from .tensors import from_layers, from_tensor, is_tensor
 
 __all__ = [
     "FAULTS",
@@ -35,7 +37,8 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", **arrays:
 
     Args:
         weights: (Q, K), (H, Q, K), (B, H, Q, K) or (B, L, H, Q, K) attention weights. They may be left out where
-            ``mask`` or ``masked_scores`` is given: then the softmax of those is judged.
+            ``mask`` or ``masked_scores`` is given: then the softmax of those is judged. Like all arrays they may be
+            tensors of torch, or a list of one (B, H, Q, K) tensor a layer.
         meant: what the mask should be: booleans (True = may attend) that broadcast to the weights, or a name such as
             ``causal``, ``padding``, ``causal+window:4`` (see :func:`structure.parse`). Proposed when left out.
         map: ``encoder``, ``decoder`` or ``cross`` where that is known.
@@ -47,12 +50,25 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", **arrays:
     """
     if unknown := set(arrays) - set(NAMES):
         raise DiagnosisError(f"Unknown arrays: {', '.join(sorted(unknown))}. The names are {', '.join(NAMES)}.")
+    if map and map not in KINDS:
+        raise DiagnosisError(f"There is no map {map!r}; the maps are {', '.join(KINDS)}.")
     named = meant if isinstance(meant, str) else None
     given = {"weights": weights, "meant": None if named else meant, **arrays}
-    raw = {name: np.asarray(value) for name, value in given.items() if value is not None}
     try:
+        raw = {name: _array(name, value) for name, value in given.items() if value is not None}
         return judge(arrange(raw, map), named)
     except DiagnosisError:
         raise
     except ValueError as error:
         raise DiagnosisError(str(error)) from error
+
+
+def _array(name: str, value: Any) -> np.ndarray:
+    """What was given, as numpy. Raises ValueError."""
+    if is_tensor(value):
+        return from_tensor(name, value)
+    if isinstance(value, (list, tuple)) and value and all(map(is_tensor, value)):
+        if value[0].ndim == 4:
+            return from_layers(name, value)
+        return np.stack([from_tensor(name, one) for one in value])
+    return np.asarray(value)

@@ -1,4 +1,4 @@
-"""Files to arrays, without trusting them: .npz, .npy, .safetensors, .csv, .json, .pt, and saved traces.
+"""Files to arrays, without trusting them: .npz, .npy, .safetensors, tables of text, .json, .pt, and saved traces.
 
 Nothing is unpickled (a .pt goes through torch.load(weights_only=True)), nothing is allocated because a header says
 so, and every refusal is a sentence.
@@ -6,7 +6,6 @@ so, and every refusal is a sentence.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,12 +17,14 @@ import numpy as np
 from ..trace import FORMAT, AttentionTrace, TraceError
 from .binary import read_npy, read_npz, read_safetensors, safetensors_metadata
 from .inputs import NAMES, Arrays, DiagnosisError, arrange
+from .naming import by_map, known, named
+from .text import read_table
 from .torch_file import read_torch
 
 MAX_BINARY = 256 * 2**20
 """Bytes of arrays, unpacked."""
 MAX_TEXT = 32 * 2**20
-"""Bytes of .csv and .json, which grow when read."""
+"""Bytes of tables and .json, which grow when read."""
 
 
 class UnreadableError(DiagnosisError):
@@ -47,18 +48,14 @@ def read(path: str | Path) -> list[Contents]:
         UnreadableError: whatever is wrong with the file, in a sentence.
     """
     path = Path(path)
-    reader = _READERS.get(path.suffix.lower())
-    if reader is None:
-        raise UnreadableError(
-            f"Files named {path.suffix or 'without an ending'} are not read; {', '.join(_READERS)} are."
-        )
     try:
-        _check_size(path)
-        return reader(path)
+        return _reader(path)(path)
     except UnreadableError:
         raise
     except (DiagnosisError, TraceError) as error:
         raise UnreadableError(str(error)) from error
+    except OSError as error:
+        raise UnreadableError(f"The file cannot be read: {error.strerror or _short(error)}.") from error
     except Exception as error:  # whatever a parser can be made to raise, the file is to blame
         raise UnreadableError(f"The file is broken or is not what its name says ({_short(error)}).") from error
 
@@ -73,15 +70,27 @@ def _short(error: BaseException) -> str:
     return text if len(text) < 160 else text[:157] + "..."
 
 
-def _check_size(path: Path) -> None:
+def _reader(path: Path) -> Callable[[Path], list[Contents]]:
+    """What reads the file, once it is known to be there, to be of a known kind, and not too large."""
     if not path.is_file():
-        raise UnreadableError("There is no such file." if not path.exists() else "This is not a file.")
+        raise UnreadableError(_not_a_file(path))
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        kind = f"named {path.suffix}" if path.suffix else "without an ending"
+        raise UnreadableError(f"Files {kind} are not read; {', '.join(_READERS)} are.")
     size = path.stat().st_size
-    limit = MAX_TEXT if path.suffix.lower() in (".csv", ".json") else MAX_BINARY
+    limit = MAX_TEXT if reader in (_table, _json) else MAX_BINARY
     if size > limit:
         raise UnreadableError(f"The file has {size / 2**20:.0f} MB; at most {limit / 2**20:.0f} MB are read.")
     if size == 0:
         raise UnreadableError("The file is empty.")
+    return reader
+
+
+def _not_a_file(path: Path) -> str:
+    if path.is_dir():
+        return f"'{path}' is a folder; name a file in it."
+    return f"'{path}' is not a file." if path.exists() else f"There is no file '{path}'."
 
 
 def _npy(path: Path) -> list[Contents]:
@@ -120,41 +129,23 @@ def of_trace(trace: AttentionTrace) -> list[Contents]:
     return found
 
 
-def _csv(path: Path) -> list[Contents]:
-    """One matrix, a row a line; a first line that is no number is a heading, as is a first column."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
-    if not rows:
-        raise UnreadableError("The file has no rows.")
-    rows = rows[1:] if not _is_number(rows[0][-1]) and len(rows) > 1 else rows
-    rows = [row[1:] for row in rows] if all(len(row) > 1 and not _is_number(row[0]) for row in rows) else rows
-    if len({len(row) for row in rows}) != 1:
-        raise UnreadableError("The rows of the file have different lengths.")
-    words = [[cell.strip().lower() for cell in row] for row in rows]
-    if all(cell in ("true", "false") for row in words for cell in row):
-        return [Contents("", named(np.array([[cell == "true" for cell in row] for row in words]), path.stem))]
-    whole = all(cell in ("0", "1") for row in words for cell in row)
-    return [Contents("", named(np.array(words, dtype=object).astype(np.int64 if whole else np.float64), path.stem))]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return text.strip().lower() in ("true", "false")
-    return True
+def _table(path: Path) -> list[Contents]:
+    return [Contents("", named(read_table(_text(path)), path.stem))]
 
 
 def _json(path: Path) -> list[Contents]:
     """An object of arrays by name, or one array. ``null`` is NaN."""
-    value = json.loads(path.read_text(encoding="utf-8"))
+    value = json.loads(_text(path))
     if isinstance(value, dict):
-        return _several({str(name): _array(name, nested) for name, nested in value.items() if _ours(str(name))})
-    return [Contents("", named(_array("the array", value), path.stem))]
+        return _several({name: _array(name, value[name]) for name in known(value)})
+    return [Contents("", named(_array("The content of this file", value), path.stem))]
 
 
-def _ours(name: str) -> bool:
-    return name.rpartition(".")[2] in NAMES
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UnreadableError("The file is not text in UTF-8; save it as such.") from error
 
 
 def _array(name: str, nested: Any) -> np.ndarray:
@@ -162,41 +153,20 @@ def _array(name: str, nested: Any) -> np.ndarray:
         array = np.array(nested)
         return np.array(nested, dtype=np.float64) if array.dtype == object else array
     except (ValueError, TypeError) as error:
-        raise UnreadableError(f"{name} is not a regular array of numbers.") from error
-
-
-def named(array: np.ndarray, stem: str) -> dict[str, np.ndarray]:
-    """A single array under the name that its file has, or else the one that its values suggest."""
-    if stem in NAMES:
-        return {stem: array}
-    if array.dtype.kind == "b":
-        return {"mask": array}
-    if array.dtype.kind in "iu":
-        one_hot = array.ndim > 1 and bool((array.sum(-1) == 1).all())
-        return {"weights": array.astype(np.float64)} if one_hot else {"mask": array}
-    with np.errstate(invalid="ignore"):
-        added = array.dtype.kind == "f" and bool((array < 0).any()) and not bool((array > 0).any())
-    return {"mask": array} if added else {"weights": array}
+        raise UnreadableError(f"{name} is not a regular array of numbers; its rows must be of one length.") from error
 
 
 def _several(arrays: dict[str, np.ndarray]) -> list[Contents]:
-    """Arrays by name; ``cross.weights`` and the like are grouped by their map."""
-    groups: dict[str, dict[str, np.ndarray]] = {}
-    for name, array in arrays.items():
-        kind, _, plain = name.rpartition(".")
-        if plain in NAMES and kind in ("", "encoder", "decoder", "cross"):
-            groups.setdefault(kind, {})[plain] = array
-    if not groups:
-        have = ", ".join(sorted(arrays)[:8]) or "nothing"
-        raise UnreadableError(f"The file holds {have}; the names that are read are {', '.join(NAMES)}.")
-    return [Contents(kind, group) for kind, group in groups.items()]
+    return [Contents(kind, group) for kind, group in by_map(arrays).items()]
 
 
 _READERS: dict[str, Callable[[Path], list[Contents]]] = {
     ".npz": _npz,
     ".npy": _npy,
     ".safetensors": _safetensors,
-    ".csv": _csv,
+    ".csv": _table,
+    ".tsv": _table,
+    ".txt": _table,
     ".json": _json,
     ".pt": _pt,
 }

@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from .inputs import MAX_CELLS, DiagnosisError
-
-_MAX_TENSORS = 64
+from .inputs import DiagnosisError
+from .naming import known
+from .tensors import from_layers, from_tensor, is_tensor
 
 
 def read_torch(path: Path, limit: int) -> dict[str, np.ndarray] | np.ndarray:
-    """The tensor of a file, or those of a dictionary by name; at most ``limit`` bytes unpacked.
+    """The tensor of a file, its list of one tensor (B, H, Q, K) a layer, or those of a dictionary by known names.
 
-    Raises ValueError: for anything but tensors, and for files of torch before 1.6, which are bare pickles.
+    Raises:
+        DiagnosisError: for anything but tensors, and for files of torch before 1.6, which are bare pickles.
+        ValueError: for more than ``limit`` bytes, unpacked.
     """
     import torch  # The other formats are read without it.
 
@@ -33,20 +35,13 @@ def read_torch(path: Path, limit: int) -> dict[str, np.ndarray] | np.ndarray:
             "save torch.save({'weights': weights}, ...)."
         ) from error
     if isinstance(found, dict):
-        tensors = {str(name): value for name, value in found.items() if isinstance(value, torch.Tensor)}
-        if len(tensors) > _MAX_TENSORS:
-            raise ValueError(f"it holds {len(tensors)} tensors; {_MAX_TENSORS} are read")
-        return {name: _numpy(name, tensor) for name, tensor in tensors.items()}
-    if isinstance(found, torch.Tensor):
-        return _numpy("the tensor", found)
-    raise DiagnosisError("This .pt file holds no tensor and no dictionary of tensors.")
+        return {name: _array(name, found[name]) for name in known(found) if found[name] is not None}
+    return _array("the content of this file", found)
 
 
-def _numpy(name: str, tensor: Any) -> np.ndarray:
-    """A dense tensor as numpy; bfloat16 is widened. A view may promise more cells than the file holds."""
-    if tensor.layout.__str__() != "torch.strided" or tensor.is_quantized or tensor.is_complex():
-        raise ValueError(f"{name} is not a plain array of numbers")
-    if tensor.numel() > MAX_CELLS:
-        raise ValueError(f"{name} has {tensor.numel():,} cells; {MAX_CELLS:,} are read")
-    dense = tensor.detach()
-    return (dense.float() if str(dense.dtype) == "torch.bfloat16" else dense).numpy()
+def _array(name: str, value: Any) -> np.ndarray:
+    if is_tensor(value):
+        return from_tensor(name, value)
+    if isinstance(value, (list, tuple)) and value:
+        return from_layers(name, value)
+    raise DiagnosisError(f"{name} is of the type {type(value).__name__}, not a tensor; save a tensor.")

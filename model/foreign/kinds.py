@@ -23,28 +23,35 @@ class Facts:
     path: str
     crossing: bool
     """Queries and keys were made of different tensors."""
-    causal: bool
-    """No query may attend to a later key, in every call that could show it."""
+    causal: bool | None
+    """No query may attend to a later key, in every call that could show it; None where none could."""
 
 
 def kinds(facts: Sequence[Facts], model: str) -> Mapping[str, Kind]:
     """The kind of every path; `model` is the name of the model's class.
 
     A path that says encoder or decoder is believed when the model has both. Where there is one stack alone, it is a
-    decoder if its mask is causal, or if the model is a language model by its name and so ought to be.
+    decoder if its mask is causal, or if the model is a language model by its name and so ought to be. A mask that could
+    be either is a decoder's in a layer that has cross-attention too, else an encoder's.
     """
+    crossed = {_layer(one.path) for one in facts if _crosses(one)}
     alone = not any(_crosses(one) or DECODER.search(one.path) for one in facts)
-    return {one.path: _kind(one, alone, model) for one in facts}
+    return {one.path: _kind(one, alone, _layer(one.path) in crossed, model) for one in facts}
 
 
-def _kind(one: Facts, alone: bool, model: str) -> Kind:
+def _kind(one: Facts, alone: bool, crossed: bool, model: str) -> Kind:
     if _crosses(one):
         return "cross"
     if DECODER.search(one.path):
         return "decoder"
     if alone or not ENCODER.search(one.path):
-        return "decoder" if one.causal or _is_language_model(model) else "encoder"
+        causal = crossed if one.causal is None else one.causal
+        return "decoder" if causal or _is_language_model(model) else "encoder"
     return "encoder"
+
+
+def _layer(path: str) -> str:
+    return path.rpartition(".")[0]
 
 
 def _crosses(one: Facts) -> bool:
@@ -58,10 +65,16 @@ def _is_language_model(name: str) -> bool:
 def is_causal(allowed: Tensor) -> bool | None:
     """Whether booleans (B, H, Q, K) block every later key; None where that cannot be told, as of one query.
 
-    The last query stands beside the last key: with more keys than queries, the earlier ones are those of a cache.
+    A key that no query may attend to is padding and tells nothing: a causal mask blocks later keys that other queries
+    see, and lets queries see earlier ones. The last query stands beside the last key: with more keys than queries, the
+    earlier ones are those of a cache.
     """
     queries, keys = allowed.shape[-2:]
-    if queries == 1 or keys < queries:
+    if keys < queries:
         return None
     later = torch.ones(queries, keys, dtype=torch.bool, device=allowed.device).triu(keys - queries + 1)
-    return not bool((allowed & later).any())
+    if bool((allowed & later).any()):
+        return False
+    earlier = torch.ones_like(later).tril(keys - queries - 1)
+    seen = allowed.any(-2, keepdim=True)
+    return True if bool((seen & later).any()) and bool((allowed & earlier).any()) else None

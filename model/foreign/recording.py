@@ -145,6 +145,6 @@ class ForeignRecording(Capture):
         return {path: said[path] or guessed[path] for path in by_path}
 
 
-def _causal(calls: Sequence[Call]) -> bool:
-    found = [is_causal(call.attention.allowed) for call in calls]
-    return any(found) and False not in found
+def _causal(calls: Sequence[Call]) -> bool | None:
+    found = {is_causal(call.attention.allowed) for call in calls} - {None}
+    return None if not found else False not in found

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.behaviour import Outcome, Subject, examine
+from model.behaviour import SIDES, Outcome, Subject, examine
 from model.behaviour_subjects import from_encoder, from_hugging_face, from_ids, from_transformer
 from model.testing import assert_batch_invariant, assert_no_future_leak, assert_padding_ignored
 
@@ -258,3 +258,96 @@ def test_the_assertions_say_what_they_need() -> None:
         assert_no_future_leak(nn.Linear(2, 2), torch.zeros(2, 3, dtype=torch.long))
     with pytest.raises(TypeError, match="two samples"):
         assert_no_future_leak(nn.Linear(2, 2))
+
+
+class Positioned(nn.Module):
+    """Token ids in, states out; absolute positions from a table that ends at T, as in a GPT or a BERT."""
+
+    def __init__(self, causal: bool, masked: bool, dropout: float = 0.0) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.embedding, self.positions = nn.Embedding(50, D), nn.Embedding(T, D)
+        layer = nn.TransformerEncoderLayer(D, 2, 32, dropout, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.causal, self.masked = causal, masked
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.embedding(ids) + self.positions.weight[torch.arange(ids.shape[1])]
+        future = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).triu(1) if self.causal else None
+        return self.encoder(x, mask=future, src_key_padding_mask=ids == 0 if self.masked else None)
+
+
+IDS = torch.randint(1, 50, (2, T), generator=torch.Generator().manual_seed(3))
+
+
+@pytest.mark.parametrize(("causal", "masked"), [(False, True), (True, True), (True, False)])
+def test_absolute_positions_are_padded_where_keep_is(causal: bool, masked: bool) -> None:
+    model = Positioned(causal, masked).eval()
+    assert_padding_ignored(model, IDS, embedding=model.embedding)
+    with pytest.raises(AssertionError, match=r"B3: .*, padded at the left\."):
+        assert_padding_ignored(model, IDS, embedding=model.embedding, keep=KEEP.flip(1))
+
+
+def test_the_message_names_the_end_that_was_padded() -> None:
+    model = Positioned(causal=False, masked=False).eval()
+    with pytest.raises(AssertionError, match=r"B2: .*, padded at the right; model: B3: .*, padded at the right\."):
+        assert_padding_ignored(model, IDS, embedding=model.embedding)
+    outcome = examine(subject(padding_sides=SIDES), codes=["B3"])[0]
+    assert outcome.reason.endswith(", padded at the left and the right")
+
+
+def test_without_positions_both_ends_may_be_padded() -> None:
+    model = OfIds().eval()
+    for keep in (KEEP, KEEP.flip(1)):
+        assert_padding_ignored(model, IDS, embedding=model.small.embedding, keep=keep)
+
+
+ASSERTIONS = [assert_no_future_leak, assert_padding_ignored, assert_batch_invariant]
+
+
+@pytest.mark.parametrize("check", ASSERTIONS)
+def test_dropout_in_training_is_not_taken_for_a_leak(check: Any) -> None:
+    model = Positioned(causal=True, masked=True, dropout=0.1).train()
+    with pytest.raises(ValueError, match=r"call model\.eval\(\) first"):
+        check(model, IDS, embedding=model.embedding)
+    check(model.eval(), IDS, embedding=model.embedding)
+
+
+@pytest.mark.parametrize("check", ASSERTIONS)
+def test_outputs_that_are_not_of_tokens_are_refused(check: Any) -> None:
+    model = Positioned(causal=True, masked=True).eval()
+
+    def given(outputs: Any) -> dict[str, Any]:
+        return {"embedding": model.embedding, "call": lambda ids, keep: outputs(model(ids))}
+
+    with pytest.raises(TypeError, match=r"returned a tuple, not a tensor .* call="):
+        check(model, IDS, **given(lambda states: (states, None)))
+    for size in (5, T):
+        with pytest.raises(
+            ValueError, match=rf"outputs have the shape \(2, {size}\), but .* \(B, T, D\), here \(2, 7, D\)"
+        ):
+            check(model, IDS, **given(lambda states, size=size: states.mean(1)[:, :size]))
+    check(model, IDS, **given(lambda states: states))
+
+
+def test_a_hugging_face_model_without_states_is_refused() -> None:
+    transformers = pytest.importorskip("transformers")
+    config = hugging_face("BertModel").config
+    with pytest.raises(TypeError, match="returned a QuestionAnsweringModelOutput"):
+        assert_padding_ignored(transformers.BertForQuestionAnswering(config).eval(), IDS)
+    with pytest.raises(ValueError, match=r"outputs have the shape \(2, 2\)"):
+        assert_padding_ignored(transformers.BertForSequenceClassification(config).eval(), IDS)
+    assert_padding_ignored(transformers.BertModel(config).eval(), IDS)
+
+
+def test_an_embedding_that_is_not_used_does_not_pass() -> None:
+    model = Positioned(causal=False, masked=False).eval()
+    with pytest.raises(ValueError, match="does not call the module given as embedding"):
+        assert_padding_ignored(model, IDS, embedding=nn.Embedding(50, D))
+
+
+@pytest.mark.parametrize("keep", [KEEP[:, :3], KEEP.float(), KEEP & False])
+def test_a_keep_that_is_none_is_refused(keep: Tensor) -> None:
+    model = OfIds().eval()
+    with pytest.raises(ValueError, match=r"keep must be booleans \(2, 7\)"):
+        assert_padding_ignored(model, IDS, embedding=model.small.embedding, keep=keep)

@@ -203,6 +203,20 @@ def test_each_sentence_of_a_batch_has_its_trace(tiny_model: Transformer) -> None
             np.testing.assert_allclose(one.weights, alone.maps[kind].weights, atol=1e-5)
 
 
+@pytest.mark.parametrize("foreign", [False, True])
+def test_arrays_of_a_batch_need_no_tokens(tiny_model: Transformer, foreign: bool) -> None:
+    model = nn.MultiheadAttention(8, 2, batch_first=True).eval() if foreign else tiny_model.encoder
+    with torch.no_grad(), capture_attention(model, tokens=list("abc")) as capture:
+        if foreign:
+            model(*[torch.randn(2, 3, 8)] * 3)
+        else:
+            tiny_model.encode(torch.tensor([[5, 6, 3], [7, 8, 3]]))
+    assert capture.arrays("encoder")["weights"].shape == (2, 1 if foreign else 2, 2, 3, 3)
+    assert capture.sample(0).maps["encoder"].query_tokens == ("a", "b", "c")
+    with pytest.raises(TraceError, match="tokens are of 1 samples"):
+        capture.sample(1)
+
+
 def test_nothing_run_is_said(tiny_model: Transformer) -> None:
     with capture_attention(tiny_model) as capture:
         pass

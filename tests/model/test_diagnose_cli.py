@@ -62,7 +62,24 @@ def test_the_worst_file_decides_and_the_others_are_answered_in_order(tmp_path: P
     code, lines = ask(bad, str(tmp_path / "missing.npy"), good, "--meant", "causal", "--json")
     assert code == 2
     assert [json.loads(line)["verdict"] for line in lines] == ["faulty", "unreadable", "sound"]
-    assert json.loads(lines[1])["reason"] == "There is no such file."
+    assert json.loads(lines[1])["reason"] == f"There is no file '{tmp_path / 'missing.npy'}'."
+
+
+def test_a_folder_and_a_missing_file_are_called_so_whatever_their_ending(tmp_path: Path) -> None:
+    assert diagnose_file(str(tmp_path)).reason == f"'{tmp_path}' is a folder; name a file in it."
+    assert diagnose_file(str(tmp_path / "none")).reason == f"There is no file '{tmp_path / 'none'}'."
+    (tmp_path / "there").touch()
+    assert diagnose_file(str(tmp_path / "there")).reason.startswith("Files without an ending are not read; .npz, ")
+
+
+def test_names_that_are_not_read_are_told(tmp_path: Path) -> None:
+    for name, write in {
+        "some.json": lambda path: path.write_text(json.dumps({"attention": SOUND.tolist(), "step": 3})),
+        "some.npz": lambda path: np.savez(path, attention=SOUND, step=3),
+    }.items():
+        write(tmp_path / name)
+        reason = diagnose_file(str(tmp_path / name)).reason
+        assert reason.startswith("The file holds 'attention', 'step'. Name its arrays weights, scores, ")
 
 
 def test_people_get_the_meaning_the_finding_and_the_fix(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 from model.diagnosis import Diagnosis, DiagnosisError, diagnose
 
@@ -117,6 +118,24 @@ def test_weights_the_wrong_way_round_are_seen_by_the_other_shapes() -> None:
 def test_what_cannot_be_judged_gets_a_sentence(weights: np.ndarray, more: dict, sentence: str) -> None:
     with pytest.raises(DiagnosisError, match=sentence):
         diagnose(weights, **more)
+
+
+def test_tensors_of_torch_are_taken_as_they_are() -> None:
+    causal = torch.tensor(CAUSAL)
+    assert diagnose(causal.requires_grad_(), meant="causal").sound
+    assert diagnose(causal.bfloat16(), mask=torch.ones(3, 3).tril().bool(), meant="causal").sound
+    leaky = torch.tensor(FULL).expand(2, 1, 3, 3)
+    (one,) = diagnose([causal.expand(2, 1, 3, 3), leaky], meant="causal").findings
+    assert one.layer == 1
+    assert diagnose([causal, causal], meant="causal").sound
+    with pytest.raises(DiagnosisError, match="dense tensor"):
+        diagnose(causal.detach().to_sparse())
+
+
+@pytest.mark.parametrize("name", ["Decoder", "foo"])
+def test_a_map_that_does_not_exist_is_refused(name: str) -> None:
+    with pytest.raises(DiagnosisError, match=f"no map '{name}'; the maps are encoder, decoder, cross"):
+        diagnose(FULL, map=name)
 
 
 def test_no_torch_is_loaded() -> None:

@@ -204,3 +204,45 @@ def test_any_module_that_one_names_by_what_it_returns() -> None:
 def test_names_that_do_not_exist_are_refused(modules: object, said: str) -> None:
     with pytest.raises(TraceError, match=said), capture_attention(Mixers(), modules=modules):  # type: ignore[arg-type]
         pass
+
+
+def recorded(model: nn.Module, *inputs: Tensor, **masks: Tensor) -> set[str]:
+    with torch.no_grad(), capture_attention(model) as capture:
+        model(*inputs, **masks)
+    return set(capture.sample(0).maps)
+
+
+NOTHING, ONE = torch.ones(2, 5).bool(), torch.tensor([[False, True, True, True, True]] * 2)
+
+
+@pytest.mark.parametrize("blocked", [NOTHING, ONE, ONE.flip(1), PAD])
+def test_padding_makes_no_decoder(blocked: Tensor) -> None:
+    attention = nn.MultiheadAttention(16, 4, batch_first=True).eval()
+    assert recorded(attention, X, X, X, key_padding_mask=blocked) == {"encoder"}
+    assert recorded(encoder(), X, src_key_padding_mask=blocked) == {"encoder"}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "kind"),
+    [
+        (torch.eye(5), "encoder"),
+        (torch.zeros(5, 5), "encoder"),
+        (torch.ones(1, 1), "encoder"),
+        (torch.ones(5, 5), "encoder"),
+        (torch.ones(5, 5).triu(), "encoder"),
+        (torch.ones(2, 2).tril(), "decoder"),
+        (torch.ones(5, 5).tril(), "decoder"),
+        (torch.ones(5, 5).tril().triu(-1), "decoder"),
+    ],
+)
+def test_a_stack_alone_is_a_decoder_if_its_mask_shows_it(allowed: Tensor, kind: str) -> None:
+    attention = nn.MultiheadAttention(16, 4, batch_first=True).eval()
+    x = X[:, : len(allowed)]
+    assert recorded(attention, x, x, x, attn_mask=allowed == 0) == {kind}
+
+
+@pytest.mark.parametrize("length", [1, 2, 5])
+def test_a_decoder_with_cross_attention_is_one_from_its_first_token_on(length: int) -> None:
+    layer = nn.TransformerDecoderLayer(16, 4, 32, batch_first=True)
+    model, future = nn.TransformerDecoder(layer, 2).eval(), nn.Transformer.generate_square_subsequent_mask(length)
+    assert recorded(model, X[:, :length], X.flip(0), tgt_mask=future) == {"decoder", "cross"}

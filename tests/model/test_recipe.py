@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from model.config import TransformerConfig, preset
-from model.recipe import Recipe
+from model.recipe import RECIPE, Recipe
 from model.train_cli import build_config
 
 NAMES = {"name": "toy", "source_language": "en", "target_language": "de"}
@@ -28,7 +27,8 @@ def written(folder: Path, text: str) -> Path:
 
 def test_round_trip_through_json(tmp_path: Path) -> None:
     one = recipe(model={"d_model": 64}, facts={"licence": "CC0"}, betas=(0.8, 0.9), steps=5000)
-    assert Recipe.load(written(tmp_path, json.dumps(dataclasses.asdict(one)))) == one
+    one.save(tmp_path / RECIPE)
+    assert Recipe.load(tmp_path / RECIPE) == one
     assert Recipe.load(written(tmp_path, json.dumps(NAMES))) == recipe()
 
 
@@ -59,6 +59,8 @@ def test_an_absent_file_is_said(tmp_path: Path) -> None:
     [
         ({"steps": 0}, "steps is 0; it must be at least 1"),
         ({"average": 0}, "average is 0"),
+        ({"seed": "x"}, "seed is 'x'; it must be a whole number"),
+        ({"seed": -1}, "seed is -1"),
         ({"tokens_per_batch": -1}, "tokens_per_batch is -1"),
         ({"precision": "float16"}, 'precision is \'float16\'; it must be "bfloat16" or "float32"'),
         ({"steps": 100}, r"decay_steps is 2000; it must lie between 0 and steps \(100\)"),
@@ -120,3 +122,32 @@ def test_a_recipe_may_name_dropout_places_as_a_list() -> None:
 def test_an_unknown_field_of_the_model_is_named(model: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="depth"):
         build_config(recipe(model=model))
+
+
+@pytest.mark.parametrize(
+    ("step", "change", "unlike"),
+    [
+        (300, {"name": "b", "save_every": 7, "dev_split": "test", "facts": {"title": "B"}}, []),
+        (700, {"seed": 2, "label_smoothing": 0.0}, ["label_smoothing", "seed"]),
+        (800, {"steps": 2000}, []),  # the rate has not begun to fall in either
+        (801, {"steps": 2000}, ["steps"]),
+        (300, {"decay_steps": 700}, []),
+        (301, {"decay_steps": 700}, ["decay_steps"]),
+        (1000, {"steps": 2000, "decay_steps": 1000}, ["decay_steps", "steps"]),
+        (50, {"warmup_steps": 100}, ["warmup_steps"]),
+        (99, {"evaluate_every": 200, "average": 3}, []),
+        (100, {"evaluate_every": 200}, ["evaluate_every"]),
+        (400, {"average": 5}, []),
+        (500, {"average": 5}, []),
+        (600, {"average": 6}, ["average"]),
+        (4, {"snapshots": 12}, ["snapshots"]),
+        (4, {"steps": 64_000}, ["steps"]),  # its snapshots stand elsewhere
+    ],
+)
+def test_a_run_is_another_recipes_too_until_they_part(step: int, change: dict[str, Any], unlike: list[str]) -> None:
+    fields = {"steps": 1000, "decay_steps": 200, "warmup_steps": 10, "evaluate_every": 100}
+    fields["snapshots"] = 8 if step < 5 else 0
+    begun, now = recipe(**fields), recipe(**{**fields, **change})
+    assert sorted(now.unlike(begun, step)) == unlike
+    for name, (before, after) in now.unlike(begun, step).items():
+        assert (before, after) == (getattr(begun, name), change[name])

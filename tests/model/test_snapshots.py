@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load, save_file
 
 from model.checkpoint import CONFIG, Checkpoint, CheckpointError, load_checkpoint, save_checkpoint, unique_weights
+from model.recipe import RECIPE, Recipe
 from model.snapshots import (
     SNAPSHOTS,
     load_snapshot,
@@ -42,6 +43,7 @@ def folder(tmp_path: Path) -> Path:
         save_file(unique_weights(model_at(step)), tmp_path / "run" / f"snapshot-{step:07d}.safetensors")
     save_checkpoint(toy.checkpoint(model_at(99)), tmp_path / "small")
     assert release_snapshots(tmp_path / "run", tmp_path / "small") == STEPS
+    Recipe("small", "en", "de").save(tmp_path / "small" / RECIPE)
     return tmp_path / "small"
 
 
@@ -146,18 +148,34 @@ def test_the_random_start_is_the_one_of_the_recipes_seed(folder: Path) -> None:
     mine, wanted = unique_weights(start.model), unique_weights(expected)
     assert all(torch.equal(mine[name], wanted[name]) for name in wanted)
     assert unique_weights(random_model(released.model.config, 6)).keys() == wanted.keys()
-    (folder / "recipe.json").write_text('{"seed": 5}')
+    Recipe("small", "en", "de", seed=5).save(folder / RECIPE)
     begun = unique_weights(load_snapshot(released, 0, folder).model)
     assert all(torch.equal(begun[name], wanted[name]) for name in wanted)
 
 
+NAMES = {"name": "small", "source_language": "en", "target_language": "de"}
+
+
+def test_a_recipe_that_says_no_seed_means_the_default(folder: Path) -> None:
+    (folder / RECIPE).write_text(json.dumps(NAMES))
+    assert seed_of(folder) == 1
+
+
 @pytest.mark.parametrize(
-    ("text", "seed"), [('{"seed": 7}', 7), ("{}", 1), ("[]", 1), ("{", 1), ('{"seed": "x"}', 1), (None, 1)]
+    ("text", "says"),
+    [
+        (None, "No such file"),
+        ("{", "cannot be read"),
+        ("[]", "must be a JSON object"),
+        (json.dumps({**NAMES, "seed": "x"}), "seed is 'x'"),
+    ],
 )
-def test_a_recipe_that_says_no_seed_means_the_default(folder: Path, text: str | None, seed: int) -> None:
+def test_without_a_recipe_the_random_start_is_not_guessed(folder: Path, text: str | None, says: str) -> None:
+    (folder / RECIPE).unlink()
     if text is not None:
-        (folder / "recipe.json").write_text(text)
-    assert seed_of(folder) == seed
+        (folder / RECIPE).write_text(text)
+    with pytest.raises(CheckpointError, match=rf"The random start of small is not known, .*recipe\.json.*{says}"):
+        load_snapshot(load_checkpoint(folder), 0, folder)
 
 
 def test_every_moment_reads_the_same_translation(folder: Path) -> None:
@@ -178,6 +196,7 @@ def test_every_moment_reads_the_same_translation(folder: Path) -> None:
 def test_without_snapshots_there_are_the_two_ends(tmp_path: Path) -> None:
     checkpoint: Checkpoint = toy.checkpoint(model_at(99))
     save_checkpoint(checkpoint, tmp_path / "plain")
+    Recipe("plain", "en", "de").save(tmp_path / "plain" / RECIPE)
     found = stops(load_checkpoint(tmp_path / "plain"), tmp_path / "plain")
     assert [stop.step for stop in found] == [0, None]
     assert snapshot_steps(tmp_path / "plain") == ()

@@ -45,6 +45,36 @@ def test_a_tensor_and_a_dictionary_of_tensors_are_read(tmp_path: Path) -> None:
     assert set(one.arrays) == {"weights", "key_keep"}
 
 
+def test_a_list_of_one_tensor_a_layer_is_stacked(tmp_path: Path) -> None:
+    path = tmp_path / "attentions.pt"
+    layers = tuple(torch.rand(5, 2, 3, 3).softmax(-1).requires_grad_() for _ in range(4))
+    for value in (layers, list(layers), {"weights": layers, "mask": None}):
+        path.write_bytes(saved(value))
+        (one,) = read(path)
+        np.testing.assert_array_equal(one.arrays["weights"], torch.stack(layers, 1).detach())
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ({"model": {"weights": WEIGHTS}, "epoch": 3}, r"The file holds 'epoch', 'model'\. Name its arrays weights,"),
+        ({f"{'long' * 99}{number}": WEIGHTS for number in range(9)}, "and 4 more"),
+        ([torch.ones(1, 2, 3, 3), torch.ones(1, 2, 3, 4)], r"layers of different shapes, \(1, 2, 3, 3\) and"),
+        ([WEIGHTS, WEIGHTS], r"the shape \(2, 3, 3\); a list is read as one tensor for each layer"),
+        ((None, None), "is a list that holds NoneType"),
+        ({"weights": {"a": WEIGHTS}}, "weights is of the type dict, not a tensor"),
+        ([torch.zeros(1).expand(2**8, 2**4, 2**6, 2**7)] * 9, "has 301,989,888 cells; at most"),
+        (3, "is of the type int, not a tensor"),
+    ],
+)
+def test_what_else_a_file_of_torch_may_hold_is_named(tmp_path: Path, value: Any, says: str) -> None:
+    path = tmp_path / "attentions.pt"
+    path.write_bytes(saved(value))
+    with pytest.raises(UnreadableError, match=says) as refused:
+        read(path)
+    assert len(str(refused.value)) < 300
+
+
 def hostile(mark: Path) -> dict[str, bytes]:
     good = saved({"weights": WEIGHTS})
     pickled = zipfile.ZipFile(io.BytesIO(good)).read("archive/data.pkl")

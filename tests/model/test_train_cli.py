@@ -18,8 +18,12 @@ import pytest
 import torch
 
 from model.__main__ import main
-from model.checkpoint import WEIGHTS, load_checkpoint
+from model.checkpoint import WEIGHTS, load_checkpoint, unique_weights
+from model.recipe import Recipe
+from model.snapshots import load_snapshot
+from model.train_cli import build_config
 from model.training import STATE
+from model.transformer import Transformer
 
 from .. import toy
 
@@ -87,6 +91,7 @@ def test_killed_and_started_again_gives_the_weights_of_an_unbroken_run(tmp_path:
     released = load_checkpoint(tmp_path / "broken" / "out")
     assert released.card == {"source_language": "en", "target_language": "de", "licence": "CC0"}
     assert (tmp_path / "broken" / "out" / "history.csv").exists()
+    assert Recipe.load(tmp_path / "broken" / "out" / "recipe.json") == Recipe(**RUN)  # type: ignore[arg-type]
 
 
 def losses(folder: Path) -> list[tuple[int, float]]:
@@ -187,3 +192,66 @@ def test_what_a_person_can_mend_is_one_sentence(
     assert re.match(r"python -m model train: ", error)
     assert says in error
     assert "Traceback" not in error
+
+
+SHORT = {**RUN, "steps": 4, "decay_steps": 2, "evaluate_every": 2, "save_every": 2, "evaluate_sentences": 1}
+
+
+def test_a_released_folder_knows_its_random_start_and_keeps_its_scores_in_its_card(tmp_path: Path) -> None:
+    one = {**SHORT, "seed": 7, "snapshots": 8, "facts": {"title": "Toy", "licence": "CC0 | mine"}}
+    assert main(command(tmp_path / "run", one)[2:]) == 0
+    out = tmp_path / "run" / "out"
+    torch.manual_seed(7)
+    begun = unique_weights(Transformer(build_config(Recipe(**one))))  # type: ignore[arg-type]
+    found = unique_weights(load_snapshot(load_checkpoint(out), 0, out).model)
+    assert all(torch.equal(found[name], begun[name]) for name in begun)
+    card = (out / "README.md").read_text()
+    assert card.startswith("# toy-en-de\n\nToy.\n")
+    assert "| licence | CC0 \\| mine |" in card
+    assert "1 + 1 layers, d_model 32, 2 heads" in card
+    texts = [str(tmp_path / "data" / f"dev.{language}") for language in ("en", "de")]
+    asked = ["--checkpoint", str(out), "--source", texts[0], "--reference", texts[1], "--device", "cpu"]
+    assert main(["evaluate", *asked, "--keep", "Toy dev"]) == 0
+    assert "| Toy dev (20) | 1 | cased, raw text |" in (out / "README.md").read_text()
+    assert main(command(tmp_path / "run", one)[2:]) == 0  # released again: the card stays
+    assert "Toy dev (20)" in (out / "README.md").read_text()
+
+
+def test_a_changed_recipe_is_refused_and_names_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command(tmp_path / "run", SHORT)[2:], "--steps", "2"]) == 0
+    changed = {**SHORT, "vocab_size": 130, "model": {**SMALL, "heads": 4, "dropout": 0.1}}
+    assert main(command(tmp_path / "run", changed)[2:]) == 2
+    error = capsys.readouterr().err
+    assert "heads was 2 and is now 4" in error
+    assert "vocab_size was 120 and is now 130" in error
+    assert "Traceback" not in error
+    assert not (tmp_path / "run" / "out").exists()
+    assert state_step(tmp_path / "run") == 2
+    (tmp_path / "run" / "run" / STATE).unlink()  # the vocabulary that is left is the old recipe's
+    assert main(command(tmp_path / "run", changed)[2:]) == 0
+    assert len(load_checkpoint(tmp_path / "run" / "out").tokenizer) == 130
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--steps", "0"], "--steps is 0; it must be at least 1."),
+        (["--steps", "-3"], "--steps is -3; it must be at least 1."),
+        (["--device", "gpu"], "'gpu'"),
+        (["--device", "cuda"], "cpu"),
+    ],
+)
+def test_arguments_that_cannot_be_are_one_sentence(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    says: str,
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert main([*command(tmp_path / "run", SHORT)[2:], *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("python -m model train: ")
+    assert says in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "run" / "run").exists()

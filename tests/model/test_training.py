@@ -201,3 +201,75 @@ def test_processes_that_do_not_share_the_state_are_refused(tmp_path: Path, monke
     model = Transformer(toy.config(**SMALL))
     with pytest.raises(ValueError, match=r"from different steps, 0 to 7: .* all machines share"):
         Trainer(recipe(), model, toy.batches(count=60), tmp_path, rank=0, world=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"model": {**SMALL, "dropout": 0.1, "heads": 4}}, "heads was 2 and is now 4"),
+        ({"model": {**SMALL, "dropout": 0.1, "d_model": 64}}, "d_model was 32 and is now 64"),
+        (
+            {"seed": 2, "betas": (0.9, 0.99)},
+            r"betas was \(0.9, 0.98\) and is now \(0.9, 0.99\); seed was 1 and is now 2",
+        ),
+        ({"peak_rate": 1e-3}, "peak_rate was 0.003 and is now 0.001"),
+    ],
+)
+def test_a_state_goes_on_as_it_was_begun_or_not_at_all(tmp_path: Path, change: dict[str, Any], says: str) -> None:
+    list(trainer(tmp_path, recipe()).run(last=5))
+    before = (tmp_path / STATE).read_bytes()
+    with pytest.raises(ValueError, match=rf"stands at step 5 and was begun otherwise: {says}\. .*--state") as error:
+        trainer(tmp_path, recipe(**change))
+    assert "\n" not in str(error.value)
+    assert (tmp_path / STATE).read_bytes() == before
+    assert trainer(tmp_path, recipe()).step == 5
+
+
+def test_other_text_does_not_go_on(tmp_path: Path) -> None:
+    list(trainer(tmp_path, recipe()).run(last=5))
+    with pytest.raises(ValueError, match="the text of --data or its vocabulary is another"):
+        trainer(tmp_path, recipe(), toy.batches(count=61, tokens=300))
+
+
+def test_more_steps_asked_for_before_the_rate_falls_give_the_weights_of_the_longer_run(tmp_path: Path) -> None:
+    short, long = recipe(steps=12), recipe(steps=20, save_every=5)
+    whole, parts = trainer(tmp_path / "whole", long), trainer(tmp_path / "parts", short)
+    list(whole.run())
+    list(parts.run(last=7))
+    parts = trainer(tmp_path / "parts", long)
+    list(parts.run())
+    assert parts.step == 20
+    assert_bitwise(whole.averaged(), parts.averaged())
+    with pytest.raises(ValueError, match="steps was 20 and is now 30"):
+        trainer(tmp_path / "parts", recipe(steps=30))
+
+
+@pytest.mark.parametrize("fault", ["older", "damaged", "other"])
+def test_a_state_that_does_not_say_how_it_was_begun_gets_a_sentence(tmp_path: Path, fault: str) -> None:
+    list(trainer(tmp_path, recipe()).run(last=5))
+    path = tmp_path / STATE
+    state = torch.load(path, weights_only=True)
+    if fault == "older":
+        del state["begun"]
+    state.get("begun", {}).get("recipe", {})["gone"] = 1
+    torch.save(state, path)
+    if fault == "damaged":
+        path.write_bytes(path.read_bytes()[:100])
+    said = {"older": "does not say what", "damaged": "is damaged", "other": "was written by another version"}
+    with pytest.raises(ValueError, match=rf"state\.pt {said[fault]}.*--state"):
+        trainer(tmp_path, recipe())
+
+
+def test_weights_of_another_run_in_the_folder_are_not_averaged(tmp_path: Path) -> None:
+    """Its state was removed, and nothing else."""
+    list(trainer(tmp_path, recipe(seed=2, snapshots=4)).run())
+    (tmp_path / STATE).unlink()
+    again, fresh = trainer(tmp_path, recipe()), trainer(tmp_path / "fresh", recipe())
+    for one in (again, fresh):
+        list(one.run())
+    assert_bitwise(again.averaged(), fresh.averaged())
+    assert not list(tmp_path.glob("snapshot-*"))
+
+
+def test_the_step_to_stop_after_may_be_done_already(tmp_path: Path) -> None:
+    assert list(trainer(tmp_path, recipe()).run(last=0)) == []

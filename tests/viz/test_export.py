@@ -129,14 +129,57 @@ def test_no_name_stands_twice_in_the_page_and_it_never_writes_html() -> None:
     assert all(len(path.read_text(encoding="utf-8").splitlines()) <= 150 for path in BROWSER.glob("*.js"))
 
 
-def test_the_command_line_writes_a_talk_and_says_what_is_wrong(tmp_path: Path) -> None:
+TALK = """[[scene]]
+[[scene]]
+page = "explor"
+[[scene]]
+title = "Shown"
+page = "explore"
+titel = "Misspelt"
+[scene.view]
+sentence = "Good morning."
+haed = 2
+[[scene]]
+page = "explore"
+[scene.view]
+layer = 99
+[[scene]]
+page = "explore"
+[scene.view]
+model = "nope"
+"""
+
+
+def exported(talk: Path, out: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "viz.export", str(talk), str(out)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_the_command_line_writes_what_can_be_shown_and_names_every_mistake(tmp_path: Path) -> None:
     talk, out = tmp_path / "talk.toml", tmp_path / "talk.html"
-    talk.write_text('title = "T"\n[[scene]]\ntitle = "Gone"\npage = "nowhere"\nnotes = "Said."\n', encoding="utf-8")
-    run = [sys.executable, "-m", "viz.export"]
-    done = subprocess.run([*run, talk, out], cwd=ROOT, capture_output=True, text=True, check=False)
+    talk.write_text(TALK, encoding="utf-8")
+    done = exported(talk, out)
     assert done.returncode == 0, done.stderr
     header, _ = content(out.read_text(encoding="utf-8"))
-    assert "There is no page 'nowhere'" in header["slides"][0]["missing"]
-    done = subprocess.run([*run, tmp_path / "none.toml", out], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "none.toml cannot be read as a talk" in done.stderr
+    assert [slide["title"] for slide in header["slides"]] == ["Shown"]
+    told = [line.removeprefix(f"{talk}: ") for line in done.stderr.splitlines() if line.startswith(str(talk))]
+    wanted = {1: "no page;", 3: "'explor'", 7: "'titel'", 10: "'haed'", 14: "no layer 99, head 1", 18: "'nope'"}
+    assert [line.partition(":")[0] for line in told] == [f"Line {number}" for number in wanted]
+    assert all(said in line for said, line in zip(wanted.values(), told, strict=True))
+
+
+def test_the_command_line_writes_nothing_where_there_is_nothing_to_write(tmp_path: Path) -> None:
+    talk, out = tmp_path / "talk.toml", tmp_path / "talk.html"
+    talk.write_text('[[scene]]\ntitle = "Gone"\npage = "nowhere"\n', encoding="utf-8")
+    for file, into, said in (
+        (talk, out, "Line 3: There is no page 'nowhere'"),
+        (talk, out, "no scene can be shown, so nothing is written"),
+        (tmp_path / "none.toml", out, "none.toml cannot be read as a talk"),
+        (talk, tmp_path / "none" / "talk.html", f"There is no folder '{tmp_path / 'none'}'"),
+        (talk, tmp_path, "is a folder; name a file"),
+    ):
+        done = exported(file, into)
+        assert done.returncode == 1
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+        assert not out.exists()

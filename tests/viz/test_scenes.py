@@ -69,6 +69,7 @@ def test_what_is_written_is_read_again(notes: str) -> None:
     [
         (('page = "explore"', 'page = "explore'), 6, "not TOML", ["Second"]),
         (('page = "explore"', ""), 4, "names no page", ["Second"]),
+        (('title = "Second"\npage = "decode"\n', ""), 19, "names no page", ["First"]),
         (('hide = ["translation"]', 'hide = ["translaton"]'), 7, "use sentence, translation", ["First", "Second"]),
         (('title = "Second"', "title = 3"), 20, "quotation marks", ["First", "Decode"]),
         (('title = "Second"', 'titel = "Second"'), 20, "no key 'titel'", ["First", "Decode"]),

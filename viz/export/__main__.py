@@ -4,39 +4,56 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+from model.writable import WritableError, check_writable
+
 from ..figures.palette import DARK, LIGHT
-from ..stage.scenes import read
+from ..stage.checks import Checked, check
+from ..stage.scenes import Mistake, read
 from . import collect
 
 
 def main() -> int:
-    """Write the file and say what could not be shown; 1 where nothing could be written."""
+    """Write the scenes that can be shown and say of the others, by their lines, why not; 1 where nothing is written."""
     parser = argparse.ArgumentParser(prog="python -m viz.export", description="A talk as one HTML file.")
     parser.add_argument("talk", type=Path, help="the talk, a TOML file")
     parser.add_argument("out", type=Path, help="the HTML file to write")
     parser.add_argument("--dark", action="store_true", help="light ink on dark paper")
     asked = parser.parse_args()
     try:
-        talk, mistakes = read(asked.talk.read_text(encoding="utf-8"))
+        check_writable(asked.out)
+        talk, mistakes = read(asked.talk.read_text(encoding="utf-8-sig"))
+    except WritableError as error:
+        print(error, file=sys.stderr)
+        return 1
     except (OSError, UnicodeDecodeError) as error:
         print(f"{asked.talk} cannot be read as a talk: {error}", file=sys.stderr)
-        return 1
-    for mistake in mistakes:
-        print(f"{asked.talk}: {mistake}", file=sys.stderr)
-    if not talk.scenes:
         return 1
     collect.begin()
     from .. import cache  # after the runtime, as all that draws components
 
-    palette = DARK if asked.dark else LIGHT
-    told = lambda done: print(f"scene {done + 1} of {len(talk.scenes)}: {talk.scenes[done].title}")  # noqa: E731
-    page = collect.talk_file(talk, cache.configurations(), palette, date.today(), told)
+    models = cache.configurations()
+    checked = check(talk, models)
+    _say(asked.talk, mistakes, checked)
+    if not checked.shown:
+        return 1
+    shown = replace(talk, scenes=checked.shown)
+    told = lambda done: print(f"scene {done + 1} of {len(shown.scenes)}: {shown.scenes[done].title}")  # noqa: E731
+    page = collect.talk_file(shown, models, DARK if asked.dark else LIGHT, date.today(), told)
     asked.out.write_text(page, encoding="utf-8")
     print(f"{asked.out}: {len(page.encode()) / 1e6:.1f} MB")
     return 0
+
+
+def _say(file: Path, mistakes: tuple[Mistake, ...], checked: Checked) -> None:
+    """Every mistake with its line, as the page Talk tells them."""
+    for mistake in sorted((*mistakes, *checked.mistakes), key=lambda one: one.line):
+        print(f"{file}: {mistake}", file=sys.stderr)
+    if not checked.shown:
+        print(f"{file}: no scene can be shown, so nothing is written.", file=sys.stderr)
 
 
 if __name__ == "__main__":

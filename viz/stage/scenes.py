@@ -103,7 +103,7 @@ def read(source: str) -> tuple[Talk, tuple[Mistake, ...]]:
     """The talk in a file's text, and what is wrong with it. A part that cannot be read is left out."""
     head, *found = blocks(source)
     mistakes: list[Mistake] = []
-    top = _table(head, mistakes)
+    top = _table(head, mistakes) or {}
     _unknown(top, {"title", "model"}, head, mistakes)
     talk = _texts(top, head, mistakes, "title", "model")
     scenes: list[Scene] = []
@@ -139,7 +139,7 @@ def without_window(address: Mapping[str, str]) -> dict[str, str]:
 
 def _scene(block: Block, mistakes: list[Mistake]) -> Scene | None:
     table = _table(block, mistakes)
-    if not table:
+    if table is None:
         return None
     _unknown(table, {"title", "notes", "point", "page", "hide", "omit", "view"}, block, mistakes)
     texts = _texts(table, block, mistakes, "title", "notes", "point", "page")
@@ -152,12 +152,13 @@ def _scene(block: Block, mistakes: list[Mistake]) -> Scene | None:
     return Scene(title, texts["page"], view, texts.get("notes", ""), texts.get("point", ""), hide, omit, block.lines)
 
 
-def _table(block: Block, mistakes: list[Mistake]) -> dict[str, Any]:
+def _table(block: Block, mistakes: list[Mistake]) -> dict[str, Any] | None:
+    """What the block says; None where it is not TOML, which is a mistake."""
     try:
         return block.table()
     except TalkError as error:
         mistakes.append(Mistake(error.line, str(error)))
-        return {}
+        return None
 
 
 def _unknown(table: Mapping[str, Any], known: set[str], block: Block, mistakes: list[Mistake]) -> None:
