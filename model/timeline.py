@@ -47,10 +47,8 @@ class Moment:
 def stops(checkpoint: Checkpoint, folder: str | Path | None = None) -> tuple[Stop, ...]:
     """The random start where the recipe knows its seed, every snapshot, and the released weights. CheckpointError."""
     place = folder or checkpoint.name
-    start = (0,) if (folder_of(place) / RECIPE).is_file() else ()
-    found = [
-        Stop(step, Translator(load_snapshot(checkpoint, step, place))) for step in (*start, *snapshot_steps(place))
-    ]
+    steps = ((0,) if (folder_of(place) / RECIPE).is_file() else ()) + snapshot_steps(place)
+    found = [Stop(step, Translator(load_snapshot(checkpoint, step, place))) for step in steps]
     return (*found, Stop(None, Translator(checkpoint)))
 
 

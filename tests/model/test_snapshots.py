@@ -196,6 +196,7 @@ def test_every_moment_reads_the_same_translation(folder: Path) -> None:
 def test_without_snapshots_there_are_the_two_ends(tmp_path: Path) -> None:
     checkpoint: Checkpoint = toy.checkpoint(model_at(99))
     save_checkpoint(checkpoint, tmp_path / "plain")
+    assert [stop.step for stop in stops(checkpoint, tmp_path / "plain")] == [None]  # Nobody knows its seed.
     Recipe("plain", "en", "de").save(tmp_path / "plain" / RECIPE)
     found = stops(load_checkpoint(tmp_path / "plain"), tmp_path / "plain")
     assert [stop.step for stop in found] == [0, None]
