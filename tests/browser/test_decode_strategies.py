@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from .steps import LOADING, choose, open_page, settle
@@ -159,8 +158,7 @@ def test_heads_that_another_model_has_not_can_be_turned_on_again(page: Page) -> 
     expect(stage(page)).to_be_visible(timeout=LOADING)
 
 
-@pytest.mark.parametrize("colours", ["indigo", "viridis", "cividis"])
-def test_every_source_token_is_read_on_its_colour(page: Page, colours: str) -> None:
-    open_decode(page, f"&colours={colours}&step=3")
+def test_every_source_token_is_read_on_its_colour(page: Page) -> None:
+    open_decode(page, "&colours=viridis&step=3")  # Its lowest weights are dark on a light page.
     at_step(page, 3)
     assert min(page.evaluate(CONTRASTS)) > 3

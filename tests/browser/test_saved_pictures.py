@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from .steps import LOADING, open_menu, open_page, settle
 from .test_saved import open_file, saved
+
+pytestmark = pytest.mark.walk
 
 SENTENCE = "sentence=He+turned+the+offer+down."
 SPACE = "{http://www.w3.org/2000/svg}"
