@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .config import BOS_ID, EOS_ID, PAD_ID
 from .constraints import FREE, Constraints
-from .decoding import length_limit, padding_where_any
+from .decoding import length_limits, padding_where_any
 from .observation import is_observed
 from .transformer import DecoderCache, Transformer
 
@@ -93,7 +93,9 @@ def beam_search(
     """
     if width < 1:
         raise ValueError(f"A beam search needs a width of at least 1, not {width}.")
-    limit, batch, device = max_tokens or length_limit(model, source.shape[1]), len(source), source.device
+    batch, device = len(source), source.device
+    limits = torch.tensor(length_limits(model, source, max_tokens), device=device)
+    limit = int(limits.max())
     sentences = torch.arange(batch, device=device)
     # Hypotheses of a sentence share its memory; who looks, or changes what is computed, finds a row for each.
     shared = not is_observed()
@@ -114,7 +116,7 @@ def beam_search(
         scores, parents, tokens = _candidates(running, log_probs, 2 * width)
         ids = _take(ids, parents)
         ids[:, :, position] = tokens
-        ends = (tokens == EOS_ID) | (position + 1 == limit)
+        ends = (tokens == EOS_ID) | (limits[sentences] == position + 1)[:, None]
         finishes = ends & (torch.arange(2 * width, device=device) < width) & scores.isfinite()
         counted = torch.where(finishes, scores / (position + 1) ** alpha, -torch.inf)
         finished = finished.with_new(sentences, ids, counted, position + 1)

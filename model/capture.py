@@ -13,7 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -47,7 +47,15 @@ def attention_sites(model: nn.Module) -> list[AttentionSite]:
             numbers = re.findall(r"\.(\d+)\.", path)
             layer = int(numbers[-1]) if numbers else 0
             sites.append(AttentionSite(path, model.get_submodule(path), kind_of(path), layer))
-    return sites
+    crossed = {_layer_path(site) for site in sites if site.kind == "cross"}
+    # A decoder by itself has no path that says so, but its layers have cross-attention too.
+    return [
+        replace(one, kind="decoder") if one.kind == "encoder" and _layer_path(one) in crossed else one for one in sites
+    ]
+
+
+def _layer_path(site: AttentionSite) -> str:
+    return site.path.rpartition(".")[0]
 
 
 def kind_of(path: str) -> Kind:
@@ -74,6 +82,7 @@ class Recording(Capture):
         return {tensor.shape[0] for (_, point), found in self.calls.items() if point == "weights" for tensor in found}
 
     def sample(self, index: int) -> AttentionTrace:
+        self._check(index)
         maps: dict[Kind, AttentionMap] = {}
         for kind in KINDS:
             sites = [site for site in self.sites if site.kind == kind and self.calls[site.path, "weights"]]
@@ -83,6 +92,21 @@ class Recording(Capture):
             raise TraceError("Nothing was captured: run the model inside the block.")
         trace = AttentionTrace(maps.get("encoder"), maps.get("decoder"), maps.get("cross"), model=self.model)
         return trace if self.tokens is None else name_tokens(trace, self.tokens, index)
+
+    def _check(self, index: int) -> None:
+        """TraceError unless all that ran last was of one batch, and it has this sentence."""
+        last: set[int] = set()
+        for kind in KINDS:
+            for site in [one for one in self.sites if one.kind == kind][:1]:
+                calls = self.calls[site.path, "weights"]
+                last |= {tensor.shape[0] for tensor in calls[-self._calls_of_last_run(kind, site) :]}
+        if len(last) > 1:
+            raise TraceError(
+                f"Batches of {sorted(last)} ran together, as in a beam search, whose rows change places at every step: "
+                "run the model once more on what was found, with the whole translation given."
+            )
+        if last and not 0 <= index < max(last):
+            raise TraceError(f"There is no sentence {index} in a batch of {max(last)}; they count from 0.")
 
     def _map(self, kind: Kind, sites: list[AttentionSite], sample: int) -> AttentionMap:
         calls = self.calls[sites[0].path, "weights"][-self._calls_of_last_run(kind, sites[0]) :]
@@ -94,7 +118,7 @@ class Recording(Capture):
             weights=self._stacked(sites, "weights", sample, queries),
             query_tokens=tuple(str(number + 1) for number in range(queries)),
             key_tokens=tuple(str(number + 1) for number in range(keys)),
-            mask=self._mask(sites[0], sample, calls),
+            mask=np.logical_or.reduce([self._mask(site, sample, calls) for site in sites]),
             tensors={name: self._stacked(sites, name, sample, rows[name]) for name in kept},
         )
 
@@ -134,14 +158,14 @@ class Recording(Capture):
         return found
 
     def _mask(self, site: AttentionSite, sample: int, calls: list[Tensor]) -> np.ndarray:
-        """(Q, K) of the first head; a key that did not exist yet at a step was not allowed at it."""
+        """(Q, K): what any head may see; a key that did not exist yet at a step was not allowed at it."""
         first = len(self.calls[site.path, "weights"]) - len(calls)
         mask = np.zeros((sum(weights.shape[2] for weights in calls), calls[-1].shape[3]), dtype=bool)
         start = 0
         for number, weights in enumerate(calls, start=first):
             rows, keys = weights.shape[2:]
             given = self.masks.get((site.path, number))
-            allowed = True if given is None else given.broadcast_to(weights.shape)[sample, 0].cpu().numpy()
+            allowed = True if given is None else given.broadcast_to(weights.shape)[sample].any(0).cpu().numpy()
             mask[start : start + rows, :keys] = allowed
             start += rows
         return mask

@@ -53,9 +53,19 @@ class DecodingStep:
     """The token was given, not chosen."""
 
 
-def length_limit(model: Transformer, source_tokens: int) -> int:
-    """Tokens after which a translation is cut off: generous for the source, and never past the position table."""
-    return min(model.config.max_length - 1, 2 * source_tokens + 20)
+def length_limit(model: Transformer, source_tokens: int, most: int | None = None) -> int:
+    """Tokens after which a translation is cut off: generous for the source, or `most`; never past the position table.
+
+    ValueError for a `most` below 1.
+    """
+    if most is not None and most < 1:
+        raise ValueError(f"A translation has at least 1 token, so at most {most} cannot be asked for.")
+    return min(model.config.max_length - 1, 2 * source_tokens + 20 if most is None else most)
+
+
+def length_limits(model: Transformer, source: Tensor, most: int | None = None) -> list[int]:
+    """The same for each of source (B, S), PAD after the end: neighbours in a batch change nothing."""
+    return [length_limit(model, length, most) for length in (source != PAD_ID).sum(1).tolist()]
 
 
 def padding_where_any(source: Tensor) -> Tensor | None:
@@ -127,7 +137,7 @@ def _decode(
     candidates: int,
     constraints: Constraints,
 ) -> Iterator[DecodingStep]:
-    limit = max_tokens or length_limit(model, source.shape[1])
+    limit = length_limit(model, source.shape[1], max_tokens)
     memory, memory_mask = model.encode(source), padding_where_any(source)
     cache = DecoderCache(model.config.decoder_layers)
     written = [BOS_ID]
@@ -170,7 +180,7 @@ def rank(log_probs: Tensor, token: int) -> int:
 @torch.inference_mode()
 def greedy_batch(model: Transformer, source: Tensor, max_tokens: int | None = None) -> list[list[int]]:
     """The same for many sentences at once, ids only: source (B, S), PAD after the end -> B lists without </s>."""
-    limits = [max_tokens or length_limit(model, length) for length in (source != PAD_ID).sum(1).tolist()]
+    limits = length_limits(model, source, max_tokens)
     memory, memory_mask = model.encode(source), padding_where_any(source)
     cache = DecoderCache(model.config.decoder_layers)
     chosen = torch.full((len(source), 1), BOS_ID, device=source.device)

@@ -29,7 +29,8 @@ def available(folder: Path = FOLDER) -> list[str]:
 
 def folder_of(name: str | Path) -> Path:
     """The folder of a checkpoint given by its name below checkpoints/ or by its folder. CheckpointError."""
-    folder = Path(name) if Path(name).is_dir() else FOLDER / name
+    given, released = Path(name), FOLDER / name
+    folder = given if (given / CONFIG).is_file() or not released.is_dir() else released
     if not folder.is_dir():
         known = ", ".join(available()) or "none yet"
         raise CheckpointError(f"There is no checkpoint {str(name)!r}. Give a folder, or one of: {known}.")

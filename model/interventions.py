@@ -32,11 +32,14 @@ MaskEdit = Callable[[Tensor, int], Tensor]
 def intervening(model: nn.Module, changes: Sequence[Change]) -> Iterator[None]:
     """Make the changes to whatever this thread runs inside the block; cached decoding included.
 
-    Raises InterventionError for a layer or head the model does not have, and for two changes to one head.
+    Raises InterventionError for a layer or head the model does not have, for two changes to one head, and for a
+    compiled model.
     """
     if not changes:
         yield
         return
+    if hasattr(model, "_orig_mod"):
+        raise InterventionError("A compiled model runs past its hooks: change the model that torch.compile was given.")
     sites = {(site.kind, site.layer): site for site in attention_sites(model)}
     heads, masks = _by_site(sites, changes)
     functions: dict[nn.Module, OutputHook] = {}

@@ -35,6 +35,12 @@ def rollout(trace: AttentionTrace) -> AttentionTrace:
     A row of the encoder sums to 1; so does a row of the decoder and of the cross map taken together, for a target
     position is made of target tokens (decoder) and of source tokens (cross).
     """
+    for own in (trace.encoder, trace.decoder):
+        if own is not None and own.weights.shape[-2] != own.weights.shape[-1]:
+            raise TraceError(
+                f"Rollout follows tokens from layer to layer, but the {own.kind} map has {own.weights.shape[-2]} "
+                f"queries and {own.weights.shape[-1]} keys, as of a cached step; capture the whole text."
+            )
     encoder = trace.encoder and _with(trace.encoder, list(_encoder(_mean(trace.encoder))))
     if trace.decoder is None:
         return dataclasses.replace(trace, encoder=encoder, cross=None)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+COLDEST = 1e-6
+"""Below this temperature nothing but the most probable token is left, and logits divided by it overflow."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +24,8 @@ class Sampling:
     """Only the fewest tokens whose probabilities together reach p."""
 
     def __post_init__(self) -> None:
-        if self.temperature < 0:
-            raise ValueError(f"A temperature is 0 or above, not {self.temperature}.")
+        if not 0 <= self.temperature < math.inf:
+            raise ValueError(f"A temperature is a number of 0 or above, not {self.temperature}.")
         if self.top_k < 0:
             raise ValueError(f"top-k is a count of tokens, or 0 for all, not {self.top_k}.")
         if not 0 < self.top_p <= 1:
@@ -29,7 +33,7 @@ class Sampling:
 
     def distribution(self, log_probs: Tensor) -> Tensor:
         """log_probs (V,) or logits, -inf where forbidden -> the probabilities (V,) to draw with."""
-        if self.temperature == 0:
+        if self.temperature < COLDEST:
             return torch.zeros_like(log_probs).index_fill(0, log_probs.argmax(), 1.0)
         scores = log_probs / self.temperature
         if 0 < self.top_k < len(scores):

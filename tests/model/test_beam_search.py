@@ -107,6 +107,19 @@ def test_a_batch_finds_what_each_sentence_finds_alone(seed: int) -> None:
         assert [one.token_ids for one in together.best(number)] == [one.token_ids for one in alone.best(0)]
 
 
+def test_a_sentence_is_cut_off_as_it_is_alone() -> None:
+    """Its neighbours are longer, and give themselves more tokens."""
+    model = toy.random_model(max_length=128)
+    short, long = torch.tensor([[5, 6, 3]]), torch.arange(5, 25)[None]
+    both = torch.cat([torch.nn.functional.pad(short, (0, 17), value=PAD_ID), long])
+    endless = Constraints(forbidden=((EOS_ID,),))
+    *_, alone = beam_search(model, short, 2, constraints=endless)
+    *_, together = beam_search(model, both, 2, constraints=endless)
+    lengths = [[len(one.token_ids) for one in last.best(0)] for last in (alone, together)]
+    assert lengths == [[26, 26]] * 2
+    assert [one.token_ids for one in together.best(0)] == [one.token_ids for one in alone.best(0)]
+
+
 def test_hypotheses_that_share_a_memory_find_what_each_finds_with_its_own() -> None:
     model = lively(1)
     *_, shared = beam_search(model, BATCH, 3, max_tokens=LIMIT)

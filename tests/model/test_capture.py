@@ -11,16 +11,18 @@ from torch import Tensor, nn
 
 from model.attention import AttentionPath, attention_path
 from model.capture import attention_sites, capture_attention, kind_of
+from model.changes import parse
 from model.config import BOS_ID, PAD_ID
 from model.decoding import greedy
 from model.hooks import hooked
+from model.interventions import intervening
 from model.masks import causal_mask, padding_mask
 from model.observation import is_observed
 from model.trace import TENSORS, AttentionMap, AttentionTrace, TraceError
 from model.transformer import DecoderCache, Transformer
 from model.translate import Translator
 
-from ..toy import random_model
+from ..toy import checkpoint, random_model
 from .test_hooks import hooks_on
 
 SOURCE = torch.tensor([[5, 6, 7, 8, 3]])
@@ -294,3 +296,40 @@ def test_rows_carry_the_token_fed_in_and_the_token_predicted(toy_translator: Tra
     assert result.trace.cross is not None
     assert result.trace.cross.key_tokens == result.source_tokens
     np.testing.assert_array_equal(result.trace.decoder.mask, causal_mask(8)[0, 0].numpy())
+
+
+def test_a_beam_search_is_no_sentence_of_a_batch() -> None:
+    """Its rows change places at every step, so no row is any hypothesis."""
+    translator = Translator(checkpoint(random_model()))
+    with capture_attention(translator.model) as capture:
+        translator.search("the dog sees a house.", 3)
+    with pytest.raises(TraceError, match="as in a beam search"):
+        capture.sample(0)
+
+
+def test_a_sentence_that_the_batch_has_not_is_refused() -> None:
+    model = random_model()
+    with capture_attention(model) as capture, torch.no_grad():
+        model(torch.full((2, 4), 5), torch.full((2, 3), 6))
+    for index in (2, -1):
+        with pytest.raises(TraceError, match="in a batch of 2"):
+            capture.sample(index)
+
+
+def test_a_decoder_by_itself_is_a_decoder() -> None:
+    model = random_model()
+    with capture_attention(model.decoder) as capture, torch.no_grad():
+        model.decode(torch.full((1, 4), 5), model.encode(torch.full((1, 3), 6)), None)
+    assert set(capture.trace.maps) == {"decoder", "cross"}
+
+
+def test_a_cell_that_any_layer_may_see_is_not_forbidden() -> None:
+    model = random_model()
+    source, target = torch.full((1, 5), 5), torch.full((1, 4), 6)
+    with intervening(model, parse("mask.cross.1.*.3:block")), capture_attention(model) as capture, torch.no_grad():
+        model(source, target)
+    cross = capture.trace.cross
+    assert cross is not None
+    assert (cross.weights[0, :, :, 2] == 0).all()
+    assert (cross.weights[1:, :, :, 2] > 0).all()
+    assert cross.mask.all()

@@ -23,6 +23,7 @@ from model.checkpoint import (
     unique_weights,
 )
 from model.config import PRESETS, preset
+from model.folder import FOLDER, folder_of
 from model.tokenizer import Tokenizer
 from model.transformer import Transformer
 
@@ -199,3 +200,11 @@ def test_available_are_the_folders_with_a_configuration(folder: Path) -> None:
     (folder.parent / "empty").mkdir()
     (folder.parent / "file").write_text("")
     assert available(folder.parent) == ["small"]
+
+
+def test_a_folder_that_is_no_checkpoint_does_not_hide_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "everyday-en-de").mkdir()
+    assert folder_of("everyday-en-de") == FOLDER / "everyday-en-de"
+    (tmp_path / "empty").mkdir()
+    assert folder_of("empty") == Path("empty")

@@ -175,3 +175,25 @@ def test_candidates_tell_rank_what_is_forbidden_and_what_it_is_drawn_with(tiny_m
 def test_the_default_strategy_is_greedy(tiny_model: Transformer) -> None:
     assert ids(GREEDY.steps(tiny_model, SOURCE, LIMIT)) == ids(greedy(tiny_model, SOURCE, LIMIT))
     assert GREEDY.name == "greedy"
+
+
+@pytest.mark.parametrize("temperature", [1e-39, 1e-7, 0.0])
+def test_next_to_no_temperature_is_none(temperature: float) -> None:
+    chances = Sampling(temperature).distribution(torch.tensor([-1.0, 2.0, 1.9]))
+    assert chances.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("temperature", [math.nan, math.inf, -0.1])
+def test_what_is_no_temperature_is_refused(temperature: float) -> None:
+    with pytest.raises(ValueError, match="temperature is a number of 0 or above"):
+        Sampling(temperature)
+
+
+def test_a_translation_asked_to_be_long_ends_with_the_last_position(tiny_model: Transformer) -> None:
+    endless = Strategy(constraints=Constraints(forbidden=((EOS_ID,),)))
+    source = torch.tensor([[5, 6, 3]])
+    most = tiny_model.config.max_length
+    assert len(list(endless.steps(tiny_model, source, 10 * most))) == most - 1
+    for none in (0, -1):
+        with pytest.raises(ValueError, match="at least 1 token"):
+            list(endless.steps(tiny_model, source, none))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import threading
+from typing import Any
 
 import pytest
 import torch
@@ -274,3 +275,13 @@ def test_what_the_model_does_not_have_is_refused(tiny_model: Transformer, text: 
 def test_a_source_belongs_to_a_copy(fields: tuple[str, int | None]) -> None:
     with pytest.raises(InterventionError, match="needs the head to copy"):
         HeadChange("cross", 0, 0, *fields)  # type: ignore[arg-type]
+
+
+def test_a_compiled_model_is_refused_as_nothing_would_change() -> None:
+    compiled: Any = torch.compile(random_model(), backend="eager")
+    changes = parse("cross.1.1:off")
+    with (
+        pytest.raises(InterventionError, match=r"change the model that torch\.compile was given"),
+        intervening(compiled, changes),
+    ):
+        pass

@@ -116,3 +116,10 @@ def test_means_over_heads_layers_and_all() -> None:
     np.testing.assert_allclose(averaged(one, "layers").weights[0], one.weights.mean(0))
     np.testing.assert_allclose(averaged(one, "all").weights[0, 0], one.weights.mean((0, 1)))
     assert not averaged(one, "heads").tensors
+
+
+def test_a_cached_step_has_no_rollout() -> None:
+    weights = np.full((2, 1, 1, 4), 0.25, np.float32)
+    one = AttentionMap("decoder", weights, ("d",), tuple("abcd"), np.ones((1, 4), bool))
+    with pytest.raises(TraceError, match="1 queries and 4 keys"):
+        rollout(AttentionTrace(decoder=one))
