@@ -94,6 +94,17 @@ def examine(subject: Subject, tolerance: float = 1e-4, codes: Collection[str] = 
     return tuple(test(subject, code, tolerance) for code, test in zip(TITLES, tests, strict=True) if code in codes)
 
 
+def examine_future(subject: Subject) -> tuple[Outcome, ...]:
+    """B1, and of B5 only what is about later tokens: a window may leave earlier ones unused, and padding is for B2."""
+    changed = _future(subject, "B1", 0.0)
+    depends = None if changed.status == "not applicable" else dependencies(subject)
+    if depends is None:
+        return (changed,)
+    later = torch.ones_like(depends, dtype=torch.bool).triu(1)
+    leaks = subject.keep[:, :, None] & later & (depends != 0)
+    return changed, _cell("B5", depends, leaks, "depends on") or _outcome("B5", 0.0)
+
+
 def _outcome(code: str, difference: float, limit: float = 0.0) -> Outcome:
     if difference <= limit:  # NaN is a fault
         return Outcome(code, "pass", TITLES[code], difference)
@@ -196,14 +207,19 @@ def _gradient(subject: Subject, code: str, tolerance: float) -> Outcome:
         return _skip(code, "the outputs carry no gradient")
     real = subject.keep[:, :, None] & subject.keep[:, None, :]
     rows = subject.keep[:, :, None].expand_as(depends)
-    leaks = (rows & ~reach & (depends != 0)).nonzero()
-    gaps = (real & reach & ~(depends > 0)).nonzero()
-    for cells, what in ((leaks, "depends on"), (gaps, "does not depend on")):
-        if len(cells):
-            b, i, j = cells[0].tolist()
-            reason = f"output {i + 1} of sample {b + 1} {what} input {j + 1}, and {len(cells) - 1} more"
-            return Outcome(code, "fault", reason, float(depends[b, i, j]))
-    return _outcome(code, 0.0)
+    leak = _cell(code, depends, rows & ~reach & (depends != 0), "depends on")
+    gap = _cell(code, depends, real & reach & ~(depends > 0), "does not depend on")
+    return leak or gap or _outcome(code, 0.0)
+
+
+def _cell(code: str, depends: Tensor, bad: Tensor, what: str) -> Outcome | None:
+    """A fault naming the first of the bad cells (B, T, T), None if there is none."""
+    cells = bad.nonzero().tolist()
+    if not cells:
+        return None
+    b, i, j = cells[0]
+    reason = f"output {i + 1} of sample {b + 1} {what} input {j + 1}, and {len(cells) - 1} more"
+    return Outcome(code, "fault", reason, float(depends[b, i, j]))
 
 
 def dependencies(subject: Subject) -> Tensor | None:

@@ -83,7 +83,7 @@ def from_transformer(
 
     def decode(x: Tensor, y: Tensor, kept: Tensor, target_kept: Tensor) -> Tensor:
         masks = {"src_key_padding_mask": ~kept, "memory_key_padding_mask": ~kept}
-        future = causal(y.shape[1]).isinf()
+        future = causal(y.shape[1], device=y.device).isinf()
         return model(x, y, tgt_mask=future, tgt_key_padding_mask=~target_kept, **masks)
 
     def decoder(y: Tensor, kept: Tensor) -> Tensor:
@@ -100,23 +100,25 @@ def from_transformer(
     }
 
 
-def from_hugging_face(model: Any, ids: Tensor, keep: Tensor, target_ids: Tensor | None = None) -> dict[str, Subject]:
+def from_hugging_face(
+    model: Any, ids: Tensor, keep: Tensor, target_ids: Tensor | None = None, causal: bool = False
+) -> dict[str, Subject]:
     """The parts of a Hugging Face model: ``model``, or ``encoder``, ``decoder`` and ``cross``.
 
-    Whether a model is meant to be causal is read from its class: one that is for causal language modelling is,
-    whatever its configuration says. One that takes positions is padded at both sides: they are given to it, counted
-    from the first real token.
+    A decoder-only model is meant to be causal if ``causal`` says so, or its class: one that is for causal language
+    modelling is, whatever its configuration says. One that takes positions is padded at both sides: they are given to
+    it, counted from the first real token.
     """
     if getattr(model.config, "is_encoder_decoder", False):
         return _encoder_decoder(model, ids, keep, ids if target_ids is None else target_ids)
     name = type(model).__name__
-    causal = "CausalLM" in name or "LMHead" in name or name.startswith("GPT")
-    cached = _cached(model) if causal and getattr(model.config, "use_cache", False) else None
+    generates = "CausalLM" in name or "LMHead" in name or name.startswith("GPT")
+    cached = _cached(model) if generates and getattr(model.config, "use_cache", False) else None
     subject = Subject(
         _runner(model),
         model.get_input_embeddings()(ids).detach(),
         keep,
-        causal,
+        causal or generates,
         padding_sides=SIDES if _takes_positions(model) else None,
         others=_kernels(model),
         cached=cached,
@@ -187,7 +189,7 @@ def _without_positions(model: Any) -> Any:
 def _encoder_decoder(model: Any, ids: Tensor, keep: Tensor, target_ids: Tensor) -> dict[str, Subject]:
     embed = model.get_input_embeddings()
     source, target = embed(ids).detach(), embed(target_ids).detach()
-    target_keep = torch.ones(target_ids.shape, dtype=torch.bool)
+    target_keep = torch.ones_like(target_ids, dtype=torch.bool)
 
     def encode(x: Tensor, kept: Tensor) -> Tensor:
         return model.get_encoder()(inputs_embeds=x, attention_mask=kept.long()).last_hidden_state

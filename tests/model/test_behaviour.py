@@ -6,6 +6,7 @@ import dataclasses
 import warnings
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from model.testing import assert_batch_invariant, assert_no_future_leak, assert_
 
 T, D = 7, 16
 KEEP = torch.tensor([[True] * T, [True] * 5 + [False] * 2])
+IDS = torch.randint(1, 50, (2, T), generator=torch.Generator().manual_seed(3))
 SIZES: dict[str, Any] = {"vocab_size": 60}
 
 
@@ -185,6 +187,10 @@ def hugging_face(name: str, **more: Any) -> Any:
         "T5ForConditionalGeneration": {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4},
         "BartForConditionalGeneration": {"d_model": 32, "max_position_embeddings": 64, **bart},
         "RoFormerForCausalLM": wide | {"embedding_size": 32},
+        "LlamaModel": wide | {"num_key_value_heads": 2},
+        "LlamaForTokenClassification": wide | {"num_key_value_heads": 2},
+        "MistralForCausalLM": wide | {"num_key_value_heads": 2},
+        "OPTModel": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 64},
     }
     kind = getattr(transformers, name)
     torch.manual_seed(0)
@@ -212,6 +218,69 @@ def test_roformer_for_causal_lm_is_bidirectional_by_default() -> None:
     assert "B1" in faults(examine(from_hugging_face(hugging_face("RoFormerForCausalLM"), ids, KEEP)["model"]))
     right = hugging_face("RoFormerForCausalLM", is_decoder=True)
     assert faults(examine(from_hugging_face(right, ids, KEEP)["model"])) == []
+
+
+@pytest.mark.parametrize("name", ["LlamaModel", "LlamaForTokenClassification", "OPTModel", *CORRECT[1:]])
+def test_decoders_and_encoder_decoders_hide_the_future(name: str) -> None:
+    assert_no_future_leak(hugging_face(name), IDS)
+
+
+def test_an_encoder_does_not_hide_the_future() -> None:
+    with pytest.raises(AssertionError, match=r"B1: .*B5: output 1 of sample 1 depends on input 2"):
+        assert_no_future_leak(hugging_face("BertModel"), IDS)
+
+
+def test_a_llama_that_sees_everything_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = hugging_face("LlamaModel")
+    closed = type(model).forward
+
+    def all_open(self: Any, attention_mask: Tensor, position_ids: Tensor, **more: Any) -> Any:
+        mask = attention_mask.bool()[:, None, None, :].expand(-1, 1, attention_mask.shape[1], -1)
+        return closed(self, attention_mask=mask, position_ids=position_ids, **more)
+
+    monkeypatch.setattr(type(model), "forward", all_open)
+    with pytest.raises(AssertionError, match=r"B1: .*B5: output 1 of sample 1 depends on input 2"):
+        assert_no_future_leak(model, IDS)
+
+
+def test_a_window_is_no_leak_of_the_future() -> None:
+    assert_no_future_leak(hugging_face("MistralForCausalLM", sliding_window=3), IDS)
+
+
+def test_only_later_tokens_leak_the_future() -> None:
+    sees_padding = dataclasses.replace(subject("padding"), keep=KEEP.flip(1))
+    assert verdicts(sees_padding)["B5"] == "fault"
+    assert_no_future_leak(sees_padding)
+
+
+def test_a_subject_is_judged_for_the_future_whatever_it_is_meant_to_see() -> None:
+    with pytest.raises(AssertionError, match=r"B1: .*B5: "):
+        assert_no_future_leak(subject(causal=False))
+
+
+class Translator(nn.Module):
+    """An encoder-decoder model that answers with what it is given."""
+
+    config = SimpleNamespace(is_encoder_decoder=True)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(50, D)
+
+    def get_input_embeddings(self) -> nn.Module:
+        return self.embedding
+
+    def get_encoder(self) -> Any:
+        return self
+
+    def forward(self, inputs_embeds: Tensor, attention_mask: Tensor) -> Any:
+        return SimpleNamespace(last_hidden_state=inputs_embeds)
+
+
+def test_the_target_is_where_the_ids_are() -> None:
+    ids = IDS.to("meta")
+    for one in from_hugging_face(Translator().to("meta"), ids, ids > 0).values():
+        assert one.outputs_real.device == one.keep.device == ids.device
 
 
 class OfIds(nn.Module):
@@ -275,9 +344,6 @@ class Positioned(nn.Module):
         x = self.embedding(ids) + self.positions.weight[torch.arange(ids.shape[1])]
         future = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).triu(1) if self.causal else None
         return self.encoder(x, mask=future, src_key_padding_mask=ids == 0 if self.masked else None)
-
-
-IDS = torch.randint(1, 50, (2, T), generator=torch.Generator().manual_seed(3))
 
 
 @pytest.mark.parametrize(("causal", "masked"), [(False, True), (True, True), (True, False)])
