@@ -10,6 +10,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from .steps import boxes_at_rest, choose, click_at, expect_head, open_page
 
+pytestmark = pytest.mark.walk
+
 HEAD = "/?layer=3&head=1"
 
 

@@ -62,6 +62,7 @@ def test_clicking_a_tile_changes_every_view(page: Page) -> None:
     expect(drawing).to_have_attribute("data-painted", re.compile("layer 4, as lines"))
 
 
+@pytest.mark.walk
 def test_every_view_explains_itself(page: Page) -> None:
     open_page(page, CROSS)
     expect_head(page, 3, 1)

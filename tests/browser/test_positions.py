@@ -39,6 +39,7 @@ def value(page: Page, label: str) -> str:
     return page.get_by_label(label, exact=True).input_value()
 
 
+@pytest.mark.walk
 def test_a_walk_through_every_view(page: Page) -> None:
     open_page(page, "/positions")
     for view in VIEWS:

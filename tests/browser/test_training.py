@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from model.checkpoint import available
@@ -40,6 +41,7 @@ def open_snapshots(page: Page, model: str = "everyday-en-de", **address: str) ->
     settle(page)
 
 
+@pytest.mark.walk
 def test_a_walk_through_every_view(page: Page) -> None:
     open_page(page, "/training")
     for name, words in VIEWS.items():
