@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -61,6 +61,26 @@ def from_arguments(
     return Attention(four_axes(weights, heads), four_axes(allowed, heads), lifted)
 
 
+def unfolded(attention: Attention, module: nn.Module) -> Attention:
+    """With one row a head, where the module put the heads that share keys into rows to decode one query.
+
+    Hugging Face does so with grouped queries: head h stands in row h % groups of the keys' head h // groups.
+    """
+    heads, groups = query_heads_of(module), getattr(module, "num_key_value_groups", 1)
+    folded, rows = attention.weights.shape[1:3]
+    if not (groups == rows > 1 and folded * groups == heads):
+        return attention
+
+    def apart(name: str, tensor: Tensor) -> Tensor:
+        if name in ("k", "v"):
+            return tensor.repeat_interleave(groups, 1)
+        return tensor.reshape(tensor.shape[0], heads, 1, -1)
+
+    tensors = {name: apart(name, tensor) for name, tensor in attention.tensors.items()}
+    weights, allowed = apart("weights", attention.weights), apart("allowed", attention.allowed)
+    return replace(attention, weights=weights, allowed=allowed, tensors=tensors)
+
+
 def _masked(scores: Tensor, mask: Tensor | None, is_causal: bool) -> tuple[Tensor, Tensor]:
     """(allowed, masked scores), both of the shape of the scores."""
     if mask is not None and hasattr(mask, "_materialize"):  # torch.nn.attention.bias, a mask that is only described
@@ -91,7 +111,32 @@ def four_axes(tensor: Tensor, heads: int) -> Tensor:
     return tensor.flatten(1, -3)
 
 
+def keys_last(tensor: Tensor, axis: int, heads: int) -> Tensor | None:
+    """What a softmax over `axis` took or gave, as (B, H, Q, K), (B, Q, K) or (Q, K) of one sample.
+
+    None where it cannot be told which of the axes are samples, heads and queries.
+    """
+    axes = tensor.dim()
+    axis %= axes
+    if axes == 2:
+        return tensor if axis == 1 and len(tensor) == 1 else None
+    if axis == axes - 1:
+        return tensor
+    moved = tensor.movedim(axis, -1)
+    if axes == 3:  # a square may be (Q, K, H) of one sample
+        return moved if axis == 1 and heads == 1 and tensor.shape[0] != tensor.shape[1] else None
+    if axes != 4 or axis == 0 or heads == 1 or [*moved.shape[1:3]].count(heads) != 1:
+        return None
+    return moved if moved.shape[1] == heads else moved.transpose(1, 2)
+
+
 def heads_of(module: nn.Module) -> int:
     """How many heads a module says that it has; 1 where it does not say."""
     found = (getattr(module, name, None) for name in HEADS)
     return next((one for one in found if isinstance(one, int) and one > 0), 1)
+
+
+def query_heads_of(module: nn.Module) -> int:
+    """As :func:`heads_of`, also where only the module's configuration says it."""
+    said = getattr(getattr(module, "config", None), "num_attention_heads", None)
+    return said if heads_of(module) == 1 and isinstance(said, int) else heads_of(module)

@@ -46,6 +46,8 @@ def weights_in(output: Any) -> Tensor | None:
 def _are_weights(tensor: Tensor) -> bool:
     if not tensor.is_floating_point() or not 2 <= tensor.dim() <= 5 or not tensor.numel():
         return False
+    if tensor.dim() == 2 and len(tensor) > 1:  # rather one row of each sample
+        return False
     sums = tensor.float().sum(-1)
     return bool((tensor >= 0).all()) and bool(torch.isclose(sums, torch.ones_like(sums), atol=1e-3).all())
 

@@ -14,6 +14,8 @@ REASONS = ("why_not_fast_path", "why_not_sparsity_fast_path")
 """Where nn.MultiheadAttention and nn.TransformerEncoderLayer note why they do not take their fast path."""
 WATCHED = "some Tensor argument has_torch_function"
 """The reason when it is only watching that keeps them from it."""
+CALLING = ("_wrapped_call_impl", "_call_impl")
+"""What stands on the stack around every forward."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,12 @@ class Place:
     """Of the innermost module, leaving out those that are nothing but a softmax."""
     module: nn.Module
     run: FrameType | None
-    """The outermost forward of the model: one run of it is one frame."""
+    """The outermost call of a method, such as forward or encode: one run of the model is one frame.
+
+    Where that method calls its own module's forward, as generate does once a step, it is that forward.
+    """
+    forward: FrameType | None
+    """The outermost forward within the run."""
     fast_path: bool
     """Whether torch's fused path would have been taken if nobody looked."""
 
@@ -32,16 +39,26 @@ class Place:
 def place(modules: Mapping[int, tuple[str, nn.Module]]) -> Place | None:
     """Of the call being made; None when it is not made by one of `modules` (by id: path and module)."""
     nearest: tuple[str, nn.Module] | None = None
-    run: FrameType | None = None
+    calls: list[tuple[FrameType, nn.Module]] = []
     fast_path = False
     for frame, found in _frames(modules):
         module = found[1]
         if nearest is None and not _is_leaf(module):
             nearest = found
         fast_path = fast_path or _would_be_fused(frame, module)
-        if frame.f_code.co_name == "forward":
-            run = frame
-    return None if nearest is None else Place(*nearest, run, fast_path)
+        if frame.f_code.co_name not in CALLING:
+            calls.append((frame, module))
+    return None if nearest is None else Place(*nearest, *_run(calls), fast_path)
+
+
+def _run(calls: list[tuple[FrameType, nn.Module]]) -> tuple[FrameType | None, FrameType | None]:
+    """(run, outermost forward) of the calls on the stack, which are given from the inside out."""
+    if not calls:
+        return None, None
+    outermost, outer_module = calls[-1]
+    forwards = [(frame, module) for frame, module in reversed(calls) if frame.f_code.co_name == "forward"]
+    own = (frame for frame, module in forwards if module is outer_module)
+    return next(own, outermost), forwards[0][0] if forwards else None
 
 
 def _frames(modules: Mapping[int, tuple[str, nn.Module]]) -> Iterator[tuple[FrameType, tuple[str, nn.Module]]]:

@@ -19,6 +19,7 @@ from .looking import looking
 from .named import holder
 from .place import Place
 from .stacking import last_runs, map_of
+from .timesteps import as_rows, is_step
 
 ATTENTION = re.compile(r"att(n|ention)|mha|\bsa\b", re.IGNORECASE)
 
@@ -38,6 +39,8 @@ class Call:
     beside: Tensor | None = None
     """Largest difference between the kernel's output and weights times values; 0-dimensional."""
     run: int = 0
+    forward: int = 0
+    """Which of the outermost forwards made it; of several in one run, each is a layer or a step."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -57,12 +60,15 @@ class ForeignRecording(Capture):
     calls: list[Call] = field(default_factory=list)
     passed_over: set[str] = field(default_factory=set)
     """Modules that made a softmax and were not taken for attention."""
+    unread: dict[str, str] = field(default_factory=dict)
+    """Modules of attention whose softmax was not recorded, and over what it ran."""
 
     def __post_init__(self) -> None:
         found = self.model.named_modules(remove_duplicate=True)
         self.modules = {id(module): (path, module) for path, module in found}
         self._run = -1
-        self._frame: FrameType | None = None
+        self._forward = -1
+        self._frames: tuple[FrameType | None, FrameType | None] = (None, None)
 
     def wants(self, path: str) -> bool:
         """Whether calls at this path are recorded."""
@@ -77,24 +83,34 @@ class ForeignRecording(Capture):
         return axes > 2 and bool(ATTENTION.search(found.path) or by_class)
 
     def add(self, found: Place, call: Call) -> None:
-        self.add_at(found.path, found.run, call)
+        self.add_at(found.path, found, call)
 
-    def add_at(self, path: str, frame: FrameType | None, call: Call) -> None:
-        """Note a call. A run ends with the outermost forward, and where a module comes again with another shape."""
-        again = any(one.path == path and one.shape != call.shape for one in self._of_run())
-        if frame is None or frame is not self._frame or again:
+    def add_at(self, path: str, found: Place | None, call: Call) -> None:
+        """Note a call.
+
+        A run ends with its frame, and where a module comes again in another shape, or in another forward, unless that
+        may be the next time step.
+        """
+        run, forward = (found.run, found.forward) if found else (None, None)
+        if forward is None or forward is not self._frames[1]:
+            self._forward += 1
+        before = [one for one in self._of_run() if one.path == path]
+        step = is_step(call)
+        again = any(one.shape != call.shape or (one.forward != self._forward and not step) for one in before)
+        if run is None or run is not self._frames[0] or again:
             self._run += 1
-        self._frame = frame
+        self._frames = run, forward
         kept = {name: tensor for name, tensor in call.attention.tensors.items() if name in self.tensors}
-        self.calls.append(replace(call, attention=replace(call.attention, tensors=kept), run=self._run))
+        attention = replace(call.attention, tensors=kept)
+        self.calls.append(replace(call, attention=attention, run=self._run, forward=self._forward))
 
     def seen_since(self, path: str) -> bool:
         """Whether this run has a call at or below the path already."""
         return any(holder(call.path, {path: None}) is not None for call in self._of_run())
 
     def end(self) -> None:
-        """Let go of the last run's frame and of what it holds."""
-        self._frame = None
+        """Let go of the last run's frames and of what they hold."""
+        self._frames = (None, None)
 
     def _of_run(self) -> list[Call]:
         found = []
@@ -109,14 +125,15 @@ class ForeignRecording(Capture):
 
     @property
     def looking(self) -> str:
-        return looking(self.calls)
+        return " ".join(filter(None, (looking(self.calls), self._unread())))
 
     def sample(self, index: int) -> AttentionTrace:
         if not self.calls:
             raise TraceError(self._nothing())
-        of = self._kinds()
+        calls = as_rows(self.calls)
+        of = self._kinds(calls)
         by_kind: dict[Kind, list[Call]] = {}
-        for call in self.calls:
+        for call in calls:
             by_kind.setdefault(of[call.path], []).append(call)
         maps: dict[str, Any] = {
             kind: map_of(kind, last_runs(kind, by_kind), index) for kind in KINDS if kind in by_kind
@@ -125,8 +142,16 @@ class ForeignRecording(Capture):
         trace = AttentionTrace(**maps, model=type(self.model).__name__, settings=settings)
         return trace if self.tokens is None else name_tokens(trace, self.tokens, index)
 
+    def _unread(self) -> str:
+        if not self.unread:
+            return ""
+        some = ", ".join(f"{path or 'the model itself'} ({over})" for path, over in sorted(self.unread.items())[:8])
+        return f"Not recorded, because the axes do not tell samples, heads, queries and keys: softmax of {some}."
+
     def _nothing(self) -> str:
         name = type(self.model).__name__
+        if self.unread:
+            return f"Nothing was captured of this {name}. {self._unread()}"
         if self.passed_over:
             some = ", ".join(sorted(self.passed_over)[:8]) or "the model itself"
             return (
@@ -135,9 +160,9 @@ class ForeignRecording(Capture):
             )
         return f"Nothing was captured: run the model inside the block. No attention was found in this {name} so far."
 
-    def _kinds(self) -> Mapping[str, Kind]:
+    def _kinds(self, calls: Sequence[Call]) -> Mapping[str, Kind]:
         by_path: dict[str, list[Call]] = {}
-        for call in self.calls:
+        for call in calls:
             by_path.setdefault(call.path, []).append(call)
         facts = [Facts(path, any(one.crossing for one in found), _causal(found)) for path, found in by_path.items()]
         guessed = kinds(facts, type(self.model).__name__)

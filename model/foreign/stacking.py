@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,11 @@ _HEAD = re.compile(r"(.*\bheads?)\.\d+$")
 # What stands for a key that did not exist yet when a cached decoding made this row; 0 for weights.
 NEVER_COMPUTED = {"scores": math.nan, "masked_scores": -math.inf}
 
+WINDOW = (
+    "The cache of this model keeps a window of keys or a fixed number of them, so its steps cannot be put into one "
+    "map. Capture one forward pass over the whole text instead."
+)
+
 
 def last_runs(kind: Kind, by_kind: dict[Kind, list[Call]]) -> list[Run]:
     """The runs that make up a map: the last one, or all the steps of a cached decoding."""
@@ -42,12 +47,19 @@ def _runs(calls: Sequence[Call]) -> list[Run]:
 
 
 def _steps(runs: list[Run]) -> list[Run]:
-    """From the last run that had as many keys as queries: nothing was cached before it."""
-    for start in range(len(runs) - 1, -1, -1):
-        queries, keys = runs[start][0].shape
-        if queries == keys:
-            return runs[start:]
-    return runs[-1:]
+    """From the last run that had as many keys as queries: nothing was cached before it.
+
+    Raises TraceError for a cache of a window, or of a fixed size: which of its columns is which key cannot be told.
+    """
+    shapes = [run[0].shape for run in runs]
+    start = max((number for number, (queries, keys) in enumerate(shapes) if queries == keys), default=None)
+    if start is None:
+        if len(shapes) > 1 and shapes[-1][0] < max(shapes[-2][0], 2) and shapes[-1][1] == shapes[-2][1]:
+            raise TraceError(WINDOW)
+        return runs[-1:]
+    if any(after[1] <= before[1] for before, after in pairwise(shapes[start:])):
+        raise TraceError(WINDOW)
+    return runs[start:]
 
 
 def _heads_joined(run: Run) -> Run:
@@ -113,9 +125,16 @@ def _check(kind: Kind, runs: list[Run], sample: int) -> None:
         raise TraceError(f"The batch has {batch} samples, so there is no sample {sample + 1}.")
     for run in runs:
         shapes = {tuple(call.attention.weights.shape[1:]) for call in run}
-        if len(shapes) > 1 or len(run) != len(runs[0]):
-            paths = ", ".join(f"{call.path} {tuple(call.attention.weights.shape[1:])}" for call in run[:6])
-            raise TraceError(
-                f"What was captured as {kind} attention does not stack into layers: {paths} (heads, queries, keys). "
-                "Name what belongs together: capture_attention(model, modules=[...])."
-            )
+        if len(shapes) > 1:
+            raise TraceError(_misfit(kind, run, ""))
+    steps = [(len(run), run[0].attention.weights.shape[1], kind == "cross" and run[0].shape[1]) for run in runs]
+    if odd := next((number for number, step in enumerate(steps) if step != steps[0]), 0):
+        raise TraceError(_misfit(kind, [*runs[0][:3], *runs[odd][:3]], f" over {len(runs)} steps"))
+
+
+def _misfit(kind: Kind, calls: Run, where: str) -> str:
+    paths = ", ".join(f"{call.path} {tuple(call.attention.weights.shape[1:])}" for call in calls[:6])
+    return (
+        f"What was captured as {kind} attention does not stack into layers{where}: {paths} (heads, queries, keys). "
+        "Name what belongs together: capture_attention(model, modules=[...])."
+    )

@@ -17,7 +17,7 @@ from ..hooks import hooked
 from ..observation import observing
 from ..token_names import Tokens
 from ..trace import Kind
-from .explicit import from_arguments, from_scores, heads_of
+from .explicit import from_arguments, from_scores, heads_of, keys_last, unfolded
 from .named import matching, weights_in
 from .place import place
 from .recording import Call, ForeignRecording
@@ -71,6 +71,7 @@ class Watcher(TorchFunctionMode):
         attention = from_arguments(*args, **given, heads=heads_of(found.module))
         dropout = args[4] if len(args) > 4 else given.get("dropout_p", 0.0)
         beside = None if dropout else _difference(attention.weights, attention.tensors["v"], output)
+        attention = unfolded(attention, found.module)
         self.recording.add(found, Call(found.path, attention, self.crossing, True, found.fast_path, beside))
 
     def _softmax(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor) -> None:
@@ -83,8 +84,19 @@ class Watcher(TorchFunctionMode):
         if not self.recording.is_attention(found, scores.dim()):
             self.recording.passed_over.add(found.path)
             return
-        attention = from_scores(scores, output, heads_of(found.module))
+        heads, axis = heads_of(found.module), _axis(scores, args, given)
+        taken, gave = (keys_last(tensor, axis, heads) for tensor in (scores, output))
+        if taken is None or gave is None:
+            self.recording.unread[found.path] = f"axis {axis} of {tuple(scores.shape)}"
+            return
+        attention = from_scores(taken, gave, heads)
         self.recording.add(found, Call(found.path, attention, self.crossing, False, found.fast_path))
+
+
+def _axis(scores: Tensor, args: tuple[Any, ...], given: dict[str, Any]) -> int:
+    """Of a softmax; where it is not given, the one that torch chooses."""
+    axis = args[1] if len(args) > 1 else given.get("dim")
+    return (0 if scores.dim() == 3 else 1) if axis is None else axis
 
 
 def _same(query: Tensor, key: Tensor) -> bool:
@@ -133,6 +145,6 @@ def _output_of(recording: ForeignRecording, path: str) -> Callable[[Any], None]:
         found = place(recording.modules)
         if weights is not None:
             attention = from_scores(weights.detach(), weights, heads_of(module))
-            recording.add_at(path, found.run if found else None, Call(path, attention, False, False, False))
+            recording.add_at(path, found, Call(path, attention, False, False, False))
 
     return look

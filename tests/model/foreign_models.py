@@ -132,3 +132,87 @@ def state(model: nn.Module) -> list[int]:
     """How many hooks each module has; and every own attribute's name."""
     counts = [len(one._forward_hooks) + len(one._forward_pre_hooks) for one in model.modules()]
     return counts + [len(vars(one)) for one in model.modules()]
+
+
+class ByMethods(nn.Module):
+    """Annotated-Transformer style: its layers are looped over in methods that are not forward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(12, 8)
+        self.encoder = nn.ModuleList([Layer(False) for _ in range(3)])
+        self.decoder = nn.ModuleList([Layer(True), Layer(True)])
+
+    def encode(self, source: Tensor) -> Tensor:
+        x = self.embed(source)
+        for layer in self.encoder:
+            x = layer(x, torch.ones(1, 1, 1))
+        return x
+
+    def decode(self, target: Tensor, memory: Tensor) -> Tensor:
+        y = self.embed(target)
+        for layer in self.decoder:
+            y = layer(y, torch.ones(y.shape[1], y.shape[1]).tril()[None], memory, torch.ones(1, 1, 1))
+        return y
+
+    def greedy(self, source: Tensor, steps: int) -> Tensor:
+        memory, target = self.encode(source), torch.ones(1, 1, dtype=torch.long)
+        for _ in range(steps):
+            target = torch.cat([target, self.decode(target, memory)[:, -1:].sum(-1).long() % 12], 1)
+        return target
+
+
+class OtherAxes(nn.Module):
+    """Attention whose softmax need not run over the last axis."""
+
+    def __init__(self, layout: str, axis: int, heads: int = 4) -> None:
+        super().__init__()
+        self.layout, self.axis, self.heads = layout, axis, heads
+
+    def forward(self, q: Tensor, k: Tensor) -> Tensor:
+        scores = torch.einsum(f"bqhd,bkhd->{self.layout}", q, k)
+        return nn.functional.softmax(scores, self.axis) if self.axis < 0 else scores.softmax(dim=self.axis)
+
+
+class Additive(nn.Module):
+    """One query over all keys, scored by a small network; keeps the weights of all its calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.score, self.kept = nn.Linear(16, 1), list[Tensor]()
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        both = torch.cat([query[:, None].expand_as(keys), keys], -1)
+        self.kept.append(self.score(torch.tanh(both)).softmax(1))
+        return (self.kept[-1] * keys).sum(1)
+
+
+class Recurrent(nn.Module):
+    """A decoder that calls its attention once a time step: in forward, or in the forward of a cell."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell, self.attention = nn.GRUCell(8, 8), Additive()
+
+    def forward(self, keys: Tensor, steps: int) -> Tensor:
+        return self.greedy(keys, steps)
+
+    def greedy(self, keys: Tensor, steps: int) -> Tensor:
+        state = keys[:, 0]
+        for _ in range(steps):
+            state = self.cell(self.attention(state, keys), state)
+        return state
+
+
+class RecurrentFused(nn.Module):
+    """The same by torch's own attention."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attn = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, keys: Tensor, steps: int) -> Tensor:
+        state = keys[:, :1]
+        for _ in range(steps):
+            state = state + self.attn(state, keys, keys, need_weights=False)[0]
+        return state

@@ -11,7 +11,18 @@ from torch.nn.attention.bias import causal_lower_right
 from model.capture import capture_attention
 from model.foreign.looking import FAST_PATH, OWN
 from model.trace import TraceError
-from tests.model.foreign_models import AttentionSeq2Seq, Block, Fused, Mixers, encoder, state
+from tests.model.foreign_models import (
+    AttentionSeq2Seq,
+    Block,
+    ByMethods,
+    Fused,
+    Mixers,
+    OtherAxes,
+    Recurrent,
+    RecurrentFused,
+    encoder,
+    state,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*nested.tensor")  # torch says so of its own encoder
 X = torch.randn(2, 5, 16, generator=torch.Generator().manual_seed(0))
@@ -166,6 +177,105 @@ def test_a_model_by_hand_tells_its_three_kinds_and_leaves_other_softmaxes_out() 
     np.testing.assert_array_equal(trace.cross.weights[1], kept[0].detach())
     np.testing.assert_array_equal(trace.cross.mask, [[True, True, True, False]] * 3)
     assert capture.looking == OWN
+
+
+def test_layers_that_are_looped_over_in_other_methods_than_forward() -> None:
+    torch.manual_seed(0)
+    model = ByMethods()
+    source, target = torch.tensor([[3, 4, 5, 6]]), torch.tensor([[1, 6, 7]])
+    shapes = {"encoder": (3, 2, 4, 4), "decoder": (2, 2, 3, 3), "cross": (2, 2, 3, 4)}
+    with capture_attention(model) as capture:
+        for _ in range(2):
+            model.decode(target, model.encode(source))
+    assert {kind: one.weights.shape for kind, one in capture.trace.maps.items()} == shapes
+    with capture_attention(model) as capture:
+        model.greedy(source, 3)
+    assert {kind: one.weights.shape for kind, one in capture.trace.maps.items()} == shapes
+    with capture_attention(model, modules=["encoder.*"]) as capture:
+        for _ in range(2):
+            model.encode(source)
+    assert {kind: one.weights.shape for kind, one in capture.trace.maps.items()} == {"encoder": (3, 2, 4, 4)}
+
+
+def test_a_free_function_that_calls_a_method_again_makes_runs_of_it() -> None:
+    def loop(model: ByMethods) -> None:
+        for _ in range(3):
+            model.encode(torch.tensor([[3, 4, 5, 6]]))
+
+    with capture_attention(model := ByMethods()) as capture:
+        loop(model)
+    assert capture.trace.encoder is not None
+    assert capture.trace.encoder.weights.shape == (3, 2, 4, 4)
+
+
+def test_steps_of_other_numbers_of_heads_are_refused_in_a_sentence() -> None:
+    model, first = Fused(), qkv(4, 4, 4)
+    second = [*qkv(1, heads=4), *qkv(5, 5, heads=4)]
+    with capture_attention(model, modules={"*": "decoder"}) as capture:
+        model(*first)
+        model(*second)
+    with pytest.raises(TraceError, match=r"does not stack into layers over 2 steps: .*\(2, 4, 4\).*\(4, 1, 5\)"):
+        _ = capture.trace
+
+
+@pytest.mark.parametrize(("layout", "axis"), [("bqkh", 2), ("bqkh", -2), ("bhkq", 2), ("bkqh", 1), ("bhqk", -1)])
+def test_a_softmax_over_any_axis_when_the_heads_are_said(layout: str, axis: int) -> None:
+    q, k = torch.randn(1, 3, 4, 8), torch.randn(1, 5, 4, 8)
+    with capture_attention(model := nn.ModuleDict({"attention": OtherAxes(layout, axis)})) as capture:
+        weights = model["attention"](q, k)
+    one = capture.trace.maps.popitem()[1]
+    np.testing.assert_array_equal(one.weights, torch.einsum(f"{layout}->bhqk", weights))
+
+
+@pytest.mark.parametrize(
+    ("layout", "axis", "heads", "shape"),
+    [
+        ("bqkh", 2, 1, r"axis 2 of \(2, 5, 5, 1\)"),
+        ("bqkh", 2, 5, r"axis 2 of \(2, 5, 5, 5\)"),
+        ("bhqk", 0, 4, r"axis 0 of \(2, 4, 5, 5\)"),
+        ("qkh", 1, 4, r"axis 1 of \(5, 5, 4\)"),
+        ("bk", -1, 4, r"axis -1 of \(2, 5\)"),
+    ],
+)
+def test_a_softmax_that_cannot_be_read_is_named(layout: str, axis: int, heads: int, shape: str) -> None:
+    model = nn.ModuleDict({"attention": OtherAxes(layout, axis, heads)})
+    with capture_attention(model, modules=["attention"]) as capture:
+        model["attention"](torch.randn(2, 5, heads, 8), torch.randn(2, 5, heads, 8))
+    with pytest.raises(TraceError, match=f"Not recorded, .* softmax of attention .{shape}"):
+        _ = capture.trace
+    assert "Not recorded" in capture.looking
+
+
+def test_scores_of_one_query_below_each_other_are_a_row() -> None:
+    model = OtherAxes("bkq", 1, heads=1)
+    with capture_attention(model, modules=["*"]) as capture:
+        weights = model(torch.randn(2, 1, 1, 8), torch.randn(2, 5, 1, 8))
+    one = capture.sample(1).maps.popitem()[1]
+    np.testing.assert_array_equal(one.weights[0, 0], weights[1].T)
+
+
+@pytest.mark.parametrize("method", ["forward", "greedy"])
+def test_an_attention_called_once_a_time_step_is_rows_of_one_layer(method: str) -> None:
+    model, keys = Recurrent(), torch.randn(2, 5, 8)
+    with capture_attention(model) as capture:
+        for steps in (4, 3):
+            getattr(model, method)(keys, steps)
+    trace = capture.sample(1)
+    assert list(trace.maps) == ["cross"]
+    assert trace.cross is not None
+    assert trace.cross.weights.shape == (1, 1, 3, 5)
+    kept = torch.cat(model.attention.kept[4:], -1)
+    np.testing.assert_array_equal(trace.cross.weights[0, 0], kept[1].T.detach())
+
+
+def test_time_steps_of_multi_head_attention_are_rows_with_their_tensors() -> None:
+    model, keys = RecurrentFused().eval(), torch.randn(1, 5, 8)
+    with capture_attention(model, ["q", "k", "scores"]) as capture:
+        model(keys, 3)
+    one = capture.trace.cross
+    assert one is not None
+    assert one.weights.shape == (1, 2, 3, 5)
+    np.testing.assert_allclose(one.tensors["scores"], one.tensors["q"] @ one.tensors["k"].swapaxes(2, 3) / 2, atol=1e-5)
 
 
 def test_a_module_for_each_head_becomes_one_layer() -> None:

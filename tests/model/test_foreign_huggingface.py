@@ -14,7 +14,7 @@ import torch
 from model.capture import capture_attention
 from model.diagnosis import diagnose
 from model.foreign.looking import OWN
-from model.trace import AttentionMap
+from model.trace import AttentionMap, TraceError
 
 transformers = pytest.importorskip("transformers")
 
@@ -104,6 +104,69 @@ def test_generating_with_a_cache_is_one_trace(name: str, kernel: str) -> None:
         np.testing.assert_allclose(stepwise.weights, one.weights, atol=1e-5)
         np.testing.assert_array_equal(stepwise.mask, one.mask)
         assert stepwise.tensors["masked_scores"].shape == one.weights.shape
+
+
+@pytest.mark.parametrize("kernel", ["sdpa", "eager"])
+@torch.no_grad()
+def test_grouped_heads_folded_into_rows_are_heads(kernel: str) -> None:
+    """With a mask and one query, transformers puts the query heads that share keys into rows."""
+    model, tokens = built("LlamaForCausalLM", kernel), torch.tensor([[1, 1, 5, 6, 7, 8, 9]])
+    keep = (tokens != 1).long()
+    names = [] if kernel == "eager" else ["q", "k", "v", "scores", "masked_scores"]
+    with capture_attention(model, names) as capture:
+        how = {"max_new_tokens": 4, "do_sample": False, "pad_token_id": 0, "eos_token_id": None}
+        written = model.generate(tokens, attention_mask=keep, **how)[:, :-1]
+    explicit = built("LlamaForCausalLM", "eager")
+    keep = torch.nn.functional.pad(keep, (0, 3), value=1)
+    told_weights = torch.stack(explicit(written, attention_mask=keep, output_attentions=True).attentions)[:, 0]
+    one = capture.trace.decoder
+    assert one is not None
+    assert one.weights.shape == (2, 4, 10, 10)
+    np.testing.assert_allclose(one.weights[:, :, 2:], told_weights[:, :, 2:], atol=1e-5)
+    np.testing.assert_array_equal(one.mask[2:], np.tri(10, dtype=bool)[2:] & keep[0].bool().numpy())
+    if kernel == "sdpa":
+        scores = one.tensors["q"] @ one.tensors["k"].swapaxes(2, 3) / 8**0.5
+        np.testing.assert_allclose(one.tensors["scores"][..., 7:, :7], scores[..., 7:, :7], atol=1e-5)
+        assert one.tensors["v"].shape == (2, 4, 10, 8)
+
+
+@pytest.mark.parametrize("kernel", ["sdpa", "eager"])
+@torch.no_grad()
+def test_one_cached_step_of_grouped_heads(kernel: str) -> None:
+    model, keep = built("LlamaForCausalLM", kernel), torch.tensor([[0, 0, 1, 1, 1, 1, 1, 1]])
+    cached = model(torch.arange(7)[None], attention_mask=keep[:, :7], use_cache=True).past_key_values
+    with capture_attention(model) as capture:
+        model(torch.tensor([[9]]), attention_mask=keep, past_key_values=cached)
+    assert capture.trace.decoder is not None
+    assert capture.trace.decoder.weights.shape == (2, 4, 1, 8)
+
+
+@pytest.mark.parametrize("prompt", [3, 7])
+@pytest.mark.parametrize("kernel", ["sdpa", "eager"])
+@torch.no_grad()
+def test_a_cache_that_keeps_a_window_is_refused(kernel: str, prompt: int) -> None:
+    config = transformers.MistralConfig(
+        **SIZES, num_key_value_heads=2, sliding_window=4, attn_implementation=kernel, eos_token_id=None
+    )
+    model = transformers.MistralForCausalLM(config).eval()
+    with capture_attention(model) as capture:
+        written = model.generate(torch.arange(prompt)[None] + 3, max_new_tokens=5, do_sample=False, pad_token_id=0)
+    with pytest.raises(TraceError, match="keeps a window of keys"):
+        _ = capture.trace
+    with capture_attention(model) as capture:
+        model(written)
+    assert capture.trace.decoder is not None
+    assert capture.trace.decoder.mask.sum(1).max() == 4
+
+
+@pytest.mark.parametrize("kernel", ["sdpa", "eager"])
+@torch.no_grad()
+def test_a_cache_of_a_fixed_size_is_refused(kernel: str) -> None:
+    model, how = built("GPT2LMHeadModel", kernel), {"max_new_tokens": 5, "min_new_tokens": 5, "do_sample": False}
+    with capture_attention(model) as capture:
+        model.generate(SOURCE[:1], cache_implementation="static", disable_compile=True, pad_token_id=0, **how)
+    with pytest.raises(TraceError, match="a fixed number of them"):
+        _ = capture.trace
 
 
 def test_a_language_model_that_sees_the_future_is_found() -> None:

@@ -90,7 +90,8 @@ def test_each_thread_records_its_own_calls() -> None:
             found[length] = capture.trace
 
     def run() -> None:
-        alone = model.eval()(X)
+        model.eval()(X)  # a thread's first call may differ in the last digit from later ones, looked at or not
+        alone = model(X)
         barrier.wait()
         same.extend(torch.equal(model(X), alone) for _ in range(20))
 
