@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.attention import attention_path
+from model.network.attention import attention_path
 from model.translate import Translator
 
 from .timing import Row, side_by_side

@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from model.beam_search import beam_search
-from model.capture import capture_attention
-from model.config import BOS_ID, PAD_ID, SPECIAL_PIECES
-from model.decoding import greedy_batch
-from model.forced import forced
-from model.masks import padding_mask
-from model.transformer import DecoderCache, Transformer
+from model.capture.hook_points import capture_attention
+from model.decoding.beam_search import beam_search
+from model.decoding.steps import greedy_batch
+from model.decoding.teacher_forcing import forced
+from model.network.config import BOS_ID, PAD_ID, SPECIAL_PIECES
+from model.network.masks import padding_mask
+from model.network.transformer import DecoderCache, Transformer
 
 from .greedy import CONFIG, SOURCE_TOKENS, STEPS, marian, our_model
 from .timing import Row, side_by_side

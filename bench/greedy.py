@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from transformers import MarianConfig, MarianMTModel
 
-from model.config import BOS_ID, EOS_ID, PAD_ID, SPECIAL_PIECES, TransformerConfig
-from model.decoding import greedy_batch
-from model.transformer import Transformer
+from model.decoding.steps import greedy_batch
+from model.network.config import BOS_ID, EOS_ID, PAD_ID, SPECIAL_PIECES, TransformerConfig
+from model.network.transformer import Transformer
 
 from .timing import Row, side_by_side
 

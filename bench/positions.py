@@ -20,7 +20,7 @@ from statistics import median
 import numpy as np
 from playwright.sync_api import Browser
 
-from model.position_table import formula_table
+from model.positions.table import formula_table
 from viz.components.matrix import packed
 from viz.positions.controls import Choice
 from viz.positions.table import picture

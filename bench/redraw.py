@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Locator, Page
 
-from model.folder import FOLDER, TOKENIZER, available
-from model.tokenizer import Tokenizer
+from model.checkpoint.files import FOLDER, TOKENIZER, available
+from model.text.tokenizer import Tokenizer
 
 from .positions import SETTLED, STARTS_WITHIN
 

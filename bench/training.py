@@ -14,12 +14,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from model.config import EOS_ID, PAD_ID, SPECIAL_PIECES, TransformerConfig
-from model.data import Batch, Batches
-from model.positional_encoding import sinusoidal_table
-from model.recipe import Recipe
-from model.training import Trainer
-from model.transformer import Transformer
+from model.checkpoint.recipe import Recipe
+from model.network.config import EOS_ID, PAD_ID, SPECIAL_PIECES, TransformerConfig
+from model.network.positional_encoding import sinusoidal_table
+from model.network.transformer import Transformer
+from model.training.data import Batch, Batches
+from model.training.trainer import Trainer
 
 from .timing import Row
 

@@ -14,7 +14,7 @@ import importlib
 from typing import Any
 
 PUBLIC = {
-    "capture_attention": "capture",
+    "capture_attention": "capture.hook_points",
     "TraceError": "trace",
     "AttentionMap": "trace",
     "AttentionTrace": "trace",

@@ -19,12 +19,12 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "train": Command("train a checkpoint from a recipe", "train_cli"),
-    "translate": Command("translate standard input, line by line", "use_cli", "add_translate", "translate"),
-    "trace": Command("translate one sentence and save its attention", "use_cli", "add_trace", "trace"),
-    "evaluate": Command("score a checkpoint on a test set", "use_cli", "add_evaluate", "evaluate"),
-    "quality": Command("write the table of fixed everyday sentences", "use_cli", "add_quality", "quality"),
-    "diagnose": Command("say what is wrong with masks or attention weights", "diagnose_cli"),
+    "train": Command("train a checkpoint from a recipe", "cli.train"),
+    "translate": Command("translate standard input, line by line", "cli.use", "add_translate", "translate"),
+    "trace": Command("translate one sentence and save its attention", "cli.use", "add_trace", "trace"),
+    "evaluate": Command("score a checkpoint on a test set", "cli.use", "add_evaluate", "evaluate"),
+    "quality": Command("write the table of fixed everyday sentences", "cli.use", "add_quality", "quality"),
+    "diagnose": Command("say what is wrong with masks or attention weights", "cli.diagnose"),
 }
 
 

@@ -27,8 +27,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from .behaviour import Outcome, Subject, dependencies, examine, examine_future, reachable
-from .behaviour_subjects import from_hugging_face, from_ids
+from .behaviour.checks import Outcome, Subject, dependencies, examine, examine_future, reachable
+from .behaviour.subjects import from_hugging_face, from_ids
 
 Judge = Callable[[Subject], tuple[Outcome, ...]]
 

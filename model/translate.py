@@ -13,21 +13,21 @@ from unicodedata import category
 
 import torch
 
-from .agreement import Agreement, three_ways
-from .attention import AttentionPath, chosen_path
-from .beam_search import BeamStep, beam_batch, beam_search
-from .beam_tree import BeamTree, beam_tree
-from .capture import capture_attention
-from .capturing import Capture
-from .checkpoint import Checkpoint, available, load_checkpoint
-from .config import BOS_ID, SPECIAL_PIECES
-from .constraints import FREE, Constraints
-from .data import padded
-from .decoding import GREEDY, DecodingStep, Stopped, Strategy, greedy_batch
-from .forced import forced
-from .observation import observing
-from .tokenizer import Encoded
+from .capture.base import Capture
+from .capture.hook_points import capture_attention
+from .checkpoint.load import Checkpoint, available, load_checkpoint
+from .decoding.beam_search import BeamStep, beam_batch, beam_search
+from .decoding.beam_tree import BeamTree, beam_tree
+from .decoding.constraints import FREE, Constraints
+from .decoding.steps import GREEDY, DecodingStep, Stopped, Strategy, greedy_batch
+from .decoding.teacher_forcing import forced
+from .experiments.cache_agreement import Agreement, three_ways
+from .network.attention import AttentionPath, chosen_path
+from .network.config import BOS_ID, SPECIAL_PIECES
+from .network.observation import observing
+from .text.tokenizer import Encoded
 from .trace import AttentionTrace, with_tokens
+from .training.data import padded
 
 __all__ = ["InputError", "ObserverCheck", "Translation", "Translator", "available"]
 

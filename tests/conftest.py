@@ -9,10 +9,10 @@ import pytest
 import torch
 from hypothesis import settings
 
-from model.checkpoint import save_checkpoint
-from model.recipe import RECIPE, Recipe
-from model.tokenizer import Tokenizer
-from model.transformer import Transformer
+from model.checkpoint.load import save_checkpoint
+from model.checkpoint.recipe import RECIPE, Recipe
+from model.network.transformer import Transformer
+from model.text.tokenizer import Tokenizer
 from model.translate import Translator
 
 from . import toy

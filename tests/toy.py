@@ -13,11 +13,11 @@ from pathlib import Path
 import torch
 from torch.nn import functional as F
 
-from model.checkpoint import Checkpoint
-from model.config import PAD_ID, TransformerConfig
-from model.data import Batches, Pair
-from model.tokenizer import Tokenizer
-from model.transformer import Transformer
+from model.checkpoint.load import Checkpoint
+from model.network.config import PAD_ID, TransformerConfig
+from model.network.transformer import Transformer
+from model.text.tokenizer import Tokenizer
+from model.training.data import Batches, Pair
 
 WORDS = {
     **{"the": "der", "a": "ein", "small": "kleine", "old": "alte", "red": "rote", "and": "und"},

@@ -14,10 +14,10 @@ APP = Path(__file__).parents[1] / "app.py"
 
 def warm() -> None:
     """Load the model that the page opens with and translate what it opens with; visitors share both."""
-    from model.checkpoint import CheckpointError  # only here: torch takes seconds, in which the server can begin
+    from model.checkpoint.load import CheckpointError  # only here: torch takes seconds, in which the server can begin
 
-    from . import cache
-    from .controls import examples
+    from .ui import cache
+    from .ui.controls import examples
 
     for name in cache.checkpoints()[:1]:
         try:

@@ -14,7 +14,7 @@ from ..trace import KINDS
 from .findings import FAULTS, Diagnosis, Fault, Finding, Severity, Unknown
 from .inputs import NAMES, Arrays, DiagnosisError, arrange
 from .judge import judge
-from .tensors import from_layers, from_tensor, is_tensor
+from .readers.tensors import from_layers, from_tensor, is_tensor
 
 __all__ = [
     "FAULTS",

@@ -10,7 +10,7 @@ import numpy as np
 from .evidence import Evidence
 from .findings import Finding, Severity
 from .inputs import Arrays
-from .meaning import Intent
+from .intent import Intent
 from .places import finding
 from .side import side
 

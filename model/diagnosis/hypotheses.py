@@ -12,11 +12,11 @@ from functools import partial
 
 import numpy as np
 
+from ..masking.structure import CAUSAL, Structure
 from .evidence import Evidence
 from .inputs import Arrays
-from .meaning import Intent
+from .intent import Intent
 from .side import side
-from .structure import CAUSAL, Structure
 
 Guess = tuple[str, np.ndarray]
 

@@ -6,18 +6,18 @@ import dataclasses
 
 import numpy as np
 
-from . import scores as by_scores
-from .arbitrate import TRIL, explanations, fits, report, sees_the_blocked
+from . import score_checks as by_scores
 from .case import Case
 from .evidence import depth, gather
+from .explain import TRIL, explanations, fits, report, sees_the_blocked
 from .findings import Diagnosis, Finding
 from .inputs import Arrays
-from .leftover import leftover
+from .intent import Intent, proposed, stated
 from .matching import CHANCE
-from .meaning import Intent, proposed, stated
 from .places import finding
+from .residual import leftover
+from .row_sums import check_sums
 from .rows import only_fills, report_rows, report_void
-from .sums import check_sums
 from .unknown import cannot_tell
 
 

@@ -10,8 +10,8 @@ from .case import Case
 from .evidence import Evidence
 from .findings import FAULTS
 from .inputs import Arrays
-from .meaning import Intent
-from .scores import DOUBLE
+from .intent import Intent
+from .score_checks import DOUBLE
 
 
 @dataclass(frozen=True, eq=False)

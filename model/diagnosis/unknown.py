@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .findings import FAULTS, Finding, Unknown
 from .inputs import Arrays
-from .meaning import Intent
+from .intent import Intent
 
 
 def cannot_tell(arrays: Arrays, said: Intent | None, found: tuple[Finding, ...]) -> tuple[Unknown, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..behaviour import Outcome, Subject, dependencies, examine, reachable
+from ..behaviour.checks import Outcome, Subject, dependencies, examine, reachable
 from ..diagnosis import Diagnosis, arrange, judge
 from . import code as c
 from . import field as f

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..behaviour import Subject
+from ..behaviour.checks import Subject
 from . import code as c
 from . import field as f
 from .batch import Batch, Side, lengths_to_keep

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from ..mask_run import random_scores
+from ..masking.toy_attention import random_scores
 from . import code as faults
 from .batch import Batch, lengths_to_keep
 

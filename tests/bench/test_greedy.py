@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bench.greedy import STEPS, marian, our_model
-from model.decoding import greedy_batch
+from model.decoding.steps import greedy_batch
 
 
 def test_as_many_weights() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
-from model.checkpoint import available
+from model.checkpoint.load import available
 
 from .steps import PATIENCE
 

@@ -71,4 +71,4 @@ def test_the_beam_tree_is_walked_by_keys(page: Page) -> None:
     expect(there).to_be_focused()
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"way=\d+\.\d+(&|$)"))
-    expect(page.locator(".stage")).to_have_attribute("data-step", "2")
+    expect(page.locator(".decode-player")).to_have_attribute("data-step", "2")

@@ -13,8 +13,8 @@ SENTENCE = "My sister bought a new car yesterday."
 AT = "/decode?sentence=My+sister+bought+a+new+car+yesterday."
 
 
-def stage(page: Page) -> Locator:
-    return page.locator(".stage")
+def player(page: Page) -> Locator:
+    return page.locator(".decode-player")
 
 
 def steps(page: Page) -> int:
@@ -22,8 +22,8 @@ def steps(page: Page) -> int:
 
 
 def at_step(page: Page, step: int) -> None:
-    """The stage shows this step, counted from 1."""
-    expect(stage(page)).to_have_attribute("data-step", str(step))
+    """The player shows this step, counted from 1."""
+    expect(player(page)).to_have_attribute("data-step", str(step))
 
 
 def linked(page: Page, what: str) -> None:
@@ -38,7 +38,7 @@ def open_decode(page: Page, query: str = "") -> None:
 
 
 def words(page: Page) -> list[str]:
-    return stage(page).locator(".target .piece").all_text_contents()
+    return player(page).locator(".target .piece").all_text_contents()
 
 
 def test_the_whole_way(page: Page) -> None:
@@ -48,7 +48,7 @@ def test_the_whole_way(page: Page) -> None:
     type_sentence(page, SENTENCE)
     expect(page.get_by_text("Three ways, one truth")).to_be_visible()
     assert words(page)[0] == "<s>"
-    expect(stage(page).locator(".source .piece").first).to_have_text("My")
+    expect(player(page).locator(".source .piece").first).to_have_text("My")
     expect(page.locator(".st-key-badge")).to_contain_text(re.compile(r"\d+ ms"))
 
 
@@ -106,7 +106,7 @@ def test_playing_sends_the_server_nothing(page: Page) -> None:
     assert sent
     sent.clear()
     page.get_by_role("button", name="Play", exact=True).click()
-    expect(stage(page)).to_have_attribute("data-step", re.compile("[4-9]"))
+    expect(player(page)).to_have_attribute("data-step", re.compile("[4-9]"))
     assert not sent
 
 
@@ -121,10 +121,10 @@ def test_a_slow_search_is_shown_under_way_and_stopped(page: Page) -> None:
 def test_the_step_shows_what_is_fed_in_predicted_and_not_yet_written(page: Page) -> None:
     open_decode(page, "&step=3")
     at_step(page, 3)
-    target = stage(page).locator(".target .piece")
+    target = player(page).locator(".target .piece")
     states = target.evaluate_all("all => all.map(one => one.dataset.state)")
     assert states[:5] == ["written", "written", "fed", "predicted", "unwritten"]
-    legend = stage(page).locator(".legend")
+    legend = player(page).locator(".legend")
     written = words(page)
     expect(legend.locator(".fed")).to_have_text(written[2])
     expect(legend.locator(".predicted")).to_have_text(written[3])
@@ -137,7 +137,7 @@ def test_the_causal_mask_is_grey_and_rows_to_come_are_empty(page: Page) -> None:
     pixel = """(canvas, [x, y]) => [...canvas.getContext('2d').getImageData(
         Math.round(x * canvas.width), Math.round(y * canvas.height), 1, 1).data]"""
     count = steps(page)
-    canvas = stage(page).locator("canvas")
+    canvas = player(page).locator("canvas")
 
     def cell(row: int, column: int) -> list[int]:
         return canvas.evaluate(pixel, [(column + 0.5) / count, (row + 0.5) / count])
@@ -146,14 +146,14 @@ def test_the_causal_mask_is_grey_and_rows_to_come_are_empty(page: Page) -> None:
     assert cell(0, 3) == cell(1, 4) == [0xDE, 0xDD, 0xE1, 255]
     assert cell(4, 0)[3] == 0
     point(page, canvas, 0.95, 0.02)
-    expect(stage(page).locator(".reading")).to_contain_text("not written yet")
+    expect(player(page).locator(".reading")).to_contain_text("not written yet")
 
 
 def test_cross_attention_of_another_head_without_the_server(page: Page) -> None:
     open_decode(page, "&step=2")
     at_step(page, 2)
     shades = "all => all.map(one => one.style.backgroundColor).join()"
-    source = stage(page).locator(".source .piece")
+    source = player(page).locator(".source .piece")
     before = source.evaluate_all(shades)
     page.get_by_label("Cross-attention head").select_option("1.2")
     assert source.evaluate_all(shades) != before
@@ -169,7 +169,7 @@ def test_odd_text_is_decoded_and_named(page: Page) -> None:
     open_decode(page)
     for text in ("😀 🎉", "<script>alert(1)</script> *is* $x^2$", "أين المكتبة؟", "word " * 60):
         type_sentence(page, text)
-        expect(stage(page).locator(".source .piece").last).to_have_text("</s>")
+        expect(player(page).locator(".source .piece").last).to_have_text("</s>")
     type_sentence(page, "  ")
     expect(page.get_by_text("nothing to translate")).to_be_visible()
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
@@ -181,7 +181,7 @@ def test_scrubbing_30_steps_of_a_long_source_takes_40_ms_a_step(page: Page) -> N
     given = "+".join(["Der+alte+Mann+liest+jeden+Abend+ein+Buch"] * 4)
     open_page(page, f"/decode?method=given&given={given}&sentence={source}&step=1")
     at_step(page, 1)
-    assert stage(page).locator(".source .piece").count() >= 128
+    assert player(page).locator(".source .piece").count() >= 128
     assert steps(page) >= 30
     median = page.get_by_label("Decoding step").evaluate("""async (slider) => {
         const painted = () => new Promise((done) => requestAnimationFrame(() => {
@@ -209,7 +209,14 @@ def test_nothing_is_cut_off(page: Page, width: int) -> None:
     at_step(page, 1)
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
     for box in boxes_at_rest(
-        page, (".stage", ".stage .candidates", ".stage canvas", ".stage .player", ".st-key-strategy")
+        page,
+        (
+            ".decode-player",
+            ".decode-player .candidates",
+            ".decode-player canvas",
+            ".decode-player .player",
+            ".st-key-strategy",
+        ),
     ):
         assert box is not None
         assert box["x"] >= 0
@@ -219,7 +226,13 @@ def test_nothing_is_cut_off(page: Page, width: int) -> None:
 def test_another_step_moves_nothing(page: Page) -> None:
     open_decode(page)
     at_step(page, 1)
-    parts = (".stage .source", ".stage .target", ".stage canvas", ".stage .player", ".stage .where")
+    parts = (
+        ".decode-player .source",
+        ".decode-player .target",
+        ".decode-player canvas",
+        ".decode-player .player",
+        ".decode-player .where",
+    )
     before = boxes_at_rest(page, parts)
     page.keyboard.press("End")
     at_step(page, steps(page))

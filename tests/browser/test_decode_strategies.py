@@ -7,14 +7,15 @@ import re
 from playwright.sync_api import Locator, Page, expect
 
 from .steps import LOADING, choose, open_page, settle
-from .test_decode import AT, at_step, linked, open_decode, stage, steps, words
+from .test_decode import AT, at_step, linked, open_decode, player, steps, words
 
 CONTRASTS = """() => {
   const bright = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map((value) => value / 255)
     .map((value) => value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)
     .reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i], 0.05);
-  const stage = [...document.querySelectorAll("*")].map((one) => one.shadowRoot?.querySelector(".stage")).find(Boolean);
-  return [...stage.querySelectorAll(".source .piece")].map((piece) => {
+  const roots = [...document.querySelectorAll("*")].map((one) => one.shadowRoot).filter(Boolean);
+  const player = roots.map((root) => root.querySelector(".decode-player")).find(Boolean);
+  return [...player.querySelectorAll(".source .piece")].map((piece) => {
     const { color, backgroundColor } = getComputedStyle(piece);
     const [one, other] = [bright(color), bright(backgroundColor)];
     return Math.max(one / other, other / one);
@@ -24,7 +25,7 @@ CONTRASTS = """() => {
 
 
 def candidate(page: Page, number: int) -> Locator:
-    return stage(page).locator(".candidate .name").nth(number)
+    return player(page).locator(".candidate .name").nth(number)
 
 
 def test_what_if_by_mouse_and_back(page: Page) -> None:
@@ -32,7 +33,7 @@ def test_what_if_by_mouse_and_back(page: Page) -> None:
     at_step(page, 3)
     first, other = words(page), candidate(page, 1).inner_text()
     candidate(page, 1).click()
-    expect(stage(page).locator(".target .piece").nth(3)).to_have_text(other)
+    expect(player(page).locator(".target .piece").nth(3)).to_have_text(other)
     at_step(page, 3)
     linked(page, "branch=")
     assert words(page)[:3] == first[:3]
@@ -42,7 +43,7 @@ def test_what_if_by_mouse_and_back(page: Page) -> None:
     expect(rows.nth(1).locator(".new").first).to_be_visible()
     page.reload()
     settle(page)
-    expect(stage(page).locator(".target .piece").nth(3)).to_have_text(other)
+    expect(player(page).locator(".target .piece").nth(3)).to_have_text(other)
 
 
 def test_what_if_by_keyboard_and_choosing_a_version(page: Page) -> None:
@@ -60,18 +61,18 @@ def test_what_if_by_keyboard_and_choosing_a_version(page: Page) -> None:
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
     expect(rows.nth(0)).to_have_attribute("aria-pressed", "true")
-    expect(stage(page).locator(".target .piece")).to_have_text(first)
+    expect(player(page).locator(".target .piece")).to_have_text(first)
 
 
 def test_forbidding_a_candidate(page: Page) -> None:
     open_decode(page, "&step=2")
     at_step(page, 2)
     chosen = words(page)[2]
-    row = stage(page).locator(".candidate.chosen")
+    row = player(page).locator(".candidate.chosen")
     row.hover()
     row.get_by_role("button", name=re.compile("Forbid")).click()
     linked(page, "without=")
-    expect(stage(page).locator(".candidate.forbidden .name").first).to_have_text(chosen)
+    expect(player(page).locator(".candidate.forbidden .name").first).to_have_text(chosen)
     assert chosen not in words(page)
 
 
@@ -80,7 +81,7 @@ def test_a_beginning_that_is_typed_and_words_never_written(page: Page) -> None:
     page.get_by_role("button", name="What if").click()
     page.get_by_label("Begin with").fill("Gestern")
     page.get_by_label("Begin with").press("Enter")
-    expect(stage(page).locator(".target .piece").nth(1)).to_have_text("Gestern")
+    expect(player(page).locator(".target .piece").nth(1)).to_have_text("Gestern")
     linked(page, "begin=Gestern")
 
 
@@ -88,11 +89,11 @@ def test_sampling_by_seed(page: Page) -> None:
     open_decode(page, "&method=sample&temperature=1.2&seed=1")
     at_step(page, 1)
     drawn = words(page)
-    expect(stage(page).locator(".drawn").first).to_be_visible()
+    expect(player(page).locator(".drawn").first).to_be_visible()
     seed = page.get_by_label("Seed")
     seed.fill("2")
     seed.press("Enter")
-    expect(stage(page).locator(".target .piece")).not_to_have_text(drawn)
+    expect(player(page).locator(".target .piece")).not_to_have_text(drawn)
     linked(page, "seed=2")
 
 
@@ -108,7 +109,7 @@ def test_the_beam_tree_and_its_best(page: Page) -> None:
     at_step(page, steps(page))
 
 
-def test_a_node_of_the_tree_is_shown_on_the_stage(page: Page) -> None:
+def test_a_node_of_the_tree_is_shown_in_the_player(page: Page) -> None:
     open_decode(page, "&method=beam&width=3")
     at_step(page, 1)
     point = page.locator(".st-key-tree .point").nth(4)
@@ -123,7 +124,7 @@ def test_a_given_translation_is_judged(page: Page) -> None:
     box = page.get_by_label("Given", exact=True)
     box.fill("Meine Schwester hat gestern Kartoffeln gekauft.")
     box.press("Enter")
-    stage(page).wait_for()
+    player(page).wait_for()
     expect(page.get_by_text(re.compile("perplexity"))).to_be_visible()
     expect(page.get_by_text(re.compile("its choice no"))).to_be_visible()
 
@@ -147,7 +148,7 @@ def test_a_branch_belongs_to_the_model_it_was_made_by(page: Page) -> None:
     candidate(page, 1).click()
     linked(page, "branch=")
     choose(page, "Model", "multi30k-en-de")
-    expect(stage(page)).to_be_visible(timeout=LOADING)
+    expect(player(page)).to_be_visible(timeout=LOADING)
     page.wait_for_function("!location.search.includes('branch=')")
 
 
@@ -155,7 +156,7 @@ def test_heads_that_another_model_has_not_can_be_turned_on_again(page: Page) -> 
     open_page(page, f"{AT}&model=multi30k-en-de&changes=cross.4.7:off")
     expect(page.get_by_text("this attention has the heads 1 to 4")).to_be_visible(timeout=LOADING)
     page.get_by_role("button", name="Undo all changes").click()
-    expect(stage(page)).to_be_visible(timeout=LOADING)
+    expect(player(page)).to_be_visible(timeout=LOADING)
 
 
 def test_every_source_token_is_read_on_its_colour(page: Page) -> None:

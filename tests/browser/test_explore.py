@@ -7,17 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from .steps import (
-    boxes_at_rest,
-    expect_head,
-    expect_title,
-    open_page,
-    picture,
-    point,
-    settle,
-    tile,
-    type_sentence,
-)
+from .steps import boxes_at_rest, expect_head, expect_title, open_page, picture, point, settle, tile, type_sentence
 
 SENTENCE = "My sister bought a new car yesterday."
 

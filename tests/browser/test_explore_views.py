@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from model.alignment import EXPLAINED as ALIGNMENT_EXPLAINED
+from model.analysis.alignment import EXPLAINED as ALIGNMENT_EXPLAINED
 from model.trace import AttentionTrace
 
 from .steps import boxes_at_rest, expect_head, open_menu, open_page, settle, tile

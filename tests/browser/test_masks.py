@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
-from tests.model.hostile_files import special
+from tests.model.diagnosis.readers.hostile_files import special
 
 from .steps import LOADING, boxes_at_rest, open_page, settle
 

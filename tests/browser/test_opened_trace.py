@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 from torch import nn
 
-from model.capture import capture_attention
-from tests.model.hostile_files import mutated, special
+from model.capture.hook_points import capture_attention
+from tests.model.diagnosis.readers.hostile_files import mutated, special
 
 from .steps import LOADING, boxes_at_rest, click_at, expect_head, open_menu, open_page, settle, tile, type_sentence
 

@@ -94,7 +94,7 @@ def test_the_other_views_of_a_head(page: Page, disk: Page, tmp_path: Path, view:
         expect(disk.locator("[aria-current]")).to_have_text("Softmax")
 
 
-def test_the_stage_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> None:
+def test_the_player_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> None:
     open_page(page, "/decode?sentence=He+turned+the+offer+down.&step=2")
     expect(page.get_by_text("Three ways, one truth")).to_be_visible(timeout=LOADING)
     menu(page)
@@ -109,14 +109,14 @@ def test_the_stage_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> N
     file = saved(page, "Interactive page", tmp_path)
     assert file.stat().st_size < VIEW
     open_file(disk, file)
-    stage = disk.locator(".stage")
-    expect(stage).to_have_attribute("data-step", "2")
+    player = disk.locator(".decode-player")
+    expect(player).to_have_attribute("data-step", "2")
     disk.keyboard.press("ArrowRight")
-    expect(stage).to_have_attribute("data-step", "3")
+    expect(player).to_have_attribute("data-step", "3")
     last = int(disk.get_by_label("Decoding step").get_attribute("max") or 0) + 1
     disk.get_by_label("Speed").select_option("10 a second")
     disk.get_by_role("button", name="Play", exact=True).click()
-    expect(stage).to_have_attribute("data-step", str(last))
+    expect(player).to_have_attribute("data-step", str(last))
     disk.locator(".candidate .name").nth(2).click()
     expect(disk.get_by_role("status").filter(has_text="needs the running model")).to_be_visible()
 
@@ -176,4 +176,4 @@ def test_a_whole_talk(page: Page, disk: Page, tmp_path: Path) -> None:
     expect(heading).to_have_text("Who looks at whom?")
     disk.keyboard.press("2")
     expect(heading).to_have_text("Step by step")
-    expect(disk.locator(".stage")).to_have_attribute("data-step", "3")
+    expect(disk.locator(".decode-player")).to_have_attribute("data-step", "3")

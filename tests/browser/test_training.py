@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from model.checkpoint import available
-from model.snapshots import snapshot_steps
+from model.checkpoint.load import available
+from model.checkpoint.snapshots import snapshot_steps
 
 from .steps import LOADING, boxes_at_rest, click_at, open_menu, open_page, point, settle, tile
 

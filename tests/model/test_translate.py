@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.__main__ import main
-from model.attention import attention_path
-from model.capture import capture_attention
-from model.checkpoint import CheckpointError
-from model.config import BOS_ID, EOS_ID
-from model.observation import is_observed
+from model.capture.hook_points import capture_attention
+from model.checkpoint.load import CheckpointError
+from model.network.attention import attention_path
+from model.network.config import BOS_ID, EOS_ID
+from model.network.observation import is_observed
 from model.translate import InputError, ObserverCheck, Translator
 
 from .. import toy
-from .test_hooks import hooks_on
+from .network.test_hooks import hooks_on
 
 SENTENCE, GERMAN = "the old dog sees a tree today.", "der alte Hund sieht ein Baum heute."
 
@@ -184,7 +184,7 @@ def test_observer_check_where_looking_changes_the_kernel(
 ) -> None:
     """As on a GPU: fused when nobody looks, explicit when somebody does."""
     translation = toy_translator.translate(SENTENCE)
-    monkeypatch.setattr("model.attention.chosen_path", lambda device: _as_on_a_gpu())
+    monkeypatch.setattr("model.network.attention.chosen_path", lambda device: _as_on_a_gpu())
     monkeypatch.setattr("model.translate.chosen_path", lambda device: _as_on_a_gpu())
     check = toy_translator.check_observer(translation)
     assert check.path == "fused"

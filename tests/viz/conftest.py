@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from viz import cache
+from viz.ui import cache
 
 from .fakes import FakeTranslator
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from model.decoding import Candidate, DecodingStep
+from model.decoding.steps import Candidate, DecodingStep
 from model.trace import AttentionMap, AttentionTrace, Kind
 from model.translate import InputError, ObserverCheck, Translation
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
-from model.alignment import rank_alignment
-from model.changes import HeadChange, InterventionError, parse, text_of
-from model.constraints import Constraints
-from model.sampling import Sampling
+from model.analysis.alignment import rank_alignment
+from model.decoding.constraints import Constraints
+from model.decoding.sampling import Sampling
+from model.interventions.changes import HeadChange, InterventionError, parse, text_of
 from model.translate import InputError
 
-from ..components.stage import Shown
+from ..components.decode_player import Shown
 from ..components.switchboard import Head
-from ..controls import SHARED
-from ..given import typed
+from ..ui.controls import SHARED
+from ..ui.teacher_forced import typed
 from .request import METHODS, Method, Request, from_address, to_address
 
 if TYPE_CHECKING:
@@ -52,12 +52,12 @@ def request(model: Translator, text: str) -> Request:
 
 
 def way(model: Translator) -> tuple[int, ...]:
-    """The node of the beam tree that the stage shows, as the ids of its way; empty for the best translation."""
+    """The node of the beam tree that the player shows, as the ids of its way; empty for the best translation."""
     return _ids(model, "way")
 
 
 def shown(cross: AttentionMap, own: AttentionMap, off: list[Head]) -> Shown:
-    """Where the stage begins; of the heads turned off, none is the best aligning one."""
+    """Where the player begins; of the heads turned off, none is the best aligning one."""
     ranked = rank_alignment(cross)
     best = next((one for one in ranked if ("cross", one.layer, one.head) not in off), ranked[0])
     step = st.query_params.get("step", "1")
@@ -151,7 +151,7 @@ def _constraints(model: Translator, method: Method) -> Constraints:
     with st.popover("What if", type="tertiary", key="what-if"):
         begin = st.text_input("Begin with", key="begin", placeholder="Ein", on_change=_forget, **SHARED)
         never = st.text_input("Never write", key="never", placeholder="words, between commas", **SHARED)
-        st.caption("On the stage, choose a candidate to go on from it, or its × to forbid it.")
+        st.caption("In the player, choose a candidate to go on from it, or its × to forbid it.")
     prefix = _ids(model, "branch") or _tokens(model, begin or "")
     clicked = (from_address(one, len(model.tokenizer)) for one in st.query_params.get("without", "").split("~"))
     typed = (_tokens(model, word) for word in (never or "").split(","))

@@ -1,4 +1,4 @@
-"""The parts of Decode below its stage, each drawn from what a run has found."""
+"""The parts of Decode below its player, each drawn from what a run has found."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from .. import cache
 from ..components.chart import chart
-from ..components.stage import Shown, stage
+from ..components.decode_player import Shown, decode_player
 from ..components.switchboard import switchboard
 from ..components.versions import Version, versions
+from ..export.save import Saved
 from ..figures.beam_tree import beam_tree, node_in_words
 from ..figures.labels import signed
-from ..given import given_in_words
-from ..remarks import caption, hints
-from ..save import Saved
+from ..ui import cache
+from ..ui.captions import caption, hints
+from ..ui.teacher_forced import given_in_words
 from . import controls, remarks, runs
 from .compare import attention_difference, changes
 from .saving import saved
 
 if TYPE_CHECKING:
-    from model.beam_tree import BeamTree
+    from model.decoding.beam_tree import BeamTree
     from model.translate import Translation, Translator
 
     from ..figures.palette import Look
@@ -36,7 +36,7 @@ POLL = 0.2
 
 
 def live(one: runs.Run, look: Look) -> None:
-    """The stage of an unfinished decoding, following its last step, and a button to stop it."""
+    """The player of an unfinished decoding, following its last step, and a button to stop it."""
 
     one.watched = True
 
@@ -46,7 +46,7 @@ def live(one: runs.Run, look: Look) -> None:
             st.rerun()
         tree, result = one.found.tree, one.found.result
         if result is not None:
-            _stage(result, look, one.request, f"{id(one)}-{len(result.steps)}", len(result.steps) - 1)
+            _player(result, look, one.request, f"{id(one)}-{len(result.steps)}", len(result.steps) - 1)
         elif tree is not None:
             _tree(tree, look, ())
         count = 0 if result is None else len(result.steps)
@@ -58,13 +58,13 @@ def live(one: runs.Run, look: Look) -> None:
 
 
 def finished(model: Translator, one: runs.Run, look: Look) -> Saved:
-    """The stage of a finished decoding, and under it all there is to say of it; returns what can be saved of it."""
+    """The player of a finished decoding, and under it all there is to say of it; returns what can be saved of it."""
     way = controls.way(model) if one.found.tree else ()
     found = runs.way(model, one.found, one.request, way)
     result = found.result
     assert result is not None
     followed = one.watched and "step" not in st.query_params
-    _stage(result, look, one.request, f"{id(one)}-{way}", len(result.steps) - 1 if followed else None)
+    _player(result, look, one.request, f"{id(one)}-{way}", len(result.steps) - 1 if followed else None)
     hints(model, result)
     said = remarks.astray(result, one.stopped)
     if one.request.method == "given":
@@ -88,13 +88,13 @@ def _shown(result: Translation, request: Request) -> Shown:
     return controls.shown(cross, own, controls.heads_off(request))
 
 
-def _stage(result: Translation, look: Look, request: Request, run: str, step: int | None = None) -> None:
+def _player(result: Translation, look: Look, request: Request, run: str, step: int | None = None) -> None:
     shown = _shown(result, request)
-    stage(
+    decode_player(
         result,
         shown if step is None else replace(shown, step=step),
         look,
-        key="stage",
+        key="decode-player",
         run=run,
         on_step=controls.on_step,
         on_view=controls.on_view,
@@ -120,12 +120,12 @@ def _tree(tree: BeamTree, look: Look, chosen: tuple[int, ...]) -> None:
     )
     caption(
         "A column is a step, its best candidate on top. Click a node, or go there with the arrow keys and press Enter, "
-        "and the stage shows the way to it."
+        "and the player shows the way to it."
     )
 
 
 def _best(model: Translator, one: runs.Run, tree: BeamTree, way: tuple[int, ...]) -> None:
-    """The n best translations; choose one and the stage shows it."""
+    """The n best translations; choose one and the player shows it."""
     texts = [model.tokenizer.decode(found.token_ids) for found in tree.best]
     rows = []
     for number, (text, found) in enumerate(zip(texts, tree.best, strict=True), start=1):

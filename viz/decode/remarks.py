@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from model.config import EOS_ID
-from model.repetition import repetition
+from model.network.config import EOS_ID
+from model.text.repetition import repetition
 
 from ..figures.labels import quoted, readable
 
 if TYPE_CHECKING:
-    from model.agreement import Agreement
-    from model.constraints import Constraints
-    from model.tokenizer import Tokenizer
+    from model.decoding.constraints import Constraints
+    from model.experiments.cache_agreement import Agreement
+    from model.text.tokenizer import Tokenizer
     from model.translate import Translation
 
     from .runs import Run

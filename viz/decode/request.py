@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
-from model.constraints import FREE, Constraints
-from model.decoding import Strategy
-from model.sampling import Sampling
+from model.decoding.constraints import FREE, Constraints
+from model.decoding.sampling import Sampling
+from model.decoding.steps import Strategy
 
 if TYPE_CHECKING:
     from model.translate import Translation
@@ -34,7 +34,7 @@ class Request:
     """Of ``given``: the translation to read by teacher forcing."""
     constraints: Constraints = FREE
     changes: str = ""
-    """To the model, as :mod:`model.changes` writes them; "" for the model as it is."""
+    """To the model, as :mod:`model.interventions.changes` writes them; "" for the model as it is."""
 
     @property
     def strategy(self) -> Strategy:

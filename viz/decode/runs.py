@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from model.changes import InterventionError, parse
-from model.interventions import intervening
+from model.interventions.apply import intervening
+from model.interventions.changes import InterventionError, parse
 from model.translate import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from model.beam_tree import BeamTree
+    from model.decoding.beam_tree import BeamTree
     from model.translate import ObserverCheck, Translation, Translator
 
     from .request import Request
@@ -48,7 +48,7 @@ class Run:
         self.error: Exception | None = None
         self.stopped = False
         self.watched = False
-        """It was seen under way, so the stage stands at its last step."""
+        """It was seen under way, so the player stands at its last step."""
         self._finished = threading.Event()
         self._started = self._published = time.monotonic()
         self._thread = threading.Thread(target=self._work, args=(model,), daemon=True)
@@ -135,7 +135,7 @@ def listed(model: Translator, text: str) -> list[Run]:
 
 
 def way(model: Translator, found: Found, request: Request, ids: tuple[int, ...]) -> Found:
-    """What was found, its stage showing the way to a node of the beam tree."""
+    """What was found, the player showing the way to a node of the beam tree."""
     if not ids:
         return found
     with intervening(model.model, parse(request.changes)):

@@ -1,4 +1,4 @@
-"""What can be saved of Decode: the whole stage, the beam tree, and the steps as a table."""
+"""What can be saved of Decode: the whole player, the beam tree, and the steps as a table."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ..components.stage import Shown, packed
+from ..components.decode_player import Shown, packed
 from ..export.parts import Chart, Component, Part, Words
+from ..export.save import Saved, facts_of
 from ..figures.beam_tree import beam_tree
 from ..figures.labels import readable
-from ..save import Saved, facts_of
 
 if TYPE_CHECKING:
-    from model.beam_tree import BeamTree
+    from model.decoding.beam_tree import BeamTree
     from model.translate import Translation
 
     from ..figures.palette import Look, Palette
@@ -32,11 +32,11 @@ def saved(
     request: Request,
     way: tuple[int, ...],
 ) -> Saved:
-    """The stage as `shown` at first, the tree of a beam search with the `way` (token ids) shown, what is `said`."""
+    """The player as `shown` at first, the tree of a beam search with the `way` (token ids) shown, what is `said`."""
 
     def parts(palette: Palette) -> list[Part]:
         found: list[Part] = [
-            Component("stage", packed(result, shown, replace(look, palette=palette), "saved"), "stage")
+            Component("decode_player", packed(result, shown, replace(look, palette=palette), "saved"), "decoding")
         ]
         if tree:
             chosen = way or result.target_ids

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from model.changes import HeadChange
+from model.interventions.changes import HeadChange
 from viz.components.switchboard import switchboard
-from viz.remarks import caption
+from viz.ui.captions import caption
 
-from .switchboard import changes
+from .interventions import changes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from model.changes import Change
+    from model.interventions.changes import Change
     from model.trace import AttentionMap, Kind
     from viz.components.switchboard import Head
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 import streamlit as st
 
-from model.alignment import rank_alignment
-from model.statistics import Measure, between, head_statistics, ranked
-from viz import controls
+from model.analysis.alignment import rank_alignment
+from model.analysis.head_statistics import Measure, between, head_statistics, ranked
 from viz.components.overview import Ranked
-from viz.controls import SHARED
 from viz.figures.flow import FLOWS, Flow
 from viz.figures.labels import readable
+from viz.ui import controls
+from viz.ui.controls import SHARED
 
-from .about import VIEWS, View
+from .view_texts import VIEWS, View
 
 if TYPE_CHECKING:
     from model.trace import AttentionMap

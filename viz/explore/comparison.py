@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from model.checkpoint import CheckpointError
-from model.difference import Difference, Pairs, difference, only, shared_axes
+from model.analysis.difference import Difference, Pairs, difference, only, shared_axes
+from model.checkpoint.load import CheckpointError
 from model.trace import TraceError
 from model.translate import InputError
 from viz.components.chart import chart
 from viz.export.parts import Chart, Words
 from viz.figures.comparison import CHANGE, ROW, SECOND, Pins, Side, clicked, comparison, comparison_in_words
-from viz.remarks import caption, plain
+from viz.ui.captions import caption, plain
 
-from . import other
-from .about import ABOUT
-from .arranged import Arranged, arrange
+from . import second_side
 from .saving import Shown
+from .token_display import Arranged, arrange
+from .view_texts import ABOUT
 
 if TYPE_CHECKING:
     from model.trace import AttentionMap
 
-    from .other import Other
     from .scene import Scene
+    from .second_side import Other
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Compared:
 def draw(scene: Scene) -> Shown | None:
     """The view, with the controls that say what the second side is."""
     try:
-        second = other.choose(scene)
+        second = second_side.choose(scene)
     except (InputError, CheckpointError) as error:
         st.info(plain(str(error)))
         return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from model.rollout import averaged, rollout
+from model.analysis.rollout import averaged, rollout
 from model.trace import TraceError
 
 if TYPE_CHECKING:

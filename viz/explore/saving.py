@@ -14,11 +14,11 @@ import pandas as pd
 from viz.components.overview import packed as packed_overview
 from viz.components.tokens import pieces
 from viz.export.parts import Columns, Component, Part, Words
+from viz.export.save import Saved, facts_of, save
 from viz.figures.labels import KIND_NAMES
 from viz.figures.pooled import block
-from viz.save import Saved, facts_of, save
 
-from . import switchboard
+from . import interventions
 
 if TYPE_CHECKING:
     from model.trace import AttentionTrace
@@ -46,7 +46,7 @@ def offer(shown: Shown, scene: Scene, name: str) -> None:
     """The menu; `name` is of the view."""
     trace = scene.result.trace
     above = text(scene)  # What is pinned and switched off belongs to the session, which a download no longer knows.
-    changed = switchboard.changed_heads(scene.arranged.captured)
+    changed = interventions.changed_heads(scene.arranged.captured)
     save(
         Saved(
             f"{scene.kind}-layer{scene.layer + 1}-head{scene.head + 1}-{name}",
@@ -61,7 +61,7 @@ def offer(shown: Shown, scene: Scene, name: str) -> None:
 
 def text(scene: Scene) -> list[Part]:
     """The sentence, its translation, and what changes did to it."""
-    again = switchboard.said(scene.reading) if scene.reading.changes else []
+    again = interventions.said(scene.reading) if scene.reading.changes else []
     shown = {"pieces": pieces(scene.result.steps), "pinned": scene.position}
     return [Words(scene.result.trace.source, "sentence", "large"), Component("tokens", shown, "translation"), *again]
 

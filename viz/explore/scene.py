@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from model.statistics import summary
-from viz import cache, controls
+from model.analysis.head_statistics import summary
 from viz.figures.labels import KIND_NAMES
+from viz.ui import cache, controls
 
-from .arranged import Arranged
 from .choices import Display
+from .token_display import Arranged
 
 if TYPE_CHECKING:
     from model.trace import AttentionMap, AttentionTrace, Kind
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from viz.figures.heatmap import Rows
     from viz.figures.palette import Look
 
-    from .reading import Reading
+    from .run import Reading
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,11 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from model.writable import WritableError, check_writable
+from model.cli.writable import WritableError, check_writable
 
 from ..figures.palette import DARK, LIGHT
-from ..stage.checks import Checked, check
-from ..stage.scenes import Mistake, read
+from ..talk.checks import Checked, check
+from ..talk.scenes import Mistake, read
 from . import collect
 
 
@@ -33,7 +33,7 @@ def main() -> int:
         print(f"{asked.talk} cannot be read as a talk: {error}", file=sys.stderr)
         return 1
     collect.begin()
-    from .. import cache  # after the runtime, as all that draws components
+    from ..ui import cache  # after the runtime, as all that draws components
 
     models = cache.configurations()
     checked = check(talk, models)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from .. import theme
+from ..ui import theme
 from .collect import talk_file
 
 if TYPE_CHECKING:
-    from model.config import TransformerConfig
+    from model.network.config import TransformerConfig
 
-    from ..stage.scenes import Talk
+    from ..talk.scenes import Talk
 
 HELP = "The whole talk as one HTML file for a USB stick: no server, no network. Making it takes a second or so a scene."
 

@@ -1,4 +1,4 @@
-"""A scene's page run once without a browser, to hand over what it would save (:mod:`viz.save`).
+"""A scene's page run once without a browser, to hand over what it would save (:mod:`viz.export.save`).
 
 Each run has a session of its own, so nothing of it is seen by a visitor, and whatever a page can save by its menu a
 talk can hold: no page is written twice. The runner is the one behind Streamlit's own AppTest. AppTest itself cannot be
@@ -25,16 +25,16 @@ from streamlit.runtime.state import SessionState
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
-from ..stage.checks import check
+from ..talk.checks import check
 from .page import talk_page
 from .parts import COLLECTED, REMARKS, Slide
 
 if TYPE_CHECKING:
-    from model.config import TransformerConfig
+    from model.network.config import TransformerConfig
 
     from ..figures.palette import Palette
-    from ..save import Saved
-    from ..stage.scenes import Scene, Talk
+    from ..talk.scenes import Scene, Talk
+    from .save import Saved
 
 PAGES = Path(__file__).parents[1] / "pages"
 PATIENCE = 120.0

@@ -30,7 +30,7 @@ class Component(Part):
     """Of its folder."""
     data: bytes | Mapping[str, Any]
     role: str = "picture"
-    """Of :data:`viz.stage.scenes.PARTS`: what a scene hides or leaves out it by."""
+    """Of :data:`viz.talk.scenes.PARTS`: what a scene hides or leaves out it by."""
     follows: bool = False
     """Shows another head once one is chosen in the overview that stands in the same view."""
 

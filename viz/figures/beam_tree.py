@@ -12,7 +12,7 @@ from .labels import escaped, label, readable
 from .palette import LIGHT, Palette
 
 if TYPE_CHECKING:
-    from model.beam_tree import BeamNode, BeamTree
+    from model.decoding.beam_tree import BeamNode, BeamTree
 
 ROW = 44
 """Pixels from one candidate to the next below it."""
@@ -24,7 +24,7 @@ LABELLED = 40
 
 
 def beam_tree(tree: BeamTree, palette: Palette = LIGHT, chosen: tuple[int, ...] = ()) -> go.Figure:
-    """Draw every candidate; `chosen` is the way (token ids) to the node the stage shows."""
+    """Draw every candidate; `chosen` is the way (token ids) to the node the player shows."""
     nodes = tree.nodes
     best = [node for node in nodes if tree.on_best_way(node)]
     steps = 1 + max((node.position for node in nodes), default=0)

@@ -15,7 +15,7 @@ from .labels import escaped, labels, named, quoted, signed
 from .palette import Look, Palette
 
 if TYPE_CHECKING:
-    from model.difference import Difference
+    from model.analysis.difference import Difference
     from model.trace import AttentionMap
 
     from .heatmap import Rows

@@ -13,7 +13,7 @@ from .palette import Look
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from model.joint import Joint
+    from model.analysis.joint import Joint
 
     from .heatmap import Rows
 

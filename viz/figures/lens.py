@@ -12,7 +12,7 @@ from .labels import LONGEST_WITH_LABELS, escaped, label, label_text, named
 from .palette import Look
 
 if TYPE_CHECKING:
-    from model.lens import Lens
+    from model.experiments.logit_lens import Lens
 
 CELL = 34
 MARGIN = {"l": 112, "r": 56, "t": 76, "b": 8}

@@ -15,8 +15,8 @@ from .labels import KIND_NAMES, labels
 from .palette import Look, Palette, blend
 
 if TYPE_CHECKING:
-    from model.embedding_parts import EmbeddingParts
-    from model.positional_heads import HeadScore
+    from model.positions.embedding_parts import EmbeddingParts
+    from model.positions.head_scores import HeadScore
     from model.trace import AttentionMap
 
 HEIGHT = 470

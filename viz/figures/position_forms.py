@@ -11,7 +11,7 @@ from .curves import Axis, Curves, Mark, Note, decades
 from .palette import Palette
 
 if TYPE_CHECKING:
-    from model.position_forms import FormError
+    from model.positions.forms import FormError
 
 LEAST = -9.0
 """The power of ten at which the axis begins; a form without error stands there."""

@@ -12,7 +12,7 @@ from .diverging import negative
 from .palette import Palette
 
 if TYPE_CHECKING:
-    from model.position_geometry import DistanceProfile
+    from model.positions.geometry import DistanceProfile
 
 COLUMNS = 4
 APART, DOWN = 3.0, 3.5

@@ -12,7 +12,7 @@ from .frame import axis, layout, note
 from .palette import Palette, head_colour
 
 if TYPE_CHECKING:
-    from model.history import HistoryRow
+    from model.checkpoint.history import HistoryRow
 
 HEIGHT = 640
 PANELS = {

@@ -13,7 +13,7 @@ from .pooled import block
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from model.lens import Lens
+    from model.experiments.logit_lens import Lens
     from model.trace import AttentionMap
 
     from .heatmap import Rows

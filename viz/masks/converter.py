@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from model.convention_table import CONVENTIONS, Convention
-from model.conventions import ConversionError, code, convert, from_boolean
-from model.mask_rule import RuleError, Sizes, build, read_lengths
+from model.masking.convention_table import CONVENTIONS, Convention
+from model.masking.conventions import ConversionError, code, convert, from_boolean
+from model.masking.rule import RuleError, Sizes, build, read_lengths
 
-from .. import theme
 from ..components.chart import chart
-from ..controls import SHARED
+from ..export.save import save
 from ..figures.gallery_pair import Panel, gallery_pair
 from ..figures.palette import Look
-from ..remarks import caption, plain
-from ..save import save
+from ..ui import theme
+from ..ui.captions import caption, plain
+from ..ui.controls import SHARED
 from .saving import converted
 
 if TYPE_CHECKING:

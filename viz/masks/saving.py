@@ -12,16 +12,16 @@ import pandas as pd
 
 from ..components.mask_editor import Panel, Tokens, packed
 from ..export.parts import Chart, Columns, Component, Mark, Part, Words
+from ..export.save import Saved
 from ..figures.labels import KIND_NAMES
 from ..figures.mask_colours import mask_colours
-from ..save import Saved
-from .tried_words import TITLES_OF, effect
+from .trial.texts import TITLES_OF, effect
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from model.diagnosis import Finding
-    from model.mask_trial import MaskTrial, Tried
+    from model.experiments.mask_trial import MaskTrial, Tried
 
     from ..components.versions import Version
     from ..figures.palette import Palette

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from viz import controls, theme
 from viz.decode import controls as asked
 from viz.decode import panels, runs
-from viz.remarks import badge, plain
-from viz.save import save
+from viz.export.save import save
+from viz.ui import controls, theme
+from viz.ui.captions import badge, plain
 
 theme.apply()
 st.html(panels.STYLE)

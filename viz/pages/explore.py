@@ -2,24 +2,24 @@
 
 import streamlit as st
 
-from viz import controls, theme
 from viz.components.overview import overview
-from viz.explore import choices, switchboard, views
-from viz.explore.arranged import arrange
-from viz.explore.reading import read
-from viz.explore.remarks import arranged_in_words, head_captions
+from viz.explore import choices, head_views, interventions
+from viz.explore.captions import arranged_in_words, head_captions
+from viz.explore.run import read
 from viz.explore.scene import Scene
-from viz.opened import local
-from viz.opened import page as opened
-from viz.remarks import badge
+from viz.explore.token_display import arrange
+from viz.explore.trace import user_model
+from viz.traces import session as opened
+from viz.ui import controls, theme
+from viz.ui.captions import badge
 
 theme.apply()
-st.html(views.STYLE)
+st.html(head_views.STYLE)
 if trace := opened.current():
     opened.show(trace)
     st.stop()
-if own := local.chosen():
-    local.show(own)
+if own := user_model.chosen():
+    user_model.show(own)
     st.stop()
 model, text = controls.sentence(opened.offer)
 result, check = controls.translated(model, text)
@@ -34,7 +34,7 @@ def pictures() -> None:
     left, right = st.columns([0.42, 0.58], gap="large")
     with right, st.container(key="viewbar", horizontal=True, vertical_alignment="center"):
         view = choices.view()
-        views.question_mark(view)
+        head_views.question_mark(view)
         display = choices.display()
         menu = st.container(width="content")
     with left:
@@ -46,7 +46,7 @@ def pictures() -> None:
         tiles = st.container()
         with st.container(key="placebar", horizontal=True, vertical_alignment="center"):
             layer, head = controls.place(captured)
-            switchboard.switch(captured, layer, head)
+            interventions.switch(captured, layer, head)
         scene = Scene(model, reading, shown, arranged, layer, head, display)
         with tiles:
             overview(
@@ -55,13 +55,13 @@ def pictures() -> None:
                 head,
                 display.look,
                 order,
-                switchboard.changed_heads(captured),
+                interventions.changed_heads(captured),
                 key="overview",
                 on_pick=controls.choose,
             )
         head_captions(scene, measure)
     with right:
-        views.show(view, scene, menu)
+        head_views.show(view, scene, menu)
         arranged_in_words(arranged)
 
 

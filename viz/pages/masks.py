@@ -2,9 +2,12 @@
 
 import streamlit as st
 
-from viz import theme
-from viz.controls import SHARED
-from viz.masks import converter, gallery, judge, tried
+from viz.masks import converter
+from viz.masks.gallery import page as gallery
+from viz.masks.judge import page as judge
+from viz.masks.trial import page as tried
+from viz.ui import theme
+from viz.ui.controls import SHARED
 
 theme.apply()
 

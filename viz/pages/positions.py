@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from viz import controls, theme
+from viz.export.save import save
 from viz.positions import controls as asked
 from viz.positions import experiments, heads, precision, rotation, sentence, similarity, table, waves
-from viz.remarks import badge, hints
-from viz.save import save
+from viz.ui import controls, theme
+from viz.ui.captions import badge, hints
 
 theme.apply()
 st.html(asked.STYLE)

@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from viz import cache, theme
 from viz.components.presenter import show
 from viz.export.button import save_talk
-from viz.remarks import caption
-from viz.stage import editor, files, session
-from viz.stage.checks import check
+from viz.talk import editor, files, session
+from viz.talk.checks import check
+from viz.ui import cache, theme
+from viz.ui.captions import caption
 
 theme.apply(presents=False)
 st.html(editor.STYLE)

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from viz import controls, theme
 from viz.training import architecture, card, curves, five, parameters, snapshots
 from viz.training import controls as asked
+from viz.ui import controls, theme
 
 theme.apply()
 st.html(asked.STYLE)

@@ -10,12 +10,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 import streamlit as st
 
-from model.position_forms import FORMS
-from model.position_table import BASE, ORDERS, Order, PositionTable, TableKind, formula_table, table_of
+from model.positions.forms import FORMS
+from model.positions.table import BASE, ORDERS, Order, PositionTable, TableKind, formula_table, table_of
 from model.translate import InputError, Translator
 
-from .. import cache
-from ..controls import SHARED
+from ..ui import cache
+from ..ui.controls import SHARED
 
 STYLE = Path(__file__).parent / "positions.css"
 View = Literal["table", "waves", "similarity", "rotation", "precision", "sentence", "experiments", "heads"]

@@ -8,22 +8,22 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from model.position_experiments import MOVES, SIDES, ExperimentError, ExperimentResult, Move, PositionExperiment
+from model.positions.experiments import MOVES, SIDES, ExperimentError, ExperimentResult, Move, PositionExperiment
 from model.trace import AttentionMap
 from model.translate import Translation, Translator
 
-from .. import cache
-from .. import controls as shared
 from ..components.chart import chart
 from ..components.overview import overview, packed
-from ..controls import SHARED
 from ..decode.compare import changes
 from ..export.parts import Chart, Columns, Component, Mark, Part, Words
+from ..export.save import Saved, facts_of
 from ..figures.labels import readable
 from ..figures.palette import Palette
 from ..figures.position_effects import belief, compared
-from ..remarks import caption, plain
-from ..save import Saved, facts_of
+from ..ui import cache
+from ..ui import controls as shared
+from ..ui.captions import caption, plain
+from ..ui.controls import SHARED
 from . import words
 from .controls import number, within
 from .versions import versions

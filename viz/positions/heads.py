@@ -7,17 +7,17 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from model.positional_heads import HeadScore, PositionalHeads
+from model.positions.head_scores import HeadScore, PositionalHeads
 from model.translate import Translation, Translator
 
-from .. import cache
-from .. import controls as shared
 from ..components.chart import chart
 from ..export.parts import Chart, Columns, Part, Words
+from ..export.save import Saved, facts_of
 from ..figures.palette import Palette
 from ..figures.position_effects import compared, ranking
-from ..remarks import caption
-from ..save import Saved, facts_of
+from ..ui import cache
+from ..ui import controls as shared
+from ..ui.captions import caption
 
 SHOWN = 14
 

@@ -9,19 +9,19 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from model.position_forms import FORMS
+from model.positions.forms import FORMS
 
-from .. import cache, theme
 from ..components.curves import curves
 from ..components.curves import packed as packed_curves
 from ..components.matrix import Matrix, matrix, packed
 from ..export.parts import Columns, Component, Part, Words
+from ..export.save import Saved
 from ..figures.curves import Curves
 from ..figures.diverging import ramp
 from ..figures.palette import Palette
 from ..figures.position_forms import errors
-from ..remarks import caption
-from ..save import Saved
+from ..ui import cache, theme
+from ..ui.captions import caption
 from . import words
 from .controls import Choice
 

@@ -7,19 +7,19 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from model.position_geometry import shift_blocks, shift_error, shift_matrix, wavelengths
+from model.positions.geometry import shift_blocks, shift_error, shift_matrix, wavelengths
 
-from .. import theme
 from ..components.curves import curves
 from ..components.curves import packed as packed_curves
 from ..components.matrix import Matrix, matrix, packed
 from ..export.parts import Columns, Component, Part, Words
+from ..export.save import Saved
 from ..figures.curves import Curves
 from ..figures.diverging import diverging
 from ..figures.palette import Palette
 from ..figures.position_geometry import circles
-from ..remarks import caption
-from ..save import Saved
+from ..ui import theme
+from ..ui.captions import caption
 from . import controls, words
 from .controls import Choice
 

@@ -6,20 +6,20 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from model.embedding_parts import EmbeddingParts, embedding_parts
+from model.positions.embedding_parts import EmbeddingParts, embedding_parts
 from model.translate import Translation, Translator
 
-from .. import theme
 from ..components.chart import chart
 from ..components.matrix import Matrix, matrix, packed
-from ..controls import SHARED
 from ..export.parts import Chart, Component, Part, Words
+from ..export.save import Saved, facts_of
 from ..figures.diverging import diverging
 from ..figures.labels import readable
 from ..figures.palette import Palette
 from ..figures.position_effects import lengths
-from ..remarks import caption
-from ..save import Saved, facts_of
+from ..ui import theme
+from ..ui.captions import caption
+from ..ui.controls import SHARED
 from . import controls, words
 
 SIDES = {"source": "the sentence", "target": "the translation, as it is fed"}

@@ -10,21 +10,21 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from model.position_geometry import by_distance
-from model.position_table import formula_table
+from model.positions.geometry import by_distance
+from model.positions.table import formula_table
 
-from .. import cache, theme
 from ..components.curves import curves
 from ..components.curves import packed as packed_curves
 from ..components.matrix import Matrix, matrix, packed
-from ..controls import SHARED
 from ..export.parts import Columns, Component, Part, Words
+from ..export.save import Saved
 from ..figures.curves import Curves
 from ..figures.diverging import diverging, ramp
 from ..figures.palette import Palette
 from ..figures.position_geometry import profile
-from ..remarks import caption
-from ..save import Saved
+from ..ui import cache, theme
+from ..ui.captions import caption
+from ..ui.controls import SHARED
 from . import words
 from .controls import Choice
 

@@ -9,16 +9,16 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from model.position_forms import FORMS
-from model.position_table import cell, dimension_order
+from model.positions.forms import FORMS
+from model.positions.table import cell, dimension_order
 
-from .. import theme
 from ..components.matrix import Matrix, matrix, packed
 from ..export.parts import Component, Part, Words
+from ..export.save import Saved
 from ..figures.diverging import diverging
 from ..figures.palette import LIGHT, Palette
-from ..remarks import caption
-from ..save import Saved
+from ..ui import theme
+from ..ui.captions import caption
 from . import controls, words
 from .controls import Choice
 

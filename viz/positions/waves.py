@@ -8,17 +8,17 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from model.position_geometry import wavelengths as all_lengths
+from model.positions.geometry import wavelengths as all_lengths
 
-from .. import theme
 from ..components.curves import curves, packed
-from ..controls import SHARED
 from ..export.parts import Columns, Component, Part, Words
+from ..export.save import Saved
 from ..figures.curves import Curves
 from ..figures.palette import Palette
 from ..figures.positions import wavelengths, waves
-from ..remarks import caption
-from ..save import Saved
+from ..ui import theme
+from ..ui.captions import caption
+from ..ui.controls import SHARED
 from . import controls, words
 from .controls import Choice
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model.position_table import Cell
+from model.positions.table import Cell
 
 if TYPE_CHECKING:
-    from model.embedding_parts import EmbeddingParts
-    from model.position_experiments import ExperimentResult
-    from model.position_forms import FormError
-    from model.position_geometry import Uniqueness
+    from model.positions.embedding_parts import EmbeddingParts
+    from model.positions.experiments import ExperimentResult
+    from model.positions.forms import FormError
+    from model.positions.geometry import Uniqueness
 
     from .controls import Choice
 

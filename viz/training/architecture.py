@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from model.config import PRESETS, TransformerConfig, preset
+from model.network.config import PRESETS, TransformerConfig, preset
 
-from ..remarks import caption
+from ..ui.captions import caption
 from .table import Cell, download, table
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from .. import cache
-from ..remarks import caption
+from ..ui import cache
+from ..ui.captions import caption
 from .table import table
 
 if TYPE_CHECKING:

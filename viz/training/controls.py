@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import streamlit as st
 
-from ..controls import SHARED
+from ..ui.controls import SHARED
 
 STYLE = Path(__file__).parent / "training.css"
 View = Literal["snapshots", "curves", "architecture", "parameters", "card", "comparison"]

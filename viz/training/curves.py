@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from model.checkpoint import CheckpointError
-from model.history import HistoryError, HistoryRow
+from model.checkpoint.history import HistoryError, HistoryRow
+from model.checkpoint.load import CheckpointError
 
-from .. import cache, theme
 from ..components.chart import chart
 from ..export.parts import Chart, Words
+from ..export.save import Saved, save
 from ..figures.training_curves import curves
-from ..remarks import caption, plain
-from ..save import Saved, save
+from ..ui import cache, theme
+from ..ui.captions import caption, plain
 from . import controls
 
 if TYPE_CHECKING:

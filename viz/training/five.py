@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from model.alike import Alike, differing
+from model.checkpoint.preset_comparison import Alike, differing
 
-from .. import cache, theme
 from ..components.chart import chart
 from ..figures.training_curves import curves
-from ..remarks import caption, plain
+from ..ui import cache, theme
+from ..ui.captions import caption, plain
 from . import controls
 from .architecture import in_words
 from .table import Cell, table

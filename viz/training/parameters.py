@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from model.parameters import StateTensor, parameters_by_part, state_tensors
+from model.checkpoint.parameters import StateTensor, parameters_by_part, state_tensors
 
-from ..remarks import caption
+from ..ui.captions import caption
 from .table import Cell, download, table
 
 if TYPE_CHECKING:

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from model.checkpoint import CheckpointError
-from model.history import HistoryError
-from model.scores import ScoresError
+from model.checkpoint.bleu_scores import ScoresError
+from model.checkpoint.history import HistoryError
+from model.checkpoint.load import CheckpointError
 
-from .. import cache
-from .. import controls as shared
 from ..components.snapshots import Scrubbed, StopShown, packed, snapshots
 from ..export.parts import Component, Words
-from ..remarks import badge, caption, hints, plain
-from ..save import Saved, facts_of, save
+from ..export.save import Saved, facts_of, save
+from ..ui import cache
+from ..ui import controls as shared
+from ..ui.captions import badge, caption, hints, plain
 from . import controls, words
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-    from model.timeline import Moment
+    from model.experiments.training_timeline import Moment
     from model.translate import Translator
 
 

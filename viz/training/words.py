@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from model.history import HistoryRow
-    from model.scores import Score
+    from model.checkpoint.bleu_scores import Score
+    from model.checkpoint.history import HistoryRow
 
 
 def stop_name(step: int | None, last: int | None) -> str:

@@ -4,7 +4,7 @@ import { FINE_FULL, FINE_MASKED } from "../shared/packed.js";
 const plainPlaces = ({ rows, columns, special }) =>
   [rows, columns].map((tokens, side) => tokens.map((_, at) => at).filter((at) => !special[side].includes(at)));
 
-/** The two-byte levels of those rows and columns, each row divided by what is left of it, as model/words.py does it. */
+/** The two-byte levels of those rows and columns, each row divided by what is left of it, as model/text/words.py does it. */
 function divided(levels, width, rows, columns) {
   const found = new Uint16Array(rows.length * columns.length);
   rows.forEach((row, i) => {

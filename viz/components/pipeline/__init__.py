@@ -14,7 +14,7 @@ from ..bundle import component
 from ..packing import pack
 
 if TYPE_CHECKING:
-    from model.pipeline import Pipeline
+    from model.analysis.attention_steps import Pipeline
 
     from ...figures.palette import Look
 

@@ -10,7 +10,7 @@ import streamlit as st
 from ..bundle import component
 
 if TYPE_CHECKING:
-    from ...stage.scenes import Scene, Talk
+    from ...talk.scenes import Scene, Talk
 
 _mount = component("presenter")
 SCENE = 350

@@ -1,4 +1,4 @@
-// Where the parts of viz/stage/scenes.py stand: in the page, and inside the views drawn in the browser.
+// Where the parts of viz/talk/scenes.py stand: in the page, and inside the views drawn in the browser.
 const column = (key) => `[data-testid="stColumn"]:has(${key})`;
 const WHERE = {
   sentence: [".st-key-sentence"],
@@ -10,7 +10,7 @@ const WHERE = {
   matrix: [".below > .matrix"],
   candidates: [".below > .candidates"],
   player: [".player", ".where"],
-  stage: [".st-key-stage"],
+  decoding: [".st-key-decode-player"],
   tree: [".st-key-tree-frame"],
   best: [".st-key-best", ".st-key-versions"],
   verdict: [".st-key-verdict", ".st-key-fault-lead", `${column(".st-key-fault-lead")} [data-testid="stColumn"]`],
@@ -20,14 +20,14 @@ const WHERE = {
 const ALWAYS_SO = `
   select { appearance: none; border: 0 !important; pointer-events: none; }
   .forbid, .wide, .speed { display: none !important; }
-  .stage { --small: 1rem; --size: 1.8rem; padding-top: 0 !important; }
-  .stage .target { margin-top: 4.2rem !important; }
+  .decode-player { --small: 1rem; --size: 1.8rem; padding-top: 0 !important; }
+  .decode-player .target { margin-top: 4.2rem !important; }
 `;
 
 function rules(hide, omit, always) {
   const of = (parts) => parts.flatMap((part) => WHERE[part] ?? []).join(", ");
   const alone = omit.includes("matrix") || omit.includes("candidates");
-  const wide = alone ? ".stage .below { grid-template-columns: minmax(0, 44rem) !important; justify-content: center; }" : "";
+  const wide = alone ? ".decode-player .below { grid-template-columns: minmax(0, 44rem) !important; justify-content: center; }" : "";
   const unseen = [...hide, ...omit].includes("attention");
   const shade = unseen ? ".text .source .piece { color: var(--st-text-color) !important; background: none !important; }" : "";
   const gone = `${always}${shade}${wide}${omit.length ? `:is(${of(omit)}) { display: none !important; }` : ""}`;

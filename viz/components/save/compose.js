@@ -23,7 +23,7 @@ function chartPicture(plot, clear) {
 
 /** Every picture of the view with its element: plotly charts, and components whose root has a `picture`. */
 function pictures(page, clear) {
-  const hosts = [...page.querySelectorAll(".part:is([data-role=picture], [data-role=stage])")];
+  const hosts = [...page.querySelectorAll(".part:is([data-role=picture], [data-role=decoding])")];
   const one = (host) => {
     const plot = host.querySelector(":scope > .js-plotly-plot");
     if (plot) return [[plot, chartPicture(plot, clear)]];

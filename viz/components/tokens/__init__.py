@@ -12,7 +12,7 @@ from ...figures.labels import readable
 from ..bundle import component
 
 if TYPE_CHECKING:
-    from model.decoding import DecodingStep
+    from model.decoding.steps import DecodingStep
 
 _mount = component("tokens")
 

@@ -39,7 +39,7 @@ export function listen(deck, picture, talk) {
     const act = actionOf(event);
     if (!act) return;
     event.preventDefault();
-    event.stopImmediatePropagation(); // The stage listens too.
+    event.stopImmediatePropagation(); // The player listens too.
     act();
   };
   window.addEventListener("keydown", onKey, { capture: true });

@@ -17,7 +17,7 @@ function component(host, part, view) {
     leave = mount({ data: followed(part, view), parentElement: parent, setTriggerValue: send });
   };
   const send = (name, value) => {
-    if (part.name === "stage" && (name === "pick" || name === "forbid")) view.says.textContent = NEEDS_MODEL;
+    if (part.name === "decode_player" && (name === "pick" || name === "forbid")) view.says.textContent = NEEDS_MODEL;
     // Once the click is over: the overview has others sketch the head that was chosen, and what follows is exact.
     else if (hears(part, view, name, value)) queueMicrotask(view.redraw);
   };
@@ -53,8 +53,8 @@ async function drawn(host, figure) {
 
 /** Sizes that follow the window's width would grow twice where a slide is zoomed. */
 const SIZES = `
-  .stage { --small: 1rem; --size: 1.65rem; }
-  .stage .target { margin-top: 4.2rem; }
+  .decode-player { --small: 1rem; --size: 1.65rem; }
+  .decode-player .target { margin-top: 4.2rem; }
   .line[data-size="large"] { font-size: 1.5rem; }`;
 
 const TAGS = { same: "span", new: "ins", gone: "del" };

@@ -1,0 +1,118 @@
+"""Our own Transformer as the behaviour tests see it: encoder, decoder, and the way from source to decoder outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..capture.hook_points import capture_attention
+from ..network.attention import attention_path
+from ..network.config import PAD_ID
+from ..network.masks import causal_mask
+from ..network.transformer import DecoderCache, Embedding, Transformer
+from ..trace import Kind
+from .checks import Run, Subject
+
+Under = Callable[[], AbstractContextManager[None]]
+"""Opens the block in which every run happens: a mask being tried, for example."""
+
+
+def from_ours(
+    model: Transformer, source: Tensor, target: Tensor, under: Under = nullcontext, parts: tuple[Kind, ...] = ()
+) -> dict[Kind, Subject]:
+    """source (B, S) and target (B, T) ids, PAD at the right, the first of each without -> the parts asked for, or all.
+
+    What goes in are token embeddings, before the position encoding; what comes out are the encoder's states, or the
+    logits. Positions are absolute, so that padding at the left would change them.
+    """
+    made = {"encoder": _encoder, "decoder": _decoder, "cross": _cross}
+    kinds: tuple[Kind, ...] = parts or ("encoder", "decoder", "cross")
+    return {kind: made[kind](model, source, target, under) for kind in kinds}
+
+
+def _embedded(side: Embedding, ids: Tensor) -> Tensor:
+    return (side.table(ids) * side.scale).detach()
+
+
+def _placed(side: Embedding, x: Tensor, keep: Tensor, offset: int = 0) -> Tensor:
+    """Token embeddings (B, T, D) with their positions added."""
+    return side.stream(side.tokens(x) + side.encoding(side.positional_encoding(keep, offset)))
+
+
+def _columns(keep: Tensor) -> Tensor:
+    return keep[:, None, None, :]
+
+
+def _ways(run: Run, model: Transformer) -> dict[str, Run]:
+    """With somebody looking, and by the kernel that is not taken when nobody does."""
+
+    @contextmanager
+    def captured() -> Iterator[None]:
+        with capture_attention(model):
+            yield
+
+    def within(block: Under) -> Run:
+        def other(x: Tensor, keep: Tensor) -> Tensor:
+            with block():
+                return run(x, keep)
+
+        return other
+
+    return {"with capture": within(captured), "by the fused kernel": within(lambda: attention_path("fused"))}
+
+
+def _subject(model: Transformer, side: Embedding, ids: Tensor, run: Run, causal: bool = False, **more: Any) -> Subject:
+    """ids (B, T) as embeddings; ``more`` is what else the tests are to know."""
+    return Subject(run, _embedded(side, ids), ids != PAD_ID, causal, others=_ways(run, model), **more)
+
+
+def _encoder(model: Transformer, source: Tensor, target: Tensor, under: Under) -> Subject:
+    side = model.source_embedding
+
+    def run(x: Tensor, keep: Tensor) -> Tensor:
+        with under():
+            return model.encoder(_placed(side, x, keep), _columns(keep))
+
+    def unpositioned(x: Tensor, keep: Tensor) -> Tensor:
+        with under():
+            return model.encoder(x, _columns(keep))
+
+    return _subject(model, side, source, run, unpositioned=unpositioned)
+
+
+def _decoder(model: Transformer, source: Tensor, target: Tensor, under: Under) -> Subject:
+    side, keep_source = model.target_embedding, source != PAD_ID
+    with torch.no_grad(), under():
+        memory = model.encode(source)
+
+    def run(y: Tensor, keep: Tensor) -> Tensor:
+        rows = y.shape[0]
+        mask = causal_mask(y.shape[1], device=y.device) & _columns(keep)
+        with under():
+            states = model.decoder(_placed(side, y, keep), memory[:rows], mask, _columns(keep_source[:rows]), None)
+        return model.generator(states)
+
+    def cached(y: Tensor, keep: Tensor) -> Tensor:
+        cache, steps = DecoderCache(model.config.decoder_layers), []
+        for t in range(y.shape[1]):
+            one = _placed(side, y[:, t : t + 1], keep[:, t : t + 1], t)
+            with under():
+                steps.append(model.decoder(one, memory, None, _columns(keep_source), cache))
+        return model.generator(torch.cat(steps, 1))
+
+    return _subject(model, side, target, run, causal=True, cached=cached)
+
+
+def _cross(model: Transformer, source: Tensor, target: Tensor, under: Under) -> Subject:
+    side = model.source_embedding
+
+    def run(x: Tensor, keep: Tensor) -> Tensor:
+        with under():
+            memory = model.encoder(_placed(side, x, keep), _columns(keep))
+            return model.generator(model.decode(target, memory, _columns(keep)))
+
+    return _subject(model, side, source, run, output_keep=target != PAD_ID)

@@ -1,0 +1,80 @@
+"""Whether a call is the encoder's, the decoder's or between the two: by its module's path, else by its mask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ...trace import Kind
+
+CROSS = re.compile(r"cross|multihead_attn|enc(oder)?_attn|enc(oder)?_?dec|src_attn|context_attn|attn2", re.IGNORECASE)
+DECODER = re.compile(r"decoder|(^|\.)dec(_|\.|$)", re.IGNORECASE)
+ENCODER = re.compile(r"encoder|(^|\.)enc(_|\.|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the kind of a path is decided by."""
+
+    path: str
+    crossing: bool
+    """Queries and keys were made of different tensors."""
+    causal: bool | None
+    """No query may attend to a later key, in every call that could show it; None where none could."""
+
+
+def kinds(facts: Sequence[Facts], model: str) -> Mapping[str, Kind]:
+    """The kind of every path; `model` is the name of the model's class.
+
+    A path that says encoder or decoder is believed when the model has both. Where there is one stack alone, it is a
+    decoder if its mask is causal, or if the model is a language model by its name and so ought to be. A mask that could
+    be either is a decoder's in a layer that has cross-attention too, else an encoder's.
+    """
+    crossed = {_layer(one.path) for one in facts if _crosses(one)}
+    alone = not any(_crosses(one) or DECODER.search(one.path) for one in facts)
+    return {one.path: _kind(one, alone, _layer(one.path) in crossed, model) for one in facts}
+
+
+def _kind(one: Facts, alone: bool, crossed: bool, model: str) -> Kind:
+    if _crosses(one):
+        return "cross"
+    if DECODER.search(one.path):
+        return "decoder"
+    if alone or not ENCODER.search(one.path):
+        causal = crossed if one.causal is None else one.causal
+        return "decoder" if causal or _is_language_model(model) else "encoder"
+    return "encoder"
+
+
+def _layer(path: str) -> str:
+    return path.rpartition(".")[0]
+
+
+def _crosses(one: Facts) -> bool:
+    return bool(CROSS.search(one.path)) or (one.crossing and "self" not in one.path)
+
+
+def _is_language_model(name: str) -> bool:
+    return "CausalLM" in name or "LMHead" in name or name.startswith("GPT")
+
+
+def is_causal(allowed: Tensor) -> bool | None:
+    """Whether booleans (B, H, Q, K) block every later key; None where that cannot be told, as of one query.
+
+    A key that no query may attend to is padding and tells nothing: a causal mask blocks later keys that other queries
+    see, and lets queries see earlier ones. The last query stands beside the last key: with more keys than queries, the
+    earlier ones are those of a cache.
+    """
+    queries, keys = allowed.shape[-2:]
+    if keys < queries:
+        return None
+    later = torch.ones(queries, keys, dtype=torch.bool, device=allowed.device).triu(keys - queries + 1)
+    if bool((allowed & later).any()):
+        return False
+    earlier = torch.ones_like(later).tril(keys - queries - 1)
+    seen = allowed.any(-2, keepdim=True)
+    return True if bool((seen & later).any()) and bool((allowed & earlier).any()) else None

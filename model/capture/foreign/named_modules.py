@@ -1,0 +1,61 @@
+"""Modules that somebody names, by path or pattern, and weights found in what a module returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...trace import KINDS, Kind, TraceError
+
+
+def matching(model: nn.Module, patterns: Mapping[str, Kind | None]) -> dict[str, Kind | None]:
+    """The paths that the patterns name, in the model's order, and what each is said to be.
+
+    Raises:
+        TraceError: for a pattern that names nothing, and for a kind that there is not.
+    """
+    paths = [path for path, _ in model.named_modules()]
+    found: dict[str, Kind | None] = {}
+    for pattern, kind in patterns.items():
+        if kind not in (None, *KINDS):
+            raise TraceError(f"{pattern} is said to be {kind!r}; it must be one of {', '.join(KINDS)}.")
+        hits = [path for path in paths if fnmatchcase(path, pattern)]
+        if not hits:
+            some = ", ".join(path for path in paths if path)[:300] or "itself alone"
+            raise TraceError(f"No module of this {type(model).__name__} is named {pattern!r}. It has: {some} ...")
+        found |= dict.fromkeys(hits, kind)
+    return found
+
+
+def holder(path: str, named: Mapping[str, Kind | None]) -> str | None:
+    """The named module at or above `path`; None where there is none."""
+    above = (one for one in named if path == one or path.startswith(f"{one}.") or not one)
+    return max(above, key=len, default=None)
+
+
+def weights_in(output: Any) -> Tensor | None:
+    """The last tensor of an output that can only be attention weights: no number below 0, every row sums to 1."""
+    found = [tensor for tensor in _tensors(output) if _are_weights(tensor)]
+    return found[-1] if found else None
+
+
+def _are_weights(tensor: Tensor) -> bool:
+    if not tensor.is_floating_point() or not 2 <= tensor.dim() <= 5 or not tensor.numel():
+        return False
+    if tensor.dim() == 2 and len(tensor) > 1:  # rather one row of each sample
+        return False
+    sums = tensor.float().sum(-1)
+    return bool((tensor >= 0).all()) and bool(torch.isclose(sums, torch.ones_like(sums), atol=1e-3).all())
+
+
+def _tensors(output: Any) -> Iterator[Tensor]:
+    if isinstance(output, Tensor):
+        yield output
+    elif isinstance(output, Mapping):
+        yield from (found for one in output.values() for found in _tensors(one))
+    elif isinstance(output, list | tuple):
+        yield from (found for one in output for found in _tensors(one))

@@ -1,0 +1,140 @@
+"""Calls to maps: which of them belong together, and their tensors as (layer, head, query, key)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...trace import AttentionMap, Kind, TraceError
+from .fused_weights import Attention
+
+if TYPE_CHECKING:
+    from .recording import Call
+
+Run = list["Call"]
+"""The calls of one kind in one run: its layers, in order."""
+_HEAD = re.compile(r"(.*\bheads?)\.\d+$")
+"""A module for each head: together they are one layer."""
+# What stands for a key that did not exist yet when a cached decoding made this row; 0 for weights.
+NEVER_COMPUTED = {"scores": math.nan, "masked_scores": -math.inf}
+
+WINDOW = (
+    "The cache of this model keeps a window of keys or a fixed number of them, so its steps cannot be put into one "
+    "map. Capture one forward pass over the whole text instead."
+)
+
+
+def last_runs(kind: Kind, by_kind: dict[Kind, list[Call]]) -> list[Run]:
+    """The runs that make up a map: the last one, or all the steps of a cached decoding."""
+    runs = _runs(by_kind[kind])
+    if kind == "encoder":
+        return runs[-1:]
+    steps = _steps(_runs(by_kind.get("decoder", [])))
+    numbers = {run[0].run for run in steps}
+    return [run for run in runs if run[0].run in numbers] or runs[-1:]
+
+
+def _runs(calls: Sequence[Call]) -> list[Run]:
+    return [_heads_joined(list(run)) for _, run in groupby(calls, key=lambda call: call.run)]
+
+
+def _steps(runs: list[Run]) -> list[Run]:
+    """From the last run that had as many keys as queries: nothing was cached before it.
+
+    Raises TraceError for a cache of a window, or of a fixed size: which of its columns is which key cannot be told.
+    """
+    shapes = [run[0].shape for run in runs]
+    start = max((number for number, (queries, keys) in enumerate(shapes) if queries == keys), default=None)
+    if start is None:
+        if len(shapes) > 1 and shapes[-1][0] < max(shapes[-2][0], 2) and shapes[-1][1] == shapes[-2][1]:
+            raise TraceError(WINDOW)
+        return runs[-1:]
+    if any(after[1] <= before[1] for before, after in pairwise(shapes[start:])):
+        raise TraceError(WINDOW)
+    return runs[start:]
+
+
+def _heads_joined(run: Run) -> Run:
+    """Modules that are a head each, side by side, as one call."""
+    joined: Run = []
+    for name, found in groupby(run, key=lambda call: match[1] if (match := _HEAD.match(call.path)) else None):
+        calls = list(found)
+        joined += calls if name is None else [_side_by_side(calls)]
+    return joined
+
+
+def _side_by_side(calls: Run) -> Call:
+    parts = [call.attention for call in calls]
+    names = set.intersection(*(set(part.tensors) for part in parts))
+    tensors = {name: torch.cat([part.tensors[name] for part in parts], 1) for name in names}
+    weights, allowed = (torch.cat([getattr(part, name) for part in parts], 1) for name in ("weights", "allowed"))
+    return replace(calls[0], attention=Attention(weights, allowed, tensors))
+
+
+def map_of(kind: Kind, runs: list[Run], sample: int) -> AttentionMap:
+    """One sentence's map. The rows of several runs stand below each other.
+
+    A query may attend to a key when it may in any layer and head, so a mask is never narrower than what ran. Raises
+    TraceError when the layers do not fit on each other, or the batch has no such sample.
+    """
+    _check(kind, runs, sample)
+    names = set.intersection(*(set(call.attention.tensors) for run in runs for call in run))
+    steps = [[call.attention for call in run] for run in runs]
+    queries = [str(number + 1) for number in range(sum(run[0].shape[0] for run in runs))]
+    keys = [str(number + 1) for number in range(runs[-1][0].shape[1])]
+    allowed = _below([torch.stack([one.allowed[sample] for one in step]) for step in steps], False)
+    return AttentionMap(
+        kind,
+        weights=_array(_below([torch.stack([one.weights[sample] for one in step]) for step in steps], 0.0)),
+        query_tokens=tuple(queries),
+        key_tokens=tuple(keys),
+        mask=allowed.any(0).any(0).cpu().numpy(),
+        tensors={name: _array(_tensor(name, steps, sample)) for name in sorted(names)},
+    )
+
+
+def _tensor(name: str, steps: list[list[Attention]], sample: int) -> Tensor:
+    found = [torch.stack([one.tensors[name][sample] for one in step]) for step in steps]
+    if name in ("k", "v"):
+        return found[-1]  # a cache holds all of them in the end
+    return torch.cat(found, 2) if name == "q" else _below(found, NEVER_COMPUTED[name])
+
+
+def _below(steps: list[Tensor], empty: float) -> Tensor:
+    """(L, H, Q, K) of each step, with ever more keys, as one; `empty` stands where there was no key yet."""
+    keys = steps[-1].shape[-1]
+    whole = [torch.nn.functional.pad(step, (0, keys - step.shape[-1]), value=empty) for step in steps]
+    return torch.cat(whole, 2)
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    return tensor.float().cpu().numpy()
+
+
+def _check(kind: Kind, runs: list[Run], sample: int) -> None:
+    batch = min(call.attention.weights.shape[0] for run in runs for call in run)
+    if not 0 <= sample < batch:
+        raise TraceError(f"The batch has {batch} samples, so there is no sample {sample + 1}.")
+    for run in runs:
+        shapes = {tuple(call.attention.weights.shape[1:]) for call in run}
+        if len(shapes) > 1:
+            raise TraceError(_misfit(kind, run, ""))
+    steps = [(len(run), run[0].attention.weights.shape[1], kind == "cross" and run[0].shape[1]) for run in runs]
+    if odd := next((number for number, step in enumerate(steps) if step != steps[0]), 0):
+        raise TraceError(_misfit(kind, [*runs[0][:3], *runs[odd][:3]], f" over {len(runs)} steps"))
+
+
+def _misfit(kind: Kind, calls: Run, where: str) -> str:
+    paths = ", ".join(f"{call.path} {tuple(call.attention.weights.shape[1:])}" for call in calls[:6])
+    return (
+        f"What was captured as {kind} attention does not stack into layers{where}: {paths} (heads, queries, keys). "
+        "Name what belongs together: capture_attention(model, modules=[...])."
+    )

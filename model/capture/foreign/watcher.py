@@ -1,0 +1,150 @@
+"""Watching what one thread calls: softmax, fused attention, and nn.MultiheadAttention from the inside."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+from ...network.hooks import hooked
+from ...network.observation import observing
+from ...text.token_names import Tokens
+from ...trace import Kind
+from .call_site import place
+from .fused_weights import from_arguments, from_scores, heads_of, keys_last, unfolded
+from .named_modules import matching, weights_in
+from .recording import Call, ForeignRecording
+
+SOFTMAX = (F.softmax, torch.softmax, Tensor.softmax, torch.special.softmax)
+
+
+def _unwatched(function: Any) -> Callable[..., Any]:
+    """The same code, which no longer asks whether somebody wants to handle the call: so its steps can be watched."""
+    names = {**function.__globals__, "has_torch_function": lambda _: False}
+    copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+class Watcher(TorchFunctionMode):
+    """Lets every call through as it is and notes those that are attention. Modes are a thread's own."""
+
+    def __init__(self, recording: ForeignRecording) -> None:
+        super().__init__()
+        self.recording = recording
+        self.crossing = False
+        self.multi_head = _unwatched(F.multi_head_attention_forward)
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        given = dict(kwargs or {})
+        if func is F.multi_head_attention_forward:
+            return self._from_inside(args, given)
+        output = func(*args, **given)
+        if func is F.scaled_dot_product_attention:
+            self._fused(args, given, output)
+        elif func in SOFTMAX:
+            self._softmax(args, given, output)
+        return output
+
+    def _from_inside(self, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        bound = inspect.signature(F.multi_head_attention_forward).bind(*args, **given).arguments
+        self.crossing = not _same(bound["query"], bound["key"])
+        try:
+            with self:
+                return self.multi_head(*args, **given)
+        finally:
+            self.crossing = False
+
+    def _fused(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor) -> None:
+        found = place(self.recording.modules)
+        if found is None or not self.recording.wants(found.path):
+            return
+        attention = from_arguments(*args, **given, heads=heads_of(found.module))
+        dropout = args[4] if len(args) > 4 else given.get("dropout_p", 0.0)
+        beside = None if dropout else _difference(attention.weights, attention.tensors["v"], output)
+        attention = unfolded(attention, found.module)
+        self.recording.add(found, Call(found.path, attention, self.crossing, True, found.fast_path, beside))
+
+    def _softmax(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor) -> None:
+        scores = args[0] if args else given.get("input")
+        if not isinstance(scores, Tensor) or scores.dim() < 2:
+            return
+        found = place(self.recording.modules)
+        if found is None:
+            return
+        if not self.recording.is_attention(found, scores.dim()):
+            self.recording.passed_over.add(found.path)
+            return
+        heads, axis = heads_of(found.module), _axis(scores, args, given)
+        taken, gave = (keys_last(tensor, axis, heads) for tensor in (scores, output))
+        if taken is None or gave is None:
+            self.recording.unread[found.path] = f"axis {axis} of {tuple(scores.shape)}"
+            return
+        attention = from_scores(taken, gave, heads)
+        self.recording.add(found, Call(found.path, attention, self.crossing, False, found.fast_path))
+
+
+def _axis(scores: Tensor, args: tuple[Any, ...], given: dict[str, Any]) -> int:
+    """Of a softmax; where it is not given, the one that torch chooses."""
+    axis = args[1] if len(args) > 1 else given.get("dim")
+    return (0 if scores.dim() == 3 else 1) if axis is None else axis
+
+
+def _same(query: Tensor, key: Tensor) -> bool:
+    """Whether both are one tensor; transposing a batch makes other views of one storage."""
+    return query is key or (query.shape == key.shape and query.data_ptr() == key.data_ptr())
+
+
+@torch.no_grad()
+def _difference(weights: Tensor, value: Tensor, output: Tensor) -> Tensor:
+    """Largest absolute difference between what the kernel gave and weights times values; 0-dimensional."""
+    return (weights @ value.float() - output.detach().float().reshape(*weights.shape[:3], -1)).abs().max()
+
+
+@contextmanager
+def watch(
+    model: nn.Module,
+    tensors: Collection[str] = (),
+    modules: Collection[str] | Mapping[str, Kind] = (),
+    tokens: Tokens | None = None,
+) -> Iterator[ForeignRecording]:
+    """Record the attention of whatever `model` runs inside the block, in this thread; see ``capture_attention``."""
+    patterns = dict(modules) if isinstance(modules, Mapping) else dict.fromkeys(modules)
+    named = matching(model, patterns)
+    recording = ForeignRecording(model, frozenset(tensors), named, tokens)
+    outputs = {module: _output_of(recording, path) for path, module in _modules_at(model, named)}
+    try:
+        with observing(recording), hooked(outputs), Watcher(recording):
+            yield recording
+    finally:
+        recording.end()
+
+
+def _modules_at(model: nn.Module, named: Mapping[str, Kind | None]) -> Iterator[tuple[str, nn.Module]]:
+    for path in named:
+        yield path, model.get_submodule(path)
+
+
+def _output_of(recording: ForeignRecording, path: str) -> Callable[[Any], None]:
+    """For a named module of which no softmax and no kernel was seen: its weights may be among what it returns."""
+
+    def look(output: Any) -> None:
+        if recording.seen_since(path):
+            return
+        weights = weights_in(output)
+        module = recording.model.get_submodule(path)
+        found = place(recording.modules)
+        if weights is not None:
+            attention = from_scores(weights.detach(), weights, heads_of(module))
+            recording.add_at(path, found, Call(path, attention, False, False, False))
+
+    return look

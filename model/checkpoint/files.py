@@ -1,0 +1,84 @@
+"""The folder of a released model: weights (safetensors), configuration and facts (JSON), tokenizer. No pickle.
+
+The configuration holds the hashes of the other files, so that a damaged or mixed-up folder is refused by name instead
+of translating badly.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..network.config import TransformerConfig
+
+WEIGHTS, CONFIG, TOKENIZER = "model.safetensors", "config.json", "tokenizer.model"
+FOLDER = Path(__file__).resolve().parents[2] / "checkpoints"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used; the message names the file and the fault."""
+
+
+def available(folder: Path = FOLDER) -> list[str]:
+    """Names of the checkpoints in a folder, sorted."""
+    return sorted(path.parent.name for path in folder.glob(f"*/{CONFIG}"))
+
+
+def folder_of(name: str | Path) -> Path:
+    """The folder of a checkpoint given by its name below checkpoints/ or by its folder. CheckpointError."""
+    given, released = Path(name), FOLDER / name
+    folder = given if (given / CONFIG).is_file() or not released.is_dir() else released
+    if not folder.is_dir():
+        known = ", ".join(available()) or "none yet"
+        raise CheckpointError(f"There is no checkpoint {str(name)!r}. Give a folder, or one of: {known}.")
+    return folder
+
+
+def describe(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Write config.json: what :func:`described` reads."""
+    (folder / CONFIG).write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def described(folder: Path) -> dict[str, Any]:
+    """What a checkpoint's config.json says: "model", "card" and "sha256". CheckpointError."""
+    path = folder / CONFIG
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise CheckpointError(
+            f"{folder.name} has no {CONFIG}; a checkpoint is {WEIGHTS}, {CONFIG} and {TOKENIZER}."
+        ) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{folder.name}/{CONFIG} cannot be read: {error}.") from error
+    if not isinstance(found, dict) or not all(isinstance(found.get(key), dict) for key in ("model", "card", "sha256")):
+        raise CheckpointError(f'{folder.name}/{CONFIG} must hold the objects "model", "card" and "sha256".')
+    return found
+
+
+def config_of(folder: Path, facts: dict[str, Any]) -> TransformerConfig:
+    """The architecture that config.json describes. CheckpointError."""
+    try:
+        return TransformerConfig.from_json(json.dumps(facts["model"]))
+    except ValueError as error:
+        raise CheckpointError(f"{folder.name}/{CONFIG}: {error}") from error
+
+
+def checked(folder: Path, name: str, facts: dict[str, Any]) -> bytes:
+    """The bytes of a file, whose hash is the one the configuration gives."""
+    try:
+        data = (folder / name).read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{folder.name} has no readable {name}: {error.strerror}.") from error
+    if sha256(data) != facts["sha256"].get(name):
+        raise CheckpointError(
+            f"{folder.name}/{name} is damaged or belongs to another checkpoint: its hash is not the one in {CONFIG}. "
+            "Restore the folder from its source."
+        )
+    return data
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

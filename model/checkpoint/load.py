@@ -1,0 +1,130 @@
+"""A model with its tokenizer and facts, written to a checkpoint's folder and read from it; see folder.py."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from ..network.config import TransformerConfig
+from ..network.transformer import Transformer
+from ..text.tokenizer import Tokenizer, TokenizerError
+from .files import (
+    CONFIG,
+    FOLDER,
+    TOKENIZER,
+    WEIGHTS,
+    CheckpointError,
+    available,
+    checked,
+    config_of,
+    describe,
+    described,
+    folder_of,
+    sha256,
+)
+
+__all__ = ["CONFIG", "FOLDER", "TOKENIZER", "WEIGHTS", "Checkpoint", "CheckpointError", "available", "load_checkpoint"]
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A model with all it takes to use it, and to say what it is."""
+
+    name: str
+    model: Transformer
+    tokenizer: Tokenizer
+    card: dict[str, Any]
+    """Facts: source_language, target_language, data, licence, attribution."""
+    hash: str = ""
+    """First 12 hexadecimal digits of the SHA-256 of the weights file."""
+
+
+def unique_weights(model: Transformer) -> dict[str, Tensor]:
+    """Every parameter once: tied and shared ones under the first of their names."""
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+def save_checkpoint(checkpoint: Checkpoint, folder: Path, dtype: torch.dtype = torch.float16) -> None:
+    """Write the folder; the weights in half precision unless another dtype is given."""
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = packed(unique_weights(checkpoint.model), dtype)
+    (folder / WEIGHTS).write_bytes(weights)
+    (folder / TOKENIZER).write_bytes(checkpoint.tokenizer.model)
+    hashes = {WEIGHTS: sha256(weights), TOKENIZER: sha256(checkpoint.tokenizer.model)}
+    facts = {"model": dataclasses.asdict(checkpoint.model.config), "card": checkpoint.card, "sha256": hashes}
+    describe(folder, facts)
+
+
+def packed(weights: Mapping[str, Tensor], dtype: torch.dtype = torch.float16) -> bytes:
+    """Weights as a safetensors file."""
+    return save({name: tensor.to("cpu", dtype).contiguous() for name, tensor in weights.items()})
+
+
+def load_checkpoint(name: str | Path, device: torch.device | str = "cpu") -> Checkpoint:
+    """A checkpoint by its name below checkpoints/ or by its folder; in float32, ready to evaluate. CheckpointError."""
+    folder = folder_of(name)
+    facts = described(folder)
+    config = config_of(folder, facts)
+    weights = checked(folder, WEIGHTS, facts)
+    tokenizer_bytes = checked(folder, TOKENIZER, facts)
+    try:
+        tokenizer = Tokenizer(tokenizer_bytes)
+    except TokenizerError as error:
+        raise CheckpointError(f"{folder.name}: {error}") from error
+    for size in (config.vocab_size, config.target_vocab_size):
+        if len(tokenizer) != size:
+            raise CheckpointError(
+                f"{folder.name}: the tokenizer has {len(tokenizer)} pieces, but the model was built for {size}; "
+                f"{TOKENIZER} belongs to another checkpoint."
+            )
+    model = built(config, weights, f"{folder.name}/{WEIGHTS}").to(device)
+    return Checkpoint(folder.name, model, tokenizer, facts["card"], sha256(weights)[:12])
+
+
+class _Uninitialised(TorchFunctionMode):
+    """Draws no random numbers where a model is built only to be filled: that is most of the time of loading."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func in (Tensor.uniform_, Tensor.normal_):
+            return args[0]
+        return func(*args, **(kwargs or {}))
+
+
+def built(config: TransformerConfig, weights: bytes, name: str) -> Transformer:
+    """A model of `config` with the weights of a safetensors file, ready to evaluate. CheckpointError."""
+    with _Uninitialised():
+        model = Transformer(config)
+    load_weights(model, weights, name)
+    return model.eval()
+
+
+def load_weights(model: Transformer, data: bytes, name: str) -> None:
+    """Fill a model from safetensors bytes; CheckpointError where names or shapes do not fit."""
+    try:
+        weights = load(data)
+    except SafetensorError as error:
+        raise CheckpointError(f"{name} is not a safetensors file: {error}.") from error
+    wanted = unique_weights(model)
+    if missing := sorted(set(wanted) - set(weights)):
+        raise CheckpointError(f"{name} lacks {len(missing)} of the model's tensors, {missing[0]} first.")
+    if extra := sorted(set(weights) - set(wanted)):
+        raise CheckpointError(f"{name} has {len(extra)} tensors the model does not know, {extra[0]} first.")
+    with torch.no_grad():
+        for key, parameter in wanted.items():
+            if weights[key].shape != parameter.shape:
+                raise CheckpointError(
+                    f"{name}: {key} has the shape {tuple(weights[key].shape)}, but the configuration asks for "
+                    f"{tuple(parameter.shape)}."
+                )
+            parameter.copy_(weights[key])

@@ -1,0 +1,73 @@
+"""Checkpoints whose recipes start from a preset: small models of different architectures, trained alike."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+
+from ..network.config import PRESETS, TransformerConfig
+from .bleu_scores import Score, read_scores
+from .files import WEIGHTS, CheckpointError, config_of, described
+from .history import HistoryRow, read_history
+
+UNSEEN = ("preset", "vocab_size", "target_vocab_size")
+
+
+@dataclass(frozen=True)
+class Alike:
+    """One of them, without its weights."""
+
+    name: str
+    config: TransformerConfig
+    parameters: int
+    history: tuple[HistoryRow, ...]
+    scores: tuple[Score, ...]
+
+    @property
+    def released(self) -> tuple[Score, ...]:
+        """The scores of the released weights."""
+        return tuple(one for one in self.scores if one.step is None)
+
+    @property
+    def steps(self) -> int:
+        return self.history[-1].step if self.history else 0
+
+    @property
+    def dev_bleu(self) -> float | None:
+        """The last one measured while training."""
+        return next((row.bleu for row in reversed(self.history) if row.bleu is not None), None)
+
+
+def trained_alike(folder: Path) -> Alike | None:
+    """What there is to compare of a checkpoint, None if its recipe names no preset. Raises a ValueError's kind."""
+    if not _has_preset(folder / "recipe.json"):
+        return None
+    config = config_of(folder, described(folder))
+    return Alike(folder.name, config, _parameters(folder / WEIGHTS), read_history(folder), read_scores(folder))
+
+
+def differing(found: Sequence[Alike]) -> tuple[str, ...]:
+    """The configuration fields in which they are not all the same, in their order."""
+    names = (field.name for field in fields(TransformerConfig) if field.name not in UNSEEN)
+    return tuple(name for name in names if len({getattr(one.config, name) for one in found}) > 1)
+
+
+def _has_preset(recipe: Path) -> bool:
+    try:
+        return json.loads(recipe.read_text(encoding="utf-8"))["model"].get("preset") in PRESETS
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return False
+
+
+def _parameters(weights: Path) -> int:
+    """Counted from the file's header, without reading the weights."""
+    try:
+        with safe_open(weights, "np") as file:
+            return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{weights.parent.name}/{weights.name} cannot be read: {error}.") from error

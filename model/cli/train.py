@@ -1,0 +1,138 @@
+"""`python -m model train`: a recipe and text in, a checkpoint folder out."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from tqdm import tqdm
+
+from ..checkpoint.bleu_scores import CARD
+from ..checkpoint.card import model_card
+from ..checkpoint.history import HISTORY, HistoryRow
+from ..checkpoint.load import FOLDER, Checkpoint, save_checkpoint, unique_weights
+from ..checkpoint.recipe import RECIPE, Recipe
+from ..checkpoint.snapshots import release_snapshots
+from ..network.config import TransformerConfig, preset
+from ..network.transformer import Transformer
+from ..text.tokenizer import Tokenizer
+from ..training.data import Batches, Pair, read_pairs, sloppy_copies
+from ..training.trainer import STATE, Trainer, WorkerLostError, distributed, whole
+from ..translate import Translator
+from .devices import chosen_device
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", type=Path, required=True, help="the recipe, e.g. checkpoints/NAME/recipe.json")
+    parser.add_argument("--data", type=Path, nargs="+", required=True, help="folders with train.XX and dev.XX")
+    parser.add_argument("--state", type=Path, help="folder of the resumable state (default: runs/NAME)")
+    parser.add_argument("--output", type=Path, help="folder of the finished checkpoint (default: checkpoints/NAME)")
+    parser.add_argument("--device", help="cpu or cuda (default: the GPU when there is one)")
+    parser.add_argument("--steps", type=int, help="stop (resumably) after this step instead of the recipe's last")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    recipe = Recipe.load(arguments.config)
+    if arguments.steps is not None and arguments.steps < 1:
+        raise ValueError(f"--steps is {arguments.steps}; it must be at least 1.")
+    device = chosen_device(arguments.device)
+    try:
+        with distributed(device) as (rank, world):
+            _train(recipe, arguments, device, rank, world)
+    except WorkerLostError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def build_config(recipe: Recipe) -> TransformerConfig:
+    """The architecture a recipe asks for; both sides share the recipe's one vocabulary."""
+    sizes = {"vocab_size": recipe.vocab_size, "target_vocab_size": recipe.vocab_size}
+    fields = sizes | recipe.model
+    try:
+        return preset(fields.pop("preset"), **fields) if "preset" in fields else TransformerConfig(**fields)
+    except TypeError as error:
+        raise ValueError(f"The recipe's model cannot be built: {error}.") from error
+
+
+def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, rank: int, world: int) -> None:
+    folder = arguments.state or Path("runs") / recipe.name
+    folder.mkdir(parents=True, exist_ok=True)
+    pairs = read_pairs(arguments.data, recipe.source_language, recipe.target_language, "train")
+    tokenizer = _tokenizer(recipe, pairs, folder, rank)
+    pairs += sloppy_copies(pairs, recipe.sloppy_share, recipe.seed)
+    batches = Batches(
+        tokenizer.encode_ids([source for source, _ in pairs]),
+        tokenizer.encode_ids([target for _, target in pairs]),
+        recipe.tokens_per_batch,
+        recipe.longest,
+        recipe.seed,
+    )
+    torch.manual_seed(recipe.seed)
+    trainer = Trainer(recipe, Transformer(build_config(recipe)).to(device), batches, folder, rank, world)
+    dev = read_pairs(arguments.data[:1], recipe.source_language, recipe.target_language, recipe.dev_split)
+    dev = dev[: recipe.evaluate_sentences]
+    last = min(arguments.steps or recipe.steps, recipe.steps)
+    _follow(trainer, lambda model: _bleu(model, tokenizer, dev), last, show=rank == 0)
+    if rank == 0 and trainer.step >= recipe.steps:
+        _release(trainer, tokenizer, arguments.output or FOLDER / recipe.name)
+
+
+def _tokenizer(recipe: Recipe, pairs: list[Pair], folder: Path, rank: int) -> Tokenizer:
+    """The run's own tokenizer; every process learns the same one, so none waits for another.
+
+    One that no state goes with may be of a run begun otherwise, and is learned again.
+    """
+    path = folder / "tokenizer.model"
+    if path.exists() and (folder / STATE).exists():
+        return Tokenizer.load(path)
+    sentences = [sentence for pair in pairs for sentence in pair]
+    tokenizer = Tokenizer.train(sentences, recipe.vocab_size, recipe.character_coverage)
+    if rank == 0:
+        with whole(path) as temporary:
+            temporary.write_bytes(tokenizer.model)
+    return tokenizer
+
+
+def _follow(trainer: Trainer, evaluate: Callable[[Transformer], float], last: int, show: bool) -> None:
+    """Run to the step `last` under a progress bar with loss, tokens/s and time left."""
+    with tqdm(total=last, initial=trainer.step, unit="step", disable=not show, mininterval=5) as bar:
+        for row in trainer.run(evaluate, last):
+            bar.update(row.step - bar.n)
+            bar.set_postfix(loss=row.loss, tokens_s=row.tokens_per_second)
+            if row.bleu is not None:
+                bar.write(_line(row))
+
+
+def _line(row: HistoryRow) -> str:
+    return f"step {row.step} · epoch {row.epoch + 1} · loss {row.loss} · dev BLEU {row.bleu} · {row.seconds} s"
+
+
+def _bleu(model: Transformer, tokenizer: Tokenizer, dev: list[Pair]) -> float:
+    import sacrebleu  # what only training and evaluation need is not asked of people who run the app
+
+    checkpoint = Checkpoint("dev", model.eval(), tokenizer, card={})
+    found = Translator(checkpoint).translate_batch([source for source, _ in dev])
+    return sacrebleu.corpus_bleu(found, [[target for _, target in dev]]).score
+
+
+def _release(trainer: Trainer, tokenizer: Tokenizer, output: Path) -> None:
+    """Average the last weights and write the checkpoint folder; recipe, history, snapshots and a card beside them."""
+    weights = trainer.averaged()
+    with torch.no_grad():
+        for name, parameter in unique_weights(trainer.model).items():
+            parameter.copy_(weights[name])
+    recipe = trainer.recipe
+    card = {"source_language": recipe.source_language, "target_language": recipe.target_language, **recipe.facts}
+    checkpoint = Checkpoint(recipe.name, trainer.model, tokenizer, card)
+    save_checkpoint(checkpoint, output)
+    recipe.save(output / RECIPE)
+    if not (output / CARD).exists():  # one written by hand says more
+        (output / CARD).write_text(model_card(checkpoint, recipe, output), encoding="utf-8")
+    shutil.copyfile(trainer.folder / HISTORY, output / HISTORY)
+    release_snapshots(trainer.folder, output)
+    print(f"Wrote {output}")

@@ -1,0 +1,125 @@
+"""`python -m model translate`, `trace` and `evaluate`: a checkpoint used from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from ..checkpoint.bleu_scores import Protocol, keep_score
+from ..checkpoint.files import CheckpointError, folder_of
+from ..checkpoint.load import FOLDER
+from ..checkpoint.snapshots import load_snapshot
+from ..evaluation.sentence_table import quality_table
+from ..translate import Translator
+from .devices import chosen_device
+from .writable import check_writable
+
+DEFAULT = "everyday-en-de"
+
+
+def add_translate(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser)
+    parser.add_argument("--beam", type=int, default=1, help="beam width (default 1: greedy)")
+
+
+def add_trace(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser)
+    parser.add_argument("sentence")
+    parser.add_argument("--output", type=Path, required=True, help="the trace, a safetensors file")
+
+
+def add_evaluate(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser)
+    parser.add_argument("--source", type=Path, required=True, help="one sentence a line")
+    parser.add_argument("--reference", type=Path, required=True, help="line N translates line N of the source")
+    parser.add_argument("--beam", type=int, default=1, help="beam width (default 1: greedy)")
+    parser.add_argument("--tokenized", action="store_true", help="lower-case, normalise and Moses-tokenise both sides")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--output", type=Path, help="write the translations here, one a line")
+    parser.add_argument("--step", type=int, help="score the snapshot of this training step")
+    parser.add_argument("--keep", metavar="SET", help="put the score into the checkpoint's scores.json under this name")
+
+
+def add_quality(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--checkpoint", default=DEFAULT, help=f"name below checkpoints/ or a folder (default {DEFAULT})"
+    )
+    parser.add_argument("--device", help="cpu or cuda (default: the GPU when there is one)")
+
+
+def _loaded(arguments: argparse.Namespace) -> Translator:
+    return Translator.load(arguments.checkpoint, chosen_device(arguments.device))
+
+
+def translate(arguments: argparse.Namespace) -> int:
+    """Lines of standard input to lines of standard output; an empty line stays empty."""
+    translator = _loaded(arguments)
+    lines = _split(sys.stdin.read())
+    full = [number for number, line in enumerate(lines) if line.strip()]
+    written = dict(
+        zip(full, translator.translate_batch([lines[number] for number in full], arguments.beam), strict=True)
+    )
+    for number in range(len(lines)):
+        print(written.get(number, ""))
+    return 0
+
+
+def trace(arguments: argparse.Namespace) -> int:
+    check_writable(arguments.output)
+    translation = _loaded(arguments).translate(arguments.sentence)
+    translation.trace.save(arguments.output)
+    print(translation.text)
+    return 0
+
+
+def evaluate(arguments: argparse.Namespace) -> int:
+    from ..evaluation.bleu import evaluate as score  # sacrebleu is asked only of those who evaluate
+    from ..evaluation.bleu import report
+
+    if arguments.output:
+        check_writable(arguments.output)
+    sources, references = (_lines(path) for path in (arguments.source, arguments.reference))
+    translator = _loaded(arguments)
+    if arguments.step is not None:
+        translator = Translator(load_snapshot(translator.checkpoint, arguments.step, arguments.checkpoint))
+    protocol: Protocol = "tokenized" if arguments.tokenized else "raw"
+    result, written = score(translator, sources, references, arguments.beam, protocol)
+    print(json.dumps(result.as_json(), ensure_ascii=False) if arguments.json else report(result))
+    if arguments.keep:
+        keep_score(folder_of(arguments.checkpoint), result.score(arguments.keep, arguments.step))
+    if arguments.output:
+        arguments.output.write_text("\n".join(written) + "\n", encoding="utf-8")
+    return 0
+
+
+def quality(arguments: argparse.Namespace) -> int:
+    """Translate the fixed sentences of the checkpoint's source language into the table beside its card."""
+    path = folder_of(arguments.checkpoint) / "sentences.md"
+    check_writable(path)
+    translator = _loaded(arguments)
+    path.write_text(quality_table(translator, _fixed_sentences(translator), arguments.checkpoint), encoding="utf-8")
+    print(f"Wrote {path}")
+    return 0
+
+
+def _fixed_sentences(translator: Translator) -> list[str]:
+    path = FOLDER / f"sentences.{translator.card.get('source_language', '')}"
+    if not path.is_file():
+        there = ", ".join(sorted(one.name for one in FOLDER.glob("sentences.*"))) or "none"
+        raise CheckpointError(f"There are no fixed sentences '{path.name}' for {translator.name}; there are: {there}.")
+    return _lines(path)
+
+
+def _lines(path: Path) -> list[str]:
+    return _split(path.read_text(encoding="utf-8"))
+
+
+def _split(text: str) -> list[str]:
+    """Lines end at a line feed alone: a sentence may hold other characters that Unicode lets end one."""
+    return text.removesuffix("\n").split("\n") if text else []

@@ -1,0 +1,159 @@
+"""Beam search over many sentences at once, a generator of steps from which the whole tree can be drawn.
+
+Scores follow Hugging Face's `generate`: a finished hypothesis is worth (sum of log-probabilities) / length ** alpha,
+its </s> counted in the length, and a sentence is done when no running hypothesis can still beat its worst finished one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..network.config import BOS_ID, EOS_ID, PAD_ID
+from ..network.observation import is_observed
+from ..network.transformer import DecoderCache, Transformer
+from .constraints import FREE, Constraints
+from .steps import length_limits, padding_where_any
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One finished translation."""
+
+    token_ids: tuple[int, ...]
+    """With its </s>, unless it was cut off at the length limit."""
+    score: float
+    """Sum of log-probabilities / length ** alpha."""
+
+
+@dataclass(frozen=True, eq=False)
+class BeamStep:
+    """One step of a search of width W: 2 W candidates for each of the A sentences still searched, best first."""
+
+    position: int
+    sentences: Tensor
+    """(A,) which of the B sentences these are; one that is done is not searched any further."""
+    parents: Tensor
+    """(A, 2W) the running hypothesis, 0 .. W - 1, that a candidate continues."""
+    token_ids: Tensor
+    """(A, 2W)"""
+    scores: Tensor
+    """(A, 2W) sums of log-probabilities."""
+    finishes: Tensor
+    """(A, 2W) bool: the candidate is a finished hypothesis now."""
+    alive: Tensor
+    """(A, W) the candidates that run on, as numbers into the 2 W; the others are finished or pruned."""
+    finished: _Finished
+
+    def best(self, sentence: int) -> list[Hypothesis]:
+        """The finished hypotheses of a sentence so far, best first, at most W."""
+        scores, lengths = self.finished.scores[sentence].tolist(), self.finished.lengths[sentence].tolist()
+        ids = self.finished.token_ids[sentence].tolist()
+        rows = zip(ids, scores, lengths, strict=True)
+        return [Hypothesis(tuple(row[:length]), score) for row, score, length in rows if length]
+
+
+@dataclass(frozen=True, eq=False)
+class _Finished:
+    """The best W finished hypotheses of each sentence; length 0 stands for none."""
+
+    token_ids: Tensor  # (B, W, limit)
+    scores: Tensor  # (B, W)
+    lengths: Tensor  # (B, W)
+
+    def with_new(self, sentences: Tensor, ids: Tensor, scores: Tensor, length: int) -> _Finished:
+        """Merge candidates ids (A, N, limit) of some sentences with their final scores (A, N), -inf for none."""
+        lengths = torch.where(scores.isfinite(), length, 0)
+        all_scores = torch.cat([self.scores[sentences], scores], 1)
+        best, rows = all_scores.topk(self.scores.shape[1])
+        all_ids = torch.cat([self.token_ids[sentences], ids], 1)
+        all_lengths = torch.cat([self.lengths[sentences], lengths], 1)
+        return _Finished(
+            self.token_ids.index_copy(0, sentences, _take(all_ids, rows)),
+            self.scores.index_copy(0, sentences, best),
+            self.lengths.index_copy(0, sentences, all_lengths.gather(1, rows)),
+        )
+
+
+@torch.inference_mode()
+def beam_search(
+    model: Transformer,
+    source: Tensor,
+    width: int,
+    alpha: float = 1.0,
+    max_tokens: int | None = None,
+    constraints: Constraints = FREE,
+) -> Iterator[BeamStep]:
+    """source (B, S) ids, PAD after the end -> steps; the last one's `best` holds the results.
+
+    `alpha` is the length penalty: 0 prefers short translations, above 1 long ones.
+    """
+    if width < 1:
+        raise ValueError(f"A beam search needs a width of at least 1, not {width}.")
+    batch, device = len(source), source.device
+    limits = torch.tensor(length_limits(model, source, max_tokens), device=device)
+    limit = int(limits.max())
+    sentences = torch.arange(batch, device=device)
+    # Hypotheses of a sentence share its memory; who looks, or changes what is computed, finds a row for each.
+    shared = not is_observed()
+    rows = sentences if shared else sentences.repeat_interleave(width)
+    mask = padding_where_any(source)
+    memory, memory_mask = model.encode(source)[rows], None if mask is None else mask[rows]
+    cache = DecoderCache(model.config.decoder_layers)
+    running = torch.full((batch, width), -torch.inf, device=device)
+    running[:, 0] = 0.0  # at first all W hypotheses are the same one
+    ids = torch.full((batch, width, limit), PAD_ID, device=device)
+    finished = _Finished(ids, torch.full_like(running, -torch.inf), torch.zeros_like(ids[:, :, 0]))
+    last = torch.full((batch * width, 1), BOS_ID, device=device)
+    for position in range(limit):
+        states = model.decode(last, memory, memory_mask, cache=cache)
+        log_probs = model.generator(states[:, -1]).log_softmax(-1).unflatten(0, (-1, width))
+        if constraints:
+            log_probs = _constrained(log_probs, ids[:, :, :position], constraints)
+        scores, parents, tokens = _candidates(running, log_probs, 2 * width)
+        ids = _take(ids, parents)
+        ids[:, :, position] = tokens
+        ends = (tokens == EOS_ID) | (limits[sentences] == position + 1)[:, None]
+        finishes = ends & (torch.arange(2 * width, device=device) < width) & scores.isfinite()
+        counted = torch.where(finishes, scores / (position + 1) ** alpha, -torch.inf)
+        finished = finished.with_new(sentences, ids, counted, position + 1)
+        running, alive = scores.masked_fill(ends, -torch.inf).topk(width)
+        yield BeamStep(position, sentences, parents, tokens, scores, finishes, alive, finished)
+        going = finished.scores[sentences, -1] < running[:, 0] / (position + 1) ** alpha
+        if not going.any():
+            return
+        kept = parents.gather(1, alive) + width * torch.arange(len(sentences), device=device)[:, None]
+        ids, last = _take(ids, alive)[going], tokens.gather(1, alive)[going].view(-1, 1)
+        rows = going.nonzero()[:, 0] if shared else kept[going].view(-1)
+        cache.reorder(kept[going].view(-1), cross=None if going.all() else rows)
+        if memory_mask is not None:
+            memory_mask = memory_mask[rows]
+        sentences, running = sentences[going], running[going]
+
+
+def _constrained(log_probs: Tensor, ids: Tensor, constraints: Constraints) -> Tensor:
+    """log_probs (B, W, V) after ids (B, W, T) -> the same, -inf where a token may not be written."""
+    rows = zip(log_probs.flatten(0, 1), ids.flatten(0, 1).tolist(), strict=True)
+    return torch.stack([constraints.apply(row, written) for row, written in rows]).view_as(log_probs)
+
+
+def _candidates(running: Tensor, log_probs: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """running (B, W), log_probs (B, W, V) -> scores, parents and tokens (B, count) of the best continuations."""
+    vocabulary = log_probs.shape[2]
+    scores, flat = (running[:, :, None] + log_probs).flatten(1).topk(count)
+    return scores, flat // vocabulary, flat % vocabulary
+
+
+def _take(ids: Tensor, rows: Tensor) -> Tensor:
+    """ids (B, N, T), rows (B, M) -> (B, M, T)"""
+    return ids.gather(1, rows[:, :, None].expand(-1, -1, ids.shape[2]))
+
+
+def beam_batch(model: Transformer, source: Tensor, width: int, alpha: float = 1.0) -> list[list[int]]:
+    """The best translation of each of B sentences, ids without </s>."""
+    *_, last = beam_search(model, source, width, alpha)
+    found = [last.best(sentence)[0].token_ids for sentence in range(len(source))]
+    return [[token for token in ids if token != EOS_ID] for ids in found]

@@ -1,0 +1,201 @@
+"""Making a translation token by token. Decoding yields its steps; whoever calls displays them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from ..network.config import BOS_ID, EOS_ID, PAD_ID
+from ..network.masks import padding_mask
+from ..network.transformer import DecoderCache, Transformer
+from .constraints import FREE, Constraints
+from .sampling import Sampling
+
+Stopped = Literal["eos", "length"]
+Choose = Callable[[Tensor], tuple[int, Tensor | None]]
+"""Log-probabilities (V,), -inf where forbidden -> the id to write and, if it was drawn, the distribution (V,)."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One token the model considered."""
+
+    token_id: int
+    log_prob: float
+    """Natural logarithm of the probability the model gives it, whatever the strategy does with it."""
+    token: str = ""
+    """As people read it; filled in by the translator."""
+    drawn: float | None = None
+    """The probability with which sampling draws it; None where nothing is drawn."""
+    forbidden: bool = False
+
+
+@dataclass(frozen=True)
+class DecodingStep:
+    """One step: the token chosen at `position` (0 is the first target token) and what else was considered."""
+
+    position: int
+    token_id: int
+    log_prob: float
+    """Natural logarithm of the probability of the chosen token."""
+    candidates: tuple[Candidate, ...] = field(default=())
+    """The most probable next tokens, best first."""
+    token: str = ""
+    stopped: Stopped | None = None
+    """Set on the last step: why decoding ended there."""
+    rank: int = 1
+    """1 if no token was more probable than the chosen one."""
+    forced: bool = False
+    """The token was given, not chosen."""
+
+
+def length_limit(model: Transformer, source_tokens: int, most: int | None = None) -> int:
+    """Tokens after which a translation is cut off: generous for the source, or `most`; never past the position table.
+
+    ValueError for a `most` below 1.
+    """
+    if most is not None and most < 1:
+        raise ValueError(f"A translation has at least 1 token, so at most {most} cannot be asked for.")
+    return min(model.config.max_length - 1, 2 * source_tokens + 20 if most is None else most)
+
+
+def length_limits(model: Transformer, source: Tensor, most: int | None = None) -> list[int]:
+    """The same for each of source (B, S), PAD after the end: neighbours in a batch change nothing."""
+    return [length_limit(model, length, most) for length in (source != PAD_ID).sum(1).tolist()]
+
+
+def padding_where_any(source: Tensor) -> Tensor | None:
+    """The padding mask of source (B, S), or None where nothing is padded and a mask would only cost time."""
+    mask = padding_mask(source, PAD_ID)
+    return None if mask.all() else mask
+
+
+def greedy(
+    model: Transformer,
+    source: Tensor,
+    max_tokens: int | None = None,
+    candidates: int = 10,
+    constraints: Constraints = FREE,
+) -> Iterator[DecodingStep]:
+    """Always take the most probable token. source (1, S) ids -> steps up to and with </s> or the length limit."""
+    return _decode(model, source, lambda scores: (int(scores.argmax()), None), max_tokens, candidates, constraints)
+
+
+def sample(
+    model: Transformer,
+    source: Tensor,
+    sampling: Sampling,
+    generator: torch.Generator,
+    max_tokens: int | None = None,
+    candidates: int = 10,
+    constraints: Constraints = FREE,
+) -> Iterator[DecodingStep]:
+    """Draw every token. source (1, S) ids; `generator` lives on the CPU and is the only source of chance."""
+
+    def choose(scores: Tensor) -> tuple[int, Tensor]:
+        probabilities = sampling.distribution(scores)
+        return sampling.draw(probabilities, generator), probabilities
+
+    return _decode(model, source, choose, max_tokens, candidates, constraints)
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """How one sentence is decoded, token after token."""
+
+    sampling: Sampling | None = None
+    """None for greedy."""
+    seed: int = 0
+    """Where the chance of sampling starts."""
+    constraints: Constraints = FREE
+
+    @property
+    def name(self) -> str:
+        return "greedy" if self.sampling is None else f"{self.sampling}, seed {self.seed}"
+
+    def steps(self, model: Transformer, source: Tensor, max_tokens: int | None = None) -> Iterator[DecodingStep]:
+        """source (1, S) ids -> steps"""
+        if self.sampling is None:
+            return greedy(model, source, max_tokens, constraints=self.constraints)
+        generator = torch.Generator().manual_seed(self.seed)
+        return sample(model, source, self.sampling, generator, max_tokens, constraints=self.constraints)
+
+
+GREEDY = Strategy()
+
+
+@torch.inference_mode()
+def _decode(
+    model: Transformer,
+    source: Tensor,
+    choose: Choose,
+    max_tokens: int | None,
+    candidates: int,
+    constraints: Constraints,
+) -> Iterator[DecodingStep]:
+    limit = length_limit(model, source.shape[1], max_tokens)
+    memory, memory_mask = model.encode(source), padding_where_any(source)
+    cache = DecoderCache(model.config.decoder_layers)
+    written = [BOS_ID]
+    for position in range(limit):
+        last = torch.tensor([written[-1:]], device=source.device)
+        states = model.decode(last, memory, memory_mask, cache=cache)
+        log_probs = model.generator(states[0, -1]).log_softmax(-1)
+        token, drawn_from = choose(constraints.apply(log_probs, written[1:]))
+        stopped: Stopped | None = "eos" if token == EOS_ID else "length" if position + 1 == limit else None
+        banned = constraints.banned(written[1:])
+        yield DecodingStep(
+            position,
+            token,
+            log_probs[token].item(),
+            considered(log_probs, candidates, banned, drawn_from),
+            stopped=stopped,
+            rank=rank(log_probs, token),
+            forced=position < len(constraints.prefix),
+        )
+        if stopped:
+            return
+        written.append(token)
+
+
+def considered(
+    log_probs: Tensor, count: int, banned: list[int] | tuple[int, ...] = (), drawn_from: Tensor | None = None
+) -> tuple[Candidate, ...]:
+    """The `count` most probable tokens of log_probs (V,), best first."""
+    best, ids = log_probs.topk(min(count, len(log_probs)))
+    drawn = [None] * len(ids) if drawn_from is None else drawn_from[ids].tolist()
+    found = zip(ids.tolist(), best.tolist(), drawn, strict=True)
+    return tuple(Candidate(token, value, "", chance, token in banned) for token, value, chance in found)
+
+
+def rank(log_probs: Tensor, token: int) -> int:
+    """1 if no token of log_probs (V,) is more probable."""
+    return int((log_probs > log_probs[token]).sum()) + 1
+
+
+@torch.inference_mode()
+def greedy_batch(model: Transformer, source: Tensor, max_tokens: int | None = None) -> list[list[int]]:
+    """The same for many sentences at once, ids only: source (B, S), PAD after the end -> B lists without </s>."""
+    limits = length_limits(model, source, max_tokens)
+    memory, memory_mask = model.encode(source), padding_where_any(source)
+    cache = DecoderCache(model.config.decoder_layers)
+    chosen = torch.full((len(source), 1), BOS_ID, device=source.device)
+    finished = torch.zeros(len(source), dtype=torch.bool, device=source.device)
+    columns = []
+    for _ in range(max(limits)):
+        states = model.decode(chosen, memory, memory_mask, cache=cache)
+        chosen = model.generator(states[:, -1]).max(-1, keepdim=True).indices.masked_fill(finished[:, None], EOS_ID)
+        finished |= chosen[:, 0] == EOS_ID
+        columns.append(chosen)
+        if finished.all():
+            break
+    rows = torch.cat(columns, 1).tolist()
+    return [_until_eos(row[:limit]) for row, limit in zip(rows, limits, strict=True)]
+
+
+def _until_eos(ids: list[int]) -> list[int]:
+    return ids[: ids.index(EOS_ID)] if EOS_ID in ids else ids

@@ -1,0 +1,174 @@
+"""Files to arrays, without trusting them: .npz, .npy, .safetensors, tables of text, .json, .pt, and saved traces.
+
+Nothing is unpickled (a .pt goes through torch.load(weights_only=True)), nothing is allocated because a header says
+so, and every refusal is a sentence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...trace import FORMAT, AttentionTrace, TraceError
+from ..inputs import NAMES, Arrays, DiagnosisError, arrange
+from .binary import read_npy, read_npz, read_safetensors, safetensors_metadata
+from .naming import by_map, known, named
+from .text import read_table
+from .torch_file import read_torch
+
+MAX_BINARY = 256 * 2**20
+"""Bytes of arrays, unpacked."""
+MAX_TEXT = 32 * 2**20
+"""Bytes of tables and .json, which grow when read."""
+
+
+class UnreadableError(DiagnosisError):
+    """A file that cannot be read; the message is one sentence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """One map of a file: its name, and its arrays by name."""
+
+    map: str
+    arrays: dict[str, np.ndarray]
+    tokens: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """Of the queries and of the keys, where a trace knows them."""
+
+
+def read(path: str | Path) -> list[Contents]:
+    """The maps of one file: one, or for a saved trace one for each kind.
+
+    Raises:
+        UnreadableError: whatever is wrong with the file, in a sentence.
+    """
+    path = Path(path)
+    try:
+        return _reader(path)(path)
+    except UnreadableError:
+        raise
+    except (DiagnosisError, TraceError) as error:
+        raise UnreadableError(str(error)) from error
+    except OSError as error:
+        raise UnreadableError(f"The file cannot be read: {error.strerror or _short(error)}.") from error
+    except Exception as error:  # whatever a parser can be made to raise, the file is to blame
+        raise UnreadableError(f"The file is broken or is not what its name says ({_short(error)}).") from error
+
+
+def prepare(contents: Contents) -> Arrays:
+    """One map's arrays in one form. Raises DiagnosisError."""
+    return arrange(contents.arrays, contents.map)
+
+
+def _short(error: BaseException) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) < 160 else text[:157] + "..."
+
+
+def _reader(path: Path) -> Callable[[Path], list[Contents]]:
+    """What reads the file, once it is known to be there, to be of a known kind, and not too large."""
+    if not path.is_file():
+        raise UnreadableError(_not_a_file(path))
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        kind = f"named {path.suffix}" if path.suffix else "without an ending"
+        raise UnreadableError(f"Files {kind} are not read; {', '.join(_READERS)} are.")
+    size = path.stat().st_size
+    limit = MAX_TEXT if reader in (_table, _json) else MAX_BINARY
+    if size > limit:
+        raise UnreadableError(f"The file has {size / 2**20:.0f} MB; at most {limit / 2**20:.0f} MB are read.")
+    if size == 0:
+        raise UnreadableError("The file is empty.")
+    return reader
+
+
+def _not_a_file(path: Path) -> str:
+    if path.is_dir():
+        return f"'{path}' is a folder; name a file in it."
+    return f"'{path}' is not a file." if path.exists() else f"There is no file '{path}'."
+
+
+def _npy(path: Path) -> list[Contents]:
+    return [Contents("", named(read_npy(path.read_bytes()), path.stem))]
+
+
+def _npz(path: Path) -> list[Contents]:
+    return _several(read_npz(path, MAX_BINARY))
+
+
+def _safetensors(path: Path) -> list[Contents]:
+    data = path.read_bytes()
+    if safetensors_metadata(data).get("format") == FORMAT:
+        return _trace(path)
+    return _several(read_safetensors(data))
+
+
+def _pt(path: Path) -> list[Contents]:
+    found = read_torch(path, MAX_BINARY)
+    return _several(found) if isinstance(found, dict) else [Contents("", named(found, path.stem))]
+
+
+def _trace(path: Path) -> list[Contents]:
+    return of_trace(AttentionTrace.load(path))
+
+
+def of_trace(trace: AttentionTrace) -> list[Contents]:
+    """One map for each kind, (L, H, Q, K) as (1, L, H, Q, K). Raises UnreadableError where there is none."""
+    if not trace.maps:
+        raise UnreadableError("The trace in this file has no maps.")
+    found = []
+    for kind, one in trace.maps.items():
+        arrays = {"weights": one.weights[None], "mask": one.mask}
+        arrays |= {name: tensor[None] for name, tensor in one.tensors.items() if name in NAMES}
+        found.append(Contents(kind, arrays, (one.query_tokens, one.key_tokens)))
+    return found
+
+
+def _table(path: Path) -> list[Contents]:
+    return [Contents("", named(read_table(_text(path)), path.stem))]
+
+
+def _json(path: Path) -> list[Contents]:
+    """An object of arrays by name, or one array. ``null`` is NaN."""
+    value = json.loads(_text(path))
+    if isinstance(value, dict):
+        return _several({name: _array(name, value[name]) for name in known(value)})
+    return [Contents("", named(_array("The content of this file", value), path.stem))]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UnreadableError("The file is not text in UTF-8; save it as such.") from error
+
+
+def _array(name: str, nested: Any) -> np.ndarray:
+    try:
+        array = np.array(nested)
+        return np.array(nested, dtype=np.float64) if array.dtype == object else array
+    except (ValueError, TypeError) as error:
+        raise UnreadableError(f"{name} is not a regular array of numbers; its rows must be of one length.") from error
+
+
+def _several(arrays: dict[str, np.ndarray]) -> list[Contents]:
+    return [Contents(kind, group) for kind, group in by_map(arrays).items()]
+
+
+_READERS: dict[str, Callable[[Path], list[Contents]]] = {
+    ".npz": _npz,
+    ".npy": _npy,
+    ".safetensors": _safetensors,
+    ".csv": _table,
+    ".tsv": _table,
+    ".txt": _table,
+    ".json": _json,
+    ".pt": _pt,
+}
+ENDINGS = tuple(_READERS)
+"""Of the files that are read."""

@@ -1,0 +1,175 @@
+"""What an array without a name may be: weights, scores, or a mask, and in which convention it is written.
+
+A guess comes with how sure it is, and a person can overrule it. Readings are compared by what they would mean: a mask
+that reads as causal in one convention and as "everything but the past" in the other was most likely written in the
+first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from ...masking.structure import recognise
+from ..inputs import BLOCKS, DiagnosisError
+
+Role = Literal[
+    "weights",
+    "mask keeps",
+    "mask blocks",
+    "mask added",
+    "scores",
+    "masked_scores",
+    "key_keep",
+    "key_blocks",
+    "query_keep",
+    "meant",
+]
+ROLES: tuple[Role, ...] = get_args(Role)
+ROLE_NAMES: dict[Role, str] = {
+    "weights": "attention weights",
+    "mask keeps": "mask, True = may attend",
+    "mask blocks": "mask, True = blocked",
+    "mask added": "mask, added to the scores",
+    "scores": "scores before the mask",
+    "masked_scores": "scores after the mask",
+    "key_keep": "key padding, True = a real token",
+    "key_blocks": "key padding, True = padding",
+    "query_keep": "query padding, True = a real token",
+    "meant": "what was meant, True = may attend",
+}
+FLIPPED: dict[Role, Role] = {
+    "mask keeps": "mask blocks",
+    "mask blocks": "mask keeps",
+    "key_keep": "key_blocks",
+    "key_blocks": "key_keep",
+}
+"""The same values read the other way around."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One reading, how sure it is (0 to 1), and why."""
+
+    role: Role
+    sure: float
+    why: str
+
+
+_BY_NAME: dict[str, Role] = {
+    "key_padding_mask": "key_blocks",
+    "src_key_padding_mask": "key_blocks",
+    "memory_key_padding_mask": "key_blocks",
+    "tgt_key_padding_mask": "key_blocks",
+    "key_keep": "key_keep",
+    "query_keep": "query_keep",
+    "weights": "weights",
+    "attn": "weights",
+    "attentions": "weights",
+    "attn_weights": "weights",
+    "scores": "scores",
+    "masked_scores": "masked_scores",
+    "meant": "meant",
+}
+
+
+def guess(array: np.ndarray, name: str = "") -> Guess:
+    """What ``array`` most likely is, judged by its name, its values and its shape."""
+    if name.lower() in _BY_NAME:
+        return Guess(_BY_NAME[name.lower()], 0.95, f"its name is {name}")
+    if name == "mask" and array.dtype.kind != "f":
+        return Guess("mask keeps", 0.9, "its name is mask, which here means True = may attend")
+    if array.dtype.kind in "biu" and np.isin(array, (0, 1)).all():
+        return _switches(array.astype(bool))
+    return _numbers(array.astype(np.float64))
+
+
+def take(array: np.ndarray, role: Role) -> tuple[str, np.ndarray]:
+    """The array under its name in a diagnosis, in the diagnosis' own convention.
+
+    Raises:
+        DiagnosisError: when the values cannot be that.
+    """
+    if role == "mask added":
+        return "mask", array.astype(np.float32) if array.dtype.kind != "f" else array
+    if role in ("weights", "scores", "masked_scores"):
+        return role, array.astype(np.float32) if array.dtype.kind in "iu" else array
+    if not np.isin(array, (0, 1)).all():
+        raise DiagnosisError(f"A {ROLE_NAMES[role].partition(',')[0]} holds nothing but True and False, or 1 and 0.")
+    name = {"key_blocks": "key_keep", "mask keeps": "mask", "mask blocks": "mask"}.get(role, role)
+    return name, ~array.astype(bool) if role.endswith("blocks") else array.astype(bool)
+
+
+def _numbers(values: np.ndarray) -> Guess:
+    finite = values[np.isfinite(values)]
+    blocked = np.isneginf(values) | (values <= BLOCKS)
+    if blocked.any():
+        rest = values[~blocked]
+        if not rest[np.isfinite(rest)].any():
+            return Guess("mask added", 0.99, "it holds nothing but zeros and values that block")
+        return Guess("masked_scores", 0.9, "it holds scores beside values that block")
+    if np.isposinf(values).any() or (finite < 0).any():
+        return Guess("scores", 0.8, "it holds values below zero, and none that blocks")
+    if values.ndim > 1 and _sums_to_one(values):
+        return Guess("weights", 0.97, "its rows or columns sum to 1")
+    if np.isin(values, (0, 1)).all():
+        return Guess("mask added", 0.55, "a float mask is added to the scores in most interfaces")
+    return Guess("weights", 0.7, "its values are not negative")
+
+
+def _sums_to_one(values: np.ndarray) -> bool:
+    """Along keys, queries, or heads, in most of the rows that are no NaN."""
+    clean = np.nan_to_num(values)
+    for axis in range(-1, -min(values.ndim, 3) - 1, -1):
+        sums = clean.sum(axis)
+        lit = sums > 0
+        if lit.any() and np.mean(np.abs(sums[lit] - 1) < 0.02) > 0.6:
+            return True
+    return False
+
+
+def _switches(values: np.ndarray) -> Guess:
+    """Booleans, or whole numbers 0 and 1."""
+    if values.ndim < 2 or _looks_like_padding(values):
+        rows = np.atleast_2d(values)
+        keeps = float(np.mean(rows[:, 0] | (rows.mean(-1) > 0.5)))
+        role: Role = "key_keep" if keeps >= 0.5 else "key_blocks"
+        sure = 0.5 + 0.3 * abs(2 * keeps - 1)
+        return Guess(role, sure, "each row is one run of real tokens and one of padding, and most tokens are real")
+    grids = values.reshape(-1, *values.shape[-2:])[:8]
+    keep = float(np.mean([_plausible(grid) for grid in grids]))
+    block = float(np.mean([_plausible(~grid) for grid in grids]))
+    sure = max(keep, block) / max(keep + block, 1e-9)
+    if keep >= block:
+        return Guess("mask keeps", sure, _because(grids[0]))
+    return Guess("mask blocks", sure, _because(~grids[0]))
+
+
+def _because(allowed: np.ndarray) -> str:
+    found = recognise(allowed, np.broadcast_to(allowed.any(0), allowed.shape))
+    if found is None or not found.plausible:
+        return "neither way does it read as a mask of a known kind, and this way more of it is allowed"
+    return f"read this way it is {found.words()}"
+
+
+def _plausible(allowed: np.ndarray) -> float:
+    """How likely somebody would mean this (Q, K)."""
+    if not allowed.any():
+        return 0.02
+    columns = np.broadcast_to(allowed.any(0), allowed.shape)
+    found = recognise(allowed, columns)
+    if found is None or not found.plausible:
+        return 0.1 + 0.1 * float(allowed.any(-1).mean())
+    return 1.0 if allowed.any(-1).all() else 0.7
+
+
+def _looks_like_padding(values: np.ndarray) -> bool:
+    """(B, K): each row one run from an end, and not the staircase of a causal mask."""
+    if values.ndim != 2 or len(values) == values.shape[1]:
+        return False
+    changes = (values[:, 1:] != values[:, :-1]).sum(-1)
+    lengths = values.sum(-1)
+    stairs = len(values) > 1 and abs(np.diff(lengths)).max() == 1 == abs(np.diff(lengths)).min()
+    return bool((changes <= 1).all()) and not stairs

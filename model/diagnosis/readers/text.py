@@ -1,0 +1,129 @@
+"""One matrix as text, as numpy, pandas, R and spreadsheets write it.
+
+Cells are parted by tabs, semicolons, commas or blanks. One heading and one column of names are passed over, be they
+words or numbers that count; an empty cell is NaN, as pandas writes it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+from itertools import chain
+
+import numpy as np
+
+from ..inputs import DiagnosisError
+
+SEPARATORS = "\t;,"
+"""Before a comma, which may be that of 0,5."""
+DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
+SNIFFED = 20
+"""Last lines that the separator is looked for in."""
+
+Rows = list[list[str]]
+
+
+def read_table(text: str) -> np.ndarray:
+    """(Q, K) bool, int64 where all is 0 and 1 (text does not tell a float mask from a boolean one), else float64.
+
+    Raises DiagnosisError.
+    """
+    rows = _without_names(_rows(text))
+    if not rows:
+        raise DiagnosisError("The file has no rows.")
+    lengths = sorted({len(row) for row in rows})
+    if len(lengths) > 1:
+        raise DiagnosisError(
+            f"The rows of the file have different lengths, from {lengths[0]} to {lengths[-1]} cells; "
+            "every row needs a cell for each key."
+        )
+    if all(_is_boolean(cell) for row in rows for cell in row):
+        return np.array([[cell.lower() == "true" for cell in row] for row in rows])
+    array = np.array(
+        [[_number(cell, at, column) for column, cell in enumerate(row, 1)] for at, row in enumerate(rows, 1)]
+    )
+    return array.astype(np.int64) if np.isin(array, (0, 1)).all() else array
+
+
+def _rows(text: str) -> Rows:
+    """Cells without blanks around them; a decimal comma is made a point."""
+    separator = _separator(text.strip("\r\n").splitlines()[-SNIFFED:])
+    if not separator:
+        return [[cell.strip('"') for cell in line.split()] for line in text.splitlines() if line.strip()]
+    read = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    rows = [[cell.strip() for cell in row] for row in read if len(row) > 1 or any(map(str.strip, row))]
+    if any(map(any, rows)) and all(not row[-1] for row in rows):  # each line ends with a separator
+        rows = [row[:-1] for row in rows]
+    return [[_with_point(cell) for cell in row] for row in rows]
+
+
+def _separator(lines: list[str]) -> str:
+    """The first that gives a line several cells and, after the first of them, a number; empty for blanks."""
+    for separator in SEPARATORS:
+        for cells in csv.reader(lines, delimiter=separator):
+            if any(cell.strip() and _is_value(_with_point(cell.strip())) for cell in cells[1:]):
+                return separator
+    return ""
+
+
+def _with_point(cell: str) -> str:
+    return cell.replace(",", ".") if DECIMAL_COMMA.fullmatch(cell) else cell
+
+
+def _without_names(rows: Rows) -> Rows:
+    """What is left without a heading and a column of names."""
+    headed = len(rows) > 1 and _is_heading(rows[0], rows[1:])
+    corner = headed and not rows[0][0]
+    body = rows[1:] if headed else rows
+    if not all(len(row) > 1 for row in body):
+        return body
+    first, rest = [row[0] for row in body], [row[1:] for row in body]
+    return rest if corner or _mostly_words(first) or _count(first, chain(*rest)) else body
+
+
+def _is_heading(row: list[str], body: Rows) -> bool:
+    start = int(len(row) > 1 and not _is_float(row[0]))  # the corner above a column of names may be anything
+    names = row[start:]
+    others = () if not row[0] else chain(*(one[start:] for one in body))
+    return _mostly_words(names) or _count(names, others)
+
+
+def _mostly_words(cells: list[str]) -> bool:
+    """Names, some of which may be tokens that are numbers."""
+    return 2 * sum(bool(cell) and not _is_value(cell) for cell in cells) > len(cells)
+
+
+def _count(cells: list[str], others: Iterable[str]) -> bool:
+    """0, 1, 2, ... or 1, 2, 3, ... beside other cells that are no such numbers, or a mask's two."""
+    size = len(cells)
+    if size < 2 or cells not in ([*map(str, range(size))], [*map(str, range(1, size + 1))]):
+        return False
+    return len({cell for cell in others if cell.removeprefix("-").isdigit()}) <= (2 if size > 2 else 0)
+
+
+def _number(cell: str, row: int, column: int) -> float:
+    if cell and not _is_float(cell):
+        shown = cell if len(cell) < 24 else f"{cell[:24]}…"
+        raise DiagnosisError(
+            f"Row {row}, column {column} of the matrix holds {shown!r}, which is not a number. "
+            "Beside numbers there may be one heading and one column of names."
+        )
+    return float(cell or "nan")
+
+
+def _is_value(cell: str) -> bool:
+    return not cell or _is_float(cell) or _is_boolean(cell)
+
+
+def _is_boolean(cell: str) -> bool:
+    return cell.lower() in ("true", "false")
+
+
+def _is_float(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,47 @@
+"""Tensors of a .pt file, through torch.load(weights_only=True) alone: no code of the file is run."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..inputs import DiagnosisError
+from .naming import known
+from .tensors import from_layers, from_tensor, is_tensor
+
+
+def read_torch(path: Path, limit: int) -> dict[str, np.ndarray] | np.ndarray:
+    """The tensor of a file, its list of one tensor (B, H, Q, K) a layer, or those of a dictionary by known names.
+
+    Raises:
+        DiagnosisError: for anything but tensors, and for files of torch before 1.6, which are bare pickles.
+        ValueError: for more than ``limit`` bytes, unpacked.
+    """
+    import torch  # The other formats are read without it.
+
+    if not zipfile.is_zipfile(path):
+        raise DiagnosisError("This .pt file is not of the form that torch writes since 1.6. Save it again, or as .npz.")
+    with zipfile.ZipFile(path) as archive:
+        if sum(member.file_size for member in archive.infolist()) > limit:
+            raise ValueError(f"unpacked it would be larger than {limit / 2**20:.0f} MB")
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch names the reason in many lines, with advice that nobody should follow here
+        raise DiagnosisError(
+            "This .pt file holds more than tensors, or is broken. Only plain tensors are loaded, never code: "
+            "save torch.save({'weights': weights}, ...)."
+        ) from error
+    if isinstance(found, dict):
+        return {name: _array(name, found[name]) for name in known(found) if found[name] is not None}
+    return _array("the content of this file", found)
+
+
+def _array(name: str, value: Any) -> np.ndarray:
+    if is_tensor(value):
+        return from_tensor(name, value)
+    if isinstance(value, (list, tuple)) and value:
+        return from_layers(name, value)
+    raise DiagnosisError(f"{name} is of the type {type(value).__name__}, not a tensor; save a tensor.")

@@ -1,0 +1,133 @@
+"""Translate again with the model changed, and say what that did: to the words, and to the old translation's odds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
+
+from ..decoding.steps import GREEDY, Strategy
+from ..interventions.apply import intervening
+from ..interventions.changes import Change, text_of
+from ..text.words import words_of
+from ..translate import Translation, Translator
+
+
+@dataclass(frozen=True)
+class WordChange:
+    """A run of words that stands in both texts, only in the first, or only in the second."""
+
+    change: Literal["same", "removed", "added"]
+    text: str
+    """With its spaces, so that all runs but the added ones join to the first text."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A translation, the same sentence translated by the changed model, and what the change did."""
+
+    before: Translation
+    after: Translation
+    changes: tuple[Change, ...]
+    words: tuple[WordChange, ...]
+    log_probs_before: tuple[float, ...]
+    """Of each token of the translation before, teacher-forced through the model as it is."""
+    log_probs_after: tuple[float, ...]
+    """The same tokens through the changed model."""
+
+    @property
+    def log_prob_change(self) -> float:
+        """How much more (or, below 0, less) probable the old translation is to the changed model, in nats."""
+        return sum(self.log_probs_after) - sum(self.log_probs_before)
+
+    @property
+    def sentence(self) -> str:
+        same = self.before.target_ids == self.after.target_ids
+        odds = f"log-probability {sum(self.log_probs_before):.2f} before, {sum(self.log_probs_after):.2f} after"
+        if was_given(self.before):
+            return f"The given translation: {odds} ({self.log_prob_change:+.2f})."
+        what = "The translation stays the same" if same else "The translation changes"
+        return f"{what}. The old one: {odds} ({self.log_prob_change:+.2f})."
+
+
+def translate_changed(
+    translator: Translator,
+    text: str,
+    changes: Sequence[Change],
+    strategy: Strategy = GREEDY,
+    capture: bool = True,
+) -> Translation:
+    """Translate with the changes made; the trace shows the changed attention and its settings name the changes.
+
+    Raises InputError for the text and InterventionError for changes the model cannot make.
+    """
+    with intervening(translator.model, changes):
+        return _told(translator.translate(text, strategy, capture=capture), changes)
+
+
+def force_changed(
+    translator: Translator,
+    text: str,
+    target: str | Sequence[int],
+    changes: Sequence[Change],
+    capture: bool = True,
+    tensors: Collection[str] = (),
+) -> Translation:
+    """Read a given translation with the changes made; `tensors` as in `Translator.force`.
+
+    Raises InputError and InterventionError.
+    """
+    with intervening(translator.model, changes):
+        return _told(translator.force(text, target, capture=capture, tensors=tensors), changes)
+
+
+def compare(
+    translator: Translator, before: Translation, changes: Sequence[Change], strategy: Strategy = GREEDY
+) -> Comparison:
+    """Make the changes, translate the same sentence again and weigh the old translation. Raises InterventionError.
+
+    A translation that was given is not made again but read again.
+    """
+    if was_given(before):
+        after = force_changed(translator, before.source, before.target_ids, changes)
+    else:
+        after = translate_changed(translator, before.source, changes, strategy)
+    # Both by teacher forcing, so that no change at all is a difference of exactly zero.
+    forced = [
+        force_changed(translator, before.source, before.target_ids, made, capture=False) for made in ((), changes)
+    ]
+    as_it_was, as_it_is = (tuple(step.log_prob for step in one.steps) for one in forced)
+    difference = word_difference(before.text, after.text)
+    return Comparison(before, after, tuple(changes), difference, as_it_was, as_it_is)
+
+
+def was_given(translation: Translation) -> bool:
+    """Whether the model only read this translation, by teacher forcing, and wrote none of it."""
+    return all(step.forced for step in translation.steps)
+
+
+def word_difference(before: str, after: str) -> tuple[WordChange, ...]:
+    """Two texts word by word: Chinese and Japanese by character, punctuation by itself."""
+    first, second = words_of(before), words_of(after)
+    # Without their spaces: "Der" is the same word at the start of one text and inside the other.
+    bare, other_bare = [one.strip() for one in first], [one.strip() for one in second]
+    found = []
+    for what, start, end, other_start, other_end in SequenceMatcher(None, bare, other_bare, False).get_opcodes():
+        removed, added = "".join(first[start:end]), "".join(second[other_start:other_end])
+        if what == "equal":
+            found.append(WordChange("same", removed))
+            continue
+        if removed:
+            found.append(WordChange("removed", removed))
+        if added:
+            found.append(WordChange("added", added))
+    return tuple(found)
+
+
+def _told(translation: Translation, changes: Sequence[Change]) -> Translation:
+    if translation.captured is None or not changes:
+        return translation
+    settings = {**translation.captured.settings, "changes": text_of(changes)}
+    return dataclasses.replace(translation, captured=dataclasses.replace(translation.captured, settings=settings))

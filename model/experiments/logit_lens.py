@@ -1,0 +1,88 @@
+"""The logit lens on the decoder: which token it would write if it stopped after each layer.
+
+nostalgebraist (2020), "interpreting GPT: the logit lens": the residual stream after a layer is sent through the final
+norm and the generator as if it were the last. Early layers were never trained to be read in this way; that a token is
+far down the list there does not say that the model does not "know" it yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ..network.config import BOS_ID
+from ..network.hooks import record
+from ..translate import Translation, Translator
+
+_SUBLAYERS = {
+    "after_self_attention": "self-attention",
+    "after_cross_attention": "cross-attention",
+    "after_feed_forward": "feed-forward",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Lens:
+    """What the decoder would predict at P places along its residual stream, for each of T target positions."""
+
+    places: tuple[str, ...]
+    """(P,) "embedding", "layer 1", ..., or with sublayers "layer 1 self-attention" and so on; the last is the model's
+    real prediction."""
+    tokens: tuple[tuple[tuple[str, ...], ...], ...]
+    """P x T x N, the most probable tokens, best first."""
+    token_ids: np.ndarray
+    """(P, T, N)"""
+    log_probs: np.ndarray
+    """(P, T, N), natural logarithm."""
+    written: tuple[str, ...]
+    """(T,) the token of the translation at each position."""
+    ranks: np.ndarray
+    """(P, T) rank of the written token; 1 if no token is more probable."""
+    written_log_probs: np.ndarray
+    """(P, T) log-probability of the written token."""
+
+
+@torch.inference_mode()
+def logit_lens(translator: Translator, translation: Translation, count: int = 5, sublayers: bool = False) -> Lens:
+    """Read the decoder's residual stream of a finished translation after each layer, or after each sublayer."""
+    model, ids = translator.model, translation.target_ids
+    paths = _paths(translator.config.decoder_layers, sublayers)
+    source = torch.tensor([translation.source_ids], device=translator.device)
+    target = torch.tensor([[BOS_ID, *ids[:-1]]], device=translator.device)
+    with record(model, *paths) as streams:
+        model(source, target)
+    written = torch.tensor(ids, device=translator.device)[:, None]
+    best, found, ranks, chosen = [], [], [], []
+    for path in paths:  # one place at a time: all of them at once are P x T x V numbers
+        log_probs = model.generator(model.decoder.final_norm(streams[path][0])).log_softmax(-1)
+        values, tokens = log_probs.topk(min(count, log_probs.shape[-1]))
+        own = log_probs.gather(1, written)
+        best.append(tokens)
+        found.append(values)
+        chosen.append(own[:, 0])
+        ranks.append((log_probs > own).sum(-1) + 1)
+    token_ids = torch.stack(best).cpu().numpy()
+    name = translator.tokenizer.token
+    return Lens(
+        tuple(paths.values()),
+        tuple(tuple(tuple(map(name, row)) for row in place) for place in token_ids.tolist()),
+        token_ids,
+        torch.stack(found).cpu().numpy(),
+        translation.target_tokens,
+        torch.stack(ranks).cpu().numpy(),
+        torch.stack(chosen).cpu().numpy(),
+    )
+
+
+def _paths(layers: int, sublayers: bool) -> dict[str, str]:
+    """Module path of each place along the stream -> its name."""
+    paths = {"target_embedding.stream": "embedding"}
+    for layer in range(layers):
+        for path, name in _SUBLAYERS.items():
+            if sublayers:
+                paths[f"decoder.layers.{layer}.{path}.stream"] = f"layer {layer + 1} {name}"
+        if not sublayers:
+            paths[f"decoder.layers.{layer}.after_feed_forward.stream"] = f"layer {layer + 1}"
+    return paths

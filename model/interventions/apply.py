@@ -1,0 +1,162 @@
+"""Break the model on purpose: heads turned off or replaced, masks edited, inside one block and for one thread.
+
+    with intervening(model, parse("cross.2.3:off, encoder.1.1:uniform")):
+        translator.translate(text)
+
+What runs is the model itself through `hooks.hooked`: nothing is left behind. Open the block before a capture, and the
+capture sees the changed attention.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from ..capture.hook_points import AttentionSite, attention_sites
+from ..network.hooks import OutputHook, hooked
+from ..trace import Kind
+from .changes import Change, HeadChange, InterventionError, MaskChange
+
+Place = tuple[Kind, int]
+Sites = dict[Place, AttentionSite]
+MaskEdit = Callable[[Tensor, int], Tensor]
+"""(B or 1, 1 or H, Q, K) bool, not to be changed, and the position of its first query -> the mask to use instead."""
+
+
+@contextmanager
+def intervening(model: nn.Module, changes: Sequence[Change]) -> Iterator[None]:
+    """Make the changes to whatever this thread runs inside the block; cached decoding included.
+
+    Raises InterventionError for a layer or head the model does not have, for two changes to one head, and for a
+    compiled model.
+    """
+    if not changes:
+        yield
+        return
+    if hasattr(model, "_orig_mod"):
+        raise InterventionError("A compiled model runs past its hooks: change the model that torch.compile was given.")
+    sites = {(site.kind, site.layer): site for site in attention_sites(model)}
+    heads, masks = _by_site(sites, changes)
+    functions: dict[nn.Module, OutputHook] = {}
+    for place, of_heads in heads.items():
+        functions |= _head_hooks(sites[place], of_heads)
+    for place, of_masks in masks.items():
+        functions |= _mask_hooks(sites, sites[place], of_masks)
+    with hooked(functions):
+        yield
+
+
+@contextmanager
+def editing_masks(model: nn.Module, kind: Kind, edit: MaskEdit, scores: OutputHook | None = None) -> Iterator[None]:
+    """Pass the masks of all layers of one kind through `edit`, in whatever this thread runs inside the block.
+
+    `scores` may change what comes of the scores after the mask, (B, H, Q, K), just before the softmax.
+    """
+    sites = {(site.kind, site.layer): site for site in attention_sites(model)}
+    functions: dict[nn.Module, OutputHook] = {}
+    for site in sites.values():
+        if site.kind == kind:
+            functions |= _edit_hooks(sites, site, edit)
+            functions |= {site.module.get_submodule("masked_scores"): scores} if scores else {}
+    with hooked(functions):
+        yield
+
+
+def _by_site(
+    sites: Sites, changes: Sequence[Change]
+) -> tuple[dict[Place, list[HeadChange]], dict[Place, list[MaskChange]]]:
+    heads: dict[Place, list[HeadChange]] = defaultdict(list)
+    masks: dict[Place, list[MaskChange]] = defaultdict(list)
+    for change in changes:
+        layers = sorted(layer for kind, layer in sites if kind == change.kind)
+        if not layers or not (change.layer is None or change.layer in layers):
+            raise InterventionError(f"{change}: this model has {len(layers)} layers of {change.kind} attention.")
+        if isinstance(change, MaskChange):
+            for layer in layers if change.layer is None else [change.layer]:
+                masks[change.kind, layer].append(change)
+            continue
+        place = (change.kind, change.layer)
+        have = _heads(sites[place])
+        if not all(0 <= head < have for head in (change.head, change.source or 0)):
+            raise InterventionError(f"{change}: this attention has the heads 1 to {have}.")
+        if any(other.head == change.head for other in heads[place]):
+            raise InterventionError(f"{change}: this head is changed twice; keep one of the changes.")
+        heads[place].append(change)
+    return heads, masks
+
+
+def _heads(site: AttentionSite) -> int:
+    heads = site.module.heads
+    assert isinstance(heads, int)
+    return heads
+
+
+def _head_hooks(site: AttentionSite, changes: Sequence[HeadChange]) -> dict[nn.Module, OutputHook]:
+    """At most three hooks: on the masked scores (uniform), on the weights (copy), on the context (off)."""
+    off = [change.head for change in changes if change.change == "off"]
+    uniform = [change.head for change in changes if change.change == "uniform"]
+    copied = {change.head: change.source for change in changes if change.source is not None}
+
+    def silence(context: Tensor) -> Tensor:
+        return context.index_fill(1, torch.tensor(off, device=context.device), 0.0)
+
+    def level(scores: Tensor) -> Tensor:
+        levelled = scores.clone()
+        levelled[:, uniform] = levelled[:, uniform].masked_fill(levelled[:, uniform] != -math.inf, 0.0)
+        return levelled
+
+    def copy(weights: Tensor) -> Tensor:
+        replaced = weights.clone()
+        replaced[:, list(copied)] = weights[:, list(copied.values())]
+        return replaced
+
+    wanted = {"context": (off, silence), "masked_scores": (uniform, level), "weights": (copied, copy)}
+    return {site.module.get_submodule(point): hook for point, (used, hook) in wanted.items() if used}
+
+
+def _mask_hooks(sites: Sites, site: AttentionSite, changes: Sequence[MaskChange]) -> dict[nn.Module, OutputHook]:
+    def edit(mask: Tensor, first: int) -> Tensor:
+        edited = mask.clone()
+        for change in changes:
+            rows, keys = _part(change.query, first, mask.shape[-2]), _part(change.key, 0, mask.shape[-1])
+            edited[..., rows, keys] = change.allowed
+        return edited
+
+    return _edit_hooks(sites, site, edit)
+
+
+def _edit_hooks(sites: Sites, site: AttentionSite, edit: MaskEdit) -> dict[nn.Module, OutputHook]:
+    """Edit the mask at its own hook point. The rows that run now are read off the tensors on their way there."""
+    now = {"queries": 1, "first": 0}
+
+    def count_queries(q: Tensor) -> None:
+        now["queries"] = q.shape[2]
+
+    def place_queries(scores: Tensor) -> None:
+        now["first"] = scores.shape[3] - scores.shape[2]
+
+    def edited(mask: Tensor) -> Tensor:
+        queries, keys = now["queries"], mask.shape[-1]
+        first = now["first"] if site.kind == "cross" else keys - queries
+        return edit(mask.expand(*mask.shape[:-2], queries, keys), first)
+
+    hooks: dict[nn.Module, OutputHook] = {
+        site.module.get_submodule("q"): count_queries,
+        site.module.get_submodule("mask"): edited,
+    }
+    if site.kind == "cross":
+        # The keys of a cross-attention do not say how far the decoder is; its self-attention, just before it, does.
+        hooks[sites["decoder", site.layer].module.get_submodule("scores")] = place_queries
+    return hooks
+
+
+def _part(place: int | None, first: int, count: int) -> slice:
+    """Where a position lies in what runs now: everything for None, nothing if it is not there."""
+    if place is None:
+        return slice(None)
+    return slice(place - first, place - first + 1) if first <= place < first + count else slice(0, 0)

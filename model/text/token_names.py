@@ -1,0 +1,65 @@
+"""Names for the rows and columns of a recorded trace: what the model's user knows and the model does not."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..trace import AttentionMap, AttentionTrace, Kind, TraceError, with_tokens
+from .words import SPECIAL_TOKENS
+
+Tokens = Sequence[str] | Sequence[Sequence[str]] | Mapping[str, Sequence[str] | Sequence[Sequence[str]]]
+"""One sentence's tokens, those of each sample of a batch, or either as ``{"source": ..., "target": ...}``."""
+SIDES = ("source", "target", "predicted")
+"""The target tokens are those fed in; predicted are those that came out at the same rows, where that is known."""
+
+
+def name_tokens(trace: AttentionTrace, tokens: Tokens, sample: int = 0) -> AttentionTrace:
+    """The trace with its rows and columns named.
+
+    Plain tokens are for a trace that has one self-attention alone. Raises TraceError where the numbers differ.
+    """
+    sides = _sides(trace, tokens)
+    named = {side: _of_sample(side, given, sample) for side, given in sides.items()}
+    maps: dict[str, Any] = {kind: _named(one, kind, named) for kind, one in trace.maps.items()}
+    source, target = (_text(named[side]) if side in named else getattr(trace, side) for side in ("source", "target"))
+    return dataclasses.replace(trace, **maps, source=source, target=target)
+
+
+def _sides(trace: AttentionTrace, tokens: Tokens) -> Mapping[str, Any]:
+    if isinstance(tokens, Mapping):
+        if unknown := set(tokens) - set(SIDES):
+            raise TraceError(f"Tokens are given for {', '.join(sorted(unknown))}; the sides are {', '.join(SIDES)}.")
+        return tokens
+    if isinstance(tokens, str):
+        raise TraceError("The tokens are one text; give a list with a string for each token.")
+    if len(trace.maps) != 1 or trace.cross is not None:
+        raise TraceError('This model has two sides: give tokens={"source": [...], "target": [...]}.')
+    return {"target" if trace.decoder is not None else "source": tokens}
+
+
+def _of_sample(side: str, given: Any, sample: int) -> tuple[str, ...]:
+    rows = [given] if all(isinstance(one, str) for one in given) else list(given)
+    if sample >= len(rows):
+        raise TraceError(f"The {side} tokens are of {len(rows)} samples, but sample {sample + 1} is asked for.")
+    return tuple(map(str, rows[sample]))
+
+
+def _named(one: AttentionMap, kind: Kind, named: Mapping[str, tuple[str, ...]]) -> AttentionMap:
+    queries = named.get("source" if kind == "encoder" else "target", one.query_tokens)
+    keys = named.get("target" if kind == "decoder" else "source", one.key_tokens)
+    predicted = one.predicted_tokens if kind == "encoder" else named.get("predicted", one.predicted_tokens)
+    told = (("rows", queries, one.query_tokens), ("columns", keys, one.key_tokens))
+    for what, have, want in (*told, ("rows", predicted or one.query_tokens, one.query_tokens)):
+        if len(have) != len(want):
+            raise TraceError(f"The {kind} map has {len(want)} {what}, but {len(have)} tokens were given for them.")
+    return with_tokens(one, queries, keys, predicted)
+
+
+def _text(tokens: Sequence[str]) -> str:
+    """Tokens as one text, without the special ones: joined by spaces unless they carry their own."""
+    real = [token for token in tokens if token not in SPECIAL_TOKENS]
+    marked = any(token.startswith((" ", "\u2581", "\u0120")) for token in real)
+    joined = ("" if marked else " ").join(real)
+    return joined.replace("\u2581", " ").replace("\u0120", " ").replace(" ##", "").strip()

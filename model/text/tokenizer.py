@@ -1,0 +1,108 @@
+"""SentencePiece byte-pair encoding (Sennrich et al. 2016; Kudo and Richardson 2018), trained by the project."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import sentencepiece
+
+from ..network.config import BOS_ID, EOS_ID, PAD_ID, SPECIAL_PIECES, UNK_ID
+
+WORD_START = "\u2581"  # SentencePiece's mark for a space
+
+
+class TokenizerError(ValueError):
+    """A tokenizer file that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A text as pieces; all three have one entry a piece, the end-of-sentence token last."""
+
+    ids: tuple[int, ...]
+    tokens: tuple[str, ...]
+    """Text as people read it. A leading space says that a word begins, so joining the tokens gives the sentence."""
+    unknown: tuple[str, ...]
+    """The source text of the pieces the vocabulary does not hold."""
+
+
+class Tokenizer:
+    """One vocabulary for both languages; the special ids are those of `config`."""
+
+    def __init__(self, model: bytes) -> None:
+        self.model = model
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(model)
+            ids = [self._processor.PieceToId(piece) for piece in SPECIAL_PIECES]
+        except (RuntimeError, ValueError) as error:
+            raise TokenizerError(
+                "The tokenizer file is not a SentencePiece model; restore it from its source."
+            ) from error
+        if ids != [PAD_ID, UNK_ID, BOS_ID, EOS_ID]:
+            raise TokenizerError(
+                f"The tokenizer has its special pieces at {ids}, not at {[PAD_ID, UNK_ID, BOS_ID, EOS_ID]}: it belongs "
+                "to another project. Train one with `python -m model train`."
+            )
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        return cls(path.read_bytes())
+
+    @classmethod
+    def train(cls, sentences: Iterable[str], vocab_size: int, character_coverage: float = 1.0) -> Self:
+        """Learn a BPE vocabulary of exactly `vocab_size` pieces from raw sentences."""
+        model = io.BytesIO()
+        try:
+            sentencepiece.SentencePieceTrainer.Train(
+                sentence_iterator=iter(sentences),
+                model_writer=model,
+                model_type="bpe",
+                vocab_size=vocab_size,
+                character_coverage=character_coverage,
+                pad_id=PAD_ID,
+                unk_id=UNK_ID,
+                bos_id=BOS_ID,
+                eos_id=EOS_ID,
+                pad_piece=SPECIAL_PIECES[PAD_ID],
+                minloglevel=2,
+            )
+        except RuntimeError as error:
+            raise TokenizerError(
+                f"No vocabulary of {vocab_size} pieces can be learned from this text: {error}"
+            ) from error
+        return cls(model.getvalue())
+
+    def __len__(self) -> int:
+        return self._processor.GetPieceSize()
+
+    def encode(self, text: str) -> Encoded:
+        """Text -> pieces and a closing </s>. Characters outside the vocabulary become <unk> but keep their text."""
+        pieces = self._processor.EncodeAsProto(text).pieces
+        ids, tokens, unknown = [], [], []
+        for piece in pieces:
+            ids.append(piece.id)
+            tokens.append(self._token(piece.piece))
+            if piece.id == UNK_ID:
+                unknown.append(piece.surface.strip())
+        return Encoded((*ids, EOS_ID), (*tokens, SPECIAL_PIECES[EOS_ID]), tuple(unknown))
+
+    def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Many texts at once, ids only, each closed by </s>: what training and batch translation need."""
+        return [[*ids, EOS_ID] for ids in self._processor.EncodeAsIds(list(texts))]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Ids -> text; special ones are left out."""
+        return self._processor.DecodeIds([token for token in ids if token > EOS_ID or token == UNK_ID])
+
+    def token(self, token_id: int) -> str:
+        """One id as people read it; a leading space says that a word begins."""
+        return self._token(self._processor.IdToPiece(token_id))
+
+    @staticmethod
+    def _token(piece: str) -> str:
+        return piece.replace(WORD_START, " ")

@@ -1,0 +1,64 @@
+"""What a training was begun with, kept in its state: so that no run goes on as another one."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+
+from ..checkpoint.files import sha256
+from ..checkpoint.recipe import Recipe
+from ..network.config import TransformerConfig
+from .data import Batches
+
+OTHERWISE = "Choose another folder with --state"
+
+
+@dataclass(frozen=True)
+class Begun:
+    """All that decides the weights of a run."""
+
+    recipe: Recipe
+    config: TransformerConfig
+    text: str
+    """Hash of how many pieces each side of each pair has: another text or vocabulary gives another."""
+
+    @classmethod
+    def of(cls, recipe: Recipe, config: TransformerConfig, batches: Batches) -> Self:
+        return cls(recipe, config, sha256(batches.lengths.tobytes()))
+
+    def check(self, state: dict[str, Any], step: int, path: Path) -> None:
+        """ValueError, naming what differs, unless a run begun with this could stand in the `state` at its step.
+
+        What only matters later may differ: a run can get more steps until its learning rate begins to fall.
+        """
+        try:
+            begun = Begun(Recipe(**state["recipe"]), TransformerConfig(**state["config"]), state["text"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} was written by another version of this program. {OTHERWISE}.") from error
+        found = begun.config.differences(self.config) | self.recipe.unlike(begun.recipe, step)
+        said = [f"{name} was {before!r} and is now {now!r}" for name, (before, now) in found.items()]
+        if not said and begun.text != self.text:
+            said = ["the text of --data or its vocabulary is another"]
+        if said:
+            raise ValueError(
+                f"The training in {path.parent} stands at step {step:,} and was begun otherwise: {'; '.join(said)}. "
+                f"{OTHERWISE}, or go on with what it was begun with."
+            )
+
+
+def read_state(path: Path, device: torch.device) -> dict[str, Any]:
+    """The state of a run; ValueError for a file that is damaged, or of a version that did not say how it was begun."""
+    try:
+        state = torch.load(path, map_location=device, weights_only=True)
+    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        raise ValueError(f"{path} is damaged: it is not a state of a training. {OTHERWISE}, or remove it.") from error
+    if not isinstance(state, dict) or "begun" not in state:
+        raise ValueError(
+            f"{path} does not say what its training was begun with, as an earlier version of this program left it, so "
+            f"it cannot be gone on from. {OTHERWISE}, or remove it."
+        )
+    return state

@@ -1,0 +1,117 @@
+"""A saved trace from a stranger: read without trusting it, and made fit to be drawn. No Streamlit."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .trace import AttentionMap, AttentionTrace, TraceError, with_tokens
+
+MEGABYTES = 256
+MOST_TOKENS, MOST_HEADS, MOST_CELLS = 1024, 2304, 2**27
+LONGEST_TOKEN, LONGEST_TEXT, LONGEST_NAME = 80, 2000, 80
+STARTS = "\u2581\u0120"
+"""Signs of SentencePiece and of byte-level BPE."""
+HINT = "Save one with capture.trace.save(...); masks and plain arrays are read on the page Masks."
+
+
+class OpenError(ValueError):
+    """A file that cannot be shown; the message says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """What the pages show of a trace."""
+
+    identity: str
+    """No two are the same."""
+    name: str
+    """Of the file."""
+    trace: AttentionTrace
+    """As it was saved."""
+    shown: AttentionTrace
+    """The same, fit to be drawn: finite float32 weights, tokens and texts of a length that can be read."""
+    notes: tuple[str, ...] = ()
+    """What was changed for showing."""
+
+
+def read(name: str, data: bytes | memoryview) -> Opened:
+    """A saved trace as it was uploaded under `name`, which is never used as a path.
+
+    Raises:
+        OpenError: whatever is wrong with it, in a sentence.
+    """
+    name = clean(name, LONGEST_NAME)
+    if not data:
+        raise OpenError(f"{name} is empty.")
+    if len(data) > MEGABYTES * 2**20:
+        raise OpenError(f"{name} has {len(data) / 2**20:.0f} MB; at most {MEGABYTES} MB are read.")
+    try:
+        trace = _load(data)
+    except TraceError as error:
+        raise OpenError(f"{name} cannot be opened. {clean(str(error), 300)} {HINT}") from error
+    except Exception as error:  # whatever a parser can be made to raise, the file is to blame
+        raise OpenError(f"{name} cannot be opened: it is broken or no saved trace. {HINT}") from error
+    return opened(name, trace)
+
+
+def opened(name: str, trace: AttentionTrace) -> Opened:
+    """A trace made fit to be drawn. Raises OpenError for one that is too large or has nothing to show."""
+    _check(name, trace)
+    shown: dict[str, Any] = {kind: _drawable(one) for kind, one in trace.maps.items()}
+    odd = sum(int((~np.isfinite(one.weights)).sum()) for one in trace.maps.values())
+    notes = (f"{odd:,} weights are NaN or infinite: they are drawn as zero.",) if odd else ()
+    source, target = clean(trace.source, LONGEST_TEXT), clean(trace.target, LONGEST_TEXT)
+    model = clean(trace.model, LONGEST_NAME) or "an unnamed model"
+    tidy = dataclasses.replace(trace, **shown, source=source, target=target, model=model)
+    return Opened(uuid.uuid4().hex, name, trace, tidy, notes)
+
+
+def clean(text: str, longest: int) -> str:
+    """Text that can be sent and read: no half characters, no control characters, not endless."""
+    whole = text[: longest + 1].encode("utf-8", "replace").decode()
+    printable = "".join(sign if sign.isprintable() else " " for sign in whole)
+    return printable if len(printable) <= longest else printable[: longest - 1] + "…"
+
+
+def _load(data: bytes | memoryview) -> AttentionTrace:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.safetensors"
+        path.write_bytes(data)
+        return AttentionTrace.load(path)
+
+
+def _check(name: str, trace: AttentionTrace) -> None:
+    if not trace.maps:
+        raise OpenError(f"{name} is a trace without any map, so there is nothing to show.")
+    for kind, one in trace.maps.items():
+        layers, heads, queries, keys = one.weights.shape
+        if 0 in one.weights.shape:
+            raise OpenError(f"{name}: its {kind} map is empty, of the shape {one.weights.shape}.")
+        sizes = max(queries, keys) > MOST_TOKENS or layers * heads > MOST_HEADS
+        if sizes or one.weights.size > MOST_CELLS:
+            raise OpenError(
+                f"{name}: its {kind} map has the shape {one.weights.shape}; shown are at most {MOST_TOKENS:,} tokens "
+                f"and {MOST_HEADS:,} heads."
+            )
+
+
+def _drawable(one: AttentionMap) -> AttentionMap:
+    weights = np.asarray(one.weights, np.float32)
+    if not np.isfinite(weights).all():
+        weights = np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0)
+    drawn = dataclasses.replace(one, weights=weights)
+    return with_tokens(drawn, *map(tokens, (one.query_tokens, one.key_tokens, one.predicted_tokens)))
+
+
+def tokens(raw: Sequence[str]) -> tuple[str, ...]:
+    """As this project writes them: a word begins with a space, whatever sign the tokenizer has for it."""
+    short = (clean(token, LONGEST_TOKEN) or " " for token in raw)
+    return tuple(" " + token[1:] if token[0] in STARTS and len(token) > 1 else token for token in short)

@@ -1,0 +1,295 @@
+"""On stage: the talk that ships, walked by keyboard; a page alone on the screen; notes; talks made and mended."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from viz.talk.scenes import Scene, Talk, read, write
+from viz.talk.session import shipped
+
+from .steps import LOADING, PATIENCE, open_page, settle
+
+pytestmark = pytest.mark.timeout(600)
+CHROME = ("stHeader", "stToolbar", "stStatusWidget", "stSpinner", "stSkeleton", "stSidebar", "stAppDeployButton")
+"""What Streamlit shows around a page and while it works."""
+AT_ONCE = 100
+"""Milliseconds within which a scene that is ready is to be seen, in the median."""
+FRAME = """() => new Promise((done) => {
+    const start = performance.now();
+    requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
+})"""
+"""How long this machine takes for a frame: a busy one is slow at everything."""
+SHORT = "He reads a book."
+BROKEN = """title = "Three scenes"
+
+[[scene]]
+title = "Fine"
+page = "positions"
+notes = "First things first."
+
+[scene.view]
+sentence = "He reads a book."
+
+[[scene]]
+title = "On no page"
+page = "nowhere"
+
+[[scene]]
+title = "Of another model"
+page = "explore"
+[scene.view]
+model = "none-such"
+
+[[scene]]
+title = "Too many heads"
+page = "explore"
+[scene.view]
+layer = 1
+head = 99
+
+[[scene]]
+title = "Not TOML
+page = "explore"
+
+[[scene]]
+title = "Fine too"
+page = "positions"
+colour = "red"
+notes = "Last things last."
+
+[scene.view]
+sentence = "He reads a book."
+plot = "waves"
+"""
+MISTAKES = {
+    "nowhere": "There is no page 'nowhere'",
+    "none-such": "There is no model 'none-such'",
+    "head = 99": "There is no layer 1, head 99",
+    "Not TOML": "This is not TOML",
+    "colour": "There is no key 'colour'",
+}
+"""A piece of each wrong line, and what is said of it."""
+
+
+@pytest.fixture(params=[(1280, 720), pytest.param((1920, 1080), marks=pytest.mark.slow)], ids=["720p", "1080p"])
+def screen(page: Page, request: pytest.FixtureRequest) -> Page:
+    """A projector. The fixture `page` asserts that no request leaves the machine."""
+    width, height = request.param
+    page.set_viewport_size({"width": width, "height": height})
+    return page
+
+
+def dialog(page: Page) -> Locator:
+    return page.locator("dialog.show")
+
+
+def on_scene(page: Page, number: int) -> None:
+    expect(dialog(page)).to_have_attribute("data-scene", str(number), timeout=LOADING)
+
+
+def ready(page: Page, number: int) -> None:
+    """The scenes around this one are built."""
+    expect(dialog(page)).to_have_attribute("data-ready", str(number), timeout=LOADING)
+
+
+def milliseconds(page: Page) -> float:
+    """From the key to the scene's being painted."""
+    expect(dialog(page)).to_have_attribute("data-took", re.compile(r"\d"), timeout=PATIENCE)
+    return float(dialog(page).get_attribute("data-took") or "nan")
+
+
+def visible_chrome(page: Page) -> list[str]:
+    """Of CHROME, what can be seen in the frame on the screen, or over it."""
+    found = (
+        dialog(page)
+        .locator("iframe.seen")
+        .evaluate(
+            "(frame, names) => names.filter((name) =>"
+            " [...frame.contentDocument.querySelectorAll(`[data-testid=${name}]`)]"
+            ".some((one) => one.checkVisibility({ visibilityProperty: true }) && one.getClientRects().length))",
+            list(CHROME),
+        )
+    )
+    return list(found)
+
+
+def overflow(page: Page) -> float:
+    """How many times as tall as its frame the content on the screen is."""
+    return float(
+        dialog(page)
+        .locator("iframe.seen")
+        .evaluate(
+            "(frame) => { const main = frame.contentDocument.querySelector('[data-testid=stMain]');"
+            "return main.scrollHeight / main.clientHeight; }"
+        )
+    )
+
+
+@pytest.mark.walk
+def test_the_talk_that_ships_is_walked_from_first_to_last(screen: Page) -> None:
+    talk, mistakes = shipped()
+    assert not mistakes
+    assert 12 <= len(talk.scenes) <= 16
+    screen.goto("/talk?present=1")
+    took = []
+    for number, scene in enumerate(talk.scenes, 1):
+        on_scene(screen, number)
+        ready(screen, number)
+        expect(dialog(screen).locator(".title")).to_have_text(scene.title)
+        inside = screen.frame_locator("dialog.show iframe.seen")
+        expect(inside.locator('[data-testid="stException"], [data-testid="stAlert"]')).to_have_count(0)
+        assert visible_chrome(screen) == [], scene.title
+        assert overflow(screen) < 1.06, scene.title
+        if number > 1:
+            took.append(milliseconds(screen))
+        if scene.hide:
+            expect(dialog(screen)).to_have_attribute("data-revealed", "false")
+            screen.keyboard.press("PageDown")
+            expect(dialog(screen)).to_have_attribute("data-revealed", "true")
+        screen.keyboard.press("PageDown")
+    on_scene(screen, len(talk.scenes))  # The last one stays.
+    print(f"scene to scene: median {statistics.median(took):.0f} ms, largest {max(took):.0f} ms")
+    screen.keyboard.press("Escape")
+    expect(dialog(screen)).to_have_count(0)
+    expect(screen.locator('[data-testid="stHeader"]')).to_be_visible()
+    assert "present" not in screen.url
+
+
+@pytest.fixture
+def own_talk(page: Page, tmp_path: Path) -> Page:
+    """The page Talk with three quick scenes."""
+    scenes = tuple(
+        Scene(f"Scene {name}", "positions", {"sentence": SHORT, "plot": plot}, f"Notes of {name}.", hide=hide)
+        for name, plot, hide in (("one", "table", ()), ("two", "waves", ("picture",)), ("three", "similarity", ()))
+    )
+    path = tmp_path / "talk.toml"
+    path.write_text(write(Talk("Three pictures", scenes, "everyday-en-de")), encoding="utf-8")
+    open_page(page, "/talk")
+    open_file(page, path)
+    expect(page.get_by_role("radio", name="1 Scene one")).to_have_count(1, timeout=LOADING)
+    settle(page)
+    return page
+
+
+def open_file(page: Page, path: Path) -> None:
+    page.get_by_test_id("stPopoverButton").filter(has_text="Open").click()
+    page.locator(
+        '.st-key-talk-open input[type="file"], [data-testid="stPopoverBody"] input[type="file"]'
+    ).set_input_files(path)
+    settle(page)
+
+
+def test_keys_notes_and_what_is_hidden(own_talk: Page) -> None:
+    page = own_talk
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Start the talk").click()
+    on_scene(page, 1)
+    ready(page, 1)
+    with page.expect_popup() as opened:
+        page.keyboard.press("n")
+    notes = opened.value
+    expect(notes.locator(".notes")).to_have_text("Notes of one.")
+    expect(notes.locator(".next")).to_have_text("Next: Scene two")
+    page.bring_to_front()
+    page.keyboard.press("ArrowRight")
+    on_scene(page, 2)
+    expect(dialog(page)).to_have_attribute("data-revealed", "false")
+    expect(notes.locator(".title")).to_have_text("Scene two")
+    notes.keyboard.press("PageDown")  # The clicker works in either window.
+    expect(dialog(page)).to_have_attribute("data-revealed", "true")
+    expect(notes.locator(".next")).to_have_text("Next: Scene three")
+    for key, number in (("End", 3), ("PageUp", 2), ("Home", 1), ("3", None), ("Enter", 3), ("1", 1)):
+        page.keyboard.press(key)
+        if number:
+            on_scene(page, number)
+    page.keyboard.press("c")
+    expect(dialog(page)).to_have_class("show contrast")
+    page.keyboard.press("p")
+    expect(dialog(page)).to_have_count(0)
+    assert notes.is_closed()
+
+
+def test_a_page_alone_on_the_screen_and_back(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    open_page(page, f"/positions?sentence={SHORT.replace(' ', '+')}")
+    page.get_by_label("Sentence", exact=True).press("p")
+    expect(dialog(page)).to_have_count(0)  # It was typed.
+    page.mouse.click(5, 400)
+    page.keyboard.press("p")
+    on_scene(page, 1)
+    assert visible_chrome(page) == []
+    inside = page.frame_locator("dialog.show iframe.seen")
+    expect(inside.get_by_role("radio")).to_have_count(0)
+    ratio = "(frame) => frame.contentWindow.devicePixelRatio / devicePixelRatio"
+    grown = dialog(page).locator("iframe.seen").evaluate(ratio)
+    assert grown > 1.1
+    page.keyboard.press("Escape")
+    expect(dialog(page)).to_have_count(0)
+    expect(page.get_by_role("radio", name="table", exact=True)).to_be_visible()
+
+
+def test_a_broken_file_names_its_lines_and_the_rest_runs(page: Page, tmp_path: Path) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text(BROKEN, encoding="utf-8")
+    open_page(page, "/talk")
+    open_file(page, path)
+    warning = page.locator('[data-testid="stAlert"]')
+    lines = BROKEN.splitlines()
+    for wrong, says in MISTAKES.items():
+        at = next(number for number, line in enumerate(lines, 1) if wrong in line)
+        expect(warning).to_contain_text(f"Line {at}: {says}", timeout=PATIENCE)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Start the talk").click()
+    on_scene(page, 1)
+    expect(dialog(page).locator(".place")).to_have_text("1 / 2")
+    ready(page, 1)
+    page.keyboard.press("End")
+    expect(dialog(page).locator(".title")).to_have_text("Fine too", timeout=LOADING)
+
+
+def test_a_view_is_added_edited_moved_and_saved(page: Page, tmp_path: Path) -> None:
+    open_page(page, f"/positions?sentence={SHORT.replace(' ', '+')}&plot=waves")
+    for _ in range(2):
+        page.get_by_role("button", name="Add this view").click()
+        settle(page)
+    page.get_by_role("link", name="Talk", exact=True).click()
+    settle(page)
+    expect(page.get_by_text("Scene 2 of 2")).to_be_visible(timeout=PATIENCE)
+    settle(page)
+    expect(page.get_by_label("Title", exact=True)).to_have_count(1, timeout=PATIENCE)
+    page.get_by_label("Title", exact=True).fill("Waves")
+    page.get_by_label("Title", exact=True).press("Enter")
+    expect(page.get_by_role("radio", name="2 Waves")).to_have_count(1, timeout=PATIENCE)
+    settle(page)
+    page.get_by_role("button", name="Earlier", exact=True).click()
+    expect(page.get_by_text("Scene 1 of 2")).to_be_visible(timeout=PATIENCE)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save", exact=True).click()
+    saved = tmp_path / "saved.toml"
+    download.value.save_as(saved)
+    talk, mistakes = read(saved.read_text(encoding="utf-8"))
+    assert not mistakes
+    assert talk.scenes[0].title == "Waves"
+    assert talk.scenes[0].view["sentence"] == SHORT
+    assert talk.scenes[0].view["plot"] == "waves"
+
+
+@pytest.mark.slow
+def test_scenes_that_are_ready_appear_at_once(own_talk: Page) -> None:
+    page = own_talk
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Start the talk").click()
+    on_scene(page, 1)
+    took = []
+    for key, number in (("PageDown", 2), ("PageUp", 1)) * 3:
+        ready(page, 3 - number)
+        page.keyboard.press(key)
+        on_scene(page, number)
+        took.append(milliseconds(page))
+    frame = statistics.median(page.evaluate(FRAME) for _ in range(5))
+    assert statistics.median(took) <= max(AT_ONCE, 8 * frame), (took, frame)

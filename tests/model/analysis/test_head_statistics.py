@@ -1,0 +1,174 @@
+"""Heads in numbers: worked by hand, held to their definitions in loops, and without torch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from model.analysis.head_statistics import (
+    EXPLAINED,
+    FOCUS,
+    between,
+    distance,
+    entropy,
+    head_statistics,
+    ranked,
+    summary,
+)
+from model.trace import AttentionMap, Kind
+
+ROOT = Path(__file__).resolve().parents[3]
+NUMPY_ONLY = [
+    "analysis.alignment",
+    "analysis.attention_steps",
+    "analysis.difference",
+    "analysis.head_statistics",
+    "analysis.joint",
+    "analysis.rollout",
+    "analysis.value_norm",
+    "interventions.changes",
+    "text.words",
+]
+
+
+def a_map(kind: Kind, *heads: object, mask: np.ndarray | None = None, end: str = "</s>") -> AttentionMap:
+    weights = np.array(heads, dtype=np.float32)[None]
+    queries, keys = weights.shape[2:]
+    tokens = tuple(f" t{number}" for number in range(keys - 1))
+    return AttentionMap(
+        kind,
+        weights,
+        tuple(f" q{number}" for number in range(queries)),
+        (*tokens, end),
+        np.ones((queries, keys), dtype=bool) if mask is None else mask,
+    )
+
+
+IDENTITY, UNIFORM = np.eye(4), np.full((4, 4), 0.25)
+PREVIOUS = np.eye(4, k=-1) + np.eye(4) * [1, 0, 0, 0]
+
+
+def causal(*heads: np.ndarray) -> AttentionMap:
+    return a_map("decoder", *heads, mask=np.tri(4, dtype=bool), end=" t3")
+
+
+def test_entropy_is_0_for_one_key_and_1_for_all_the_same() -> None:
+    np.testing.assert_allclose(entropy(a_map("encoder", IDENTITY, UNIFORM)), [[0, 1]], atol=1e-6)
+
+
+def test_entropy_counts_the_allowed_keys_only() -> None:
+    uniform = np.tri(4) / np.tri(4).sum(-1, keepdims=True)
+    np.testing.assert_allclose(entropy(causal(uniform)), [[1]], rtol=1e-6)
+
+
+def test_entropy_worked_by_hand() -> None:
+    rows = [[0.5, 0.5, 0, 0], [1, 0, 0, 0]]
+    assert entropy(a_map("cross", rows))[0, 0] == pytest.approx((0.5 + 0) / 2)
+
+
+def test_a_row_that_may_attend_to_nothing_counts_nowhere() -> None:
+    mask = np.ones((4, 4), dtype=bool)
+    mask[3] = False
+    empty = UNIFORM * mask
+    found = head_statistics(a_map("encoder", empty, mask=mask))
+    assert found["entropy"][0, 0] == pytest.approx(1)
+    assert found["first"][0, 0] == pytest.approx(0.25)
+    assert found["distance"][0, 0] == pytest.approx((6 / 4 + 1 + 1) / 3)
+
+
+def test_distance_in_tokens_and_from_the_diagonal() -> None:
+    np.testing.assert_allclose(distance(a_map("encoder", IDENTITY, UNIFORM)), [[0, 1.25]])
+    stretched = np.kron(np.eye(2), [[0.5, 0.5]])  # two queries over four keys, along the diagonal
+    assert distance(a_map("cross", stretched))[0, 0] == pytest.approx(0.5)
+    assert distance(a_map("cross", stretched[::-1]))[0, 0] == pytest.approx(2)
+
+
+def test_focus_on_previous_same_and_first() -> None:
+    found = head_statistics(causal(PREVIOUS, IDENTITY))
+    np.testing.assert_allclose(found["previous"], [[1, 0]])  # of the three rows that have a previous token
+    np.testing.assert_allclose(found["same"], [[0.25, 1]])
+    np.testing.assert_allclose(found["first"], [[0.5, 0.25]])
+
+
+def test_focus_on_next_and_end() -> None:
+    found = head_statistics(a_map("encoder", np.eye(4, k=1), np.eye(4)[[3, 3, 3, 3]]))
+    np.testing.assert_allclose(found["next"], [[1, 1 / 3]])
+    np.testing.assert_allclose(found["end"], [[0.25, 1]])
+
+
+def test_only_what_means_something_for_the_kind() -> None:
+    assert "next" not in head_statistics(causal(IDENTITY))
+    assert "end" not in head_statistics(causal(IDENTITY))
+    assert set(head_statistics(a_map("cross", UNIFORM))) == {"entropy", "distance", "first", "end", "alignment"}
+    leaking = a_map("decoder", np.eye(4, k=1), end=" t3")  # a decoder that may see the next token is worth a number
+    assert head_statistics(leaking)["next"][0, 0] == 1
+
+
+def test_statistics_of_many_heads_are_those_of_each_head() -> None:
+    rng = np.random.default_rng(0)
+    many = AttentionMap(
+        "encoder",
+        rng.dirichlet(np.ones(5), (3, 2, 5)),
+        tuple("abcde"),
+        tuple("abcde"),
+        np.ones((5, 5), dtype=bool),
+    )
+    found = head_statistics(many)
+    assert all(values.shape == (3, 2) for values in found.values())
+    one = head_statistics(a_map("encoder", many.weights[2, 1], end="e"))
+    assert all(values[2, 1] == pytest.approx(one[name][0, 0], rel=1e-5) for name, values in found.items())
+
+
+def test_one_token_has_numbers_too() -> None:
+    one = a_map("encoder", [[1.0]])
+    assert {name: values.item() for name, values in head_statistics(one).items()} == {
+        **{"entropy": 0, "distance": 0, "same": 1, "first": 1, "end": 1}
+    }
+    assert summary(one, 0, 0) == "Head 1 of layer 1 has no choice: there is at most one token to look at."
+
+
+def test_every_measure_is_explained() -> None:
+    assert set(FOCUS) < set(EXPLAINED)
+    assert all(text.endswith(".") for text in EXPLAINED.values())
+
+
+def test_ranking_and_filtering() -> None:
+    values = np.array([[0.2, 0.9], [0.9, 0.1]])
+    assert ranked(values) == ((0, 1), (1, 0), (0, 0), (1, 1))
+    assert ranked(values, largest_first=False) == ((1, 1), (0, 0), (0, 1), (1, 0))
+    assert between(values, low=0.2).tolist() == [[True, True], [True, False]]
+    assert between(values, high=0.2).tolist() == [[True, False], [False, True]]
+
+
+def test_summaries_say_where_the_mass_lies() -> None:
+    mixed = 0.81 * PREVIOUS + 0.19 * IDENTITY
+    assert (
+        summary(causal(IDENTITY, mixed), 0, 1)
+        == "Head 2 of layer 1 mostly looks at the previous token: 81% of its mass."
+    )
+    assert "almost evenly" in summary(a_map("encoder", UNIFORM), 0, 0)
+    half = 0.3 * np.eye(6) + 0.7 * np.eye(6)[[3, 5, 4, 0, 2, 1]]
+    assert "the token itself more than at any other fixed place: 30%" in summary(a_map("encoder", half, end="x"), 0, 0)
+    scattered = np.eye(6)[[3, 5, 4, 0, 2, 1]]
+    assert "no fixed place" in summary(a_map("encoder", 0.95 * scattered + 0.05 / 6, end="x"), 0, 0)
+
+
+def test_the_summary_of_a_cross_head_knows_the_other_heads() -> None:
+    agreed, other = np.eye(4)[[0, 2, 1, 0]], np.eye(4)[[1, 0, 0, 1]]
+    one = a_map("cross", agreed, agreed, other)
+    assert (
+        summary(one, 0, 1)
+        == "Head 2 of layer 1 mostly looks at the token that all heads together point to: 100% of its mass."
+    )
+    assert "all heads together" not in summary(one, 0, 2)
+
+
+@pytest.mark.parametrize("name", NUMPY_ONLY)
+def test_numbers_need_no_torch(name: str) -> None:
+    program = f"import sys, model.{name}; sys.exit('torch was imported' if 'torch' in sys.modules else 0)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

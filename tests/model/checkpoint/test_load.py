@@ -1,0 +1,210 @@
+"""A checkpoint folder comes back as it was, and a damaged or mixed-up one is refused by the name of its fault."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load, save
+
+from model.checkpoint.files import FOLDER, folder_of
+from model.checkpoint.load import (
+    CONFIG,
+    TOKENIZER,
+    WEIGHTS,
+    CheckpointError,
+    available,
+    load_checkpoint,
+    save_checkpoint,
+    unique_weights,
+)
+from model.network.config import PRESETS, preset
+from model.network.transformer import Transformer
+from model.text.tokenizer import Tokenizer
+
+from ... import toy
+
+SIZES = {"d_model": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 24, "max_length": 20}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A small sound checkpoint."""
+    save_checkpoint(toy.checkpoint(toy.random_model(**SIZES)), tmp_path / "small", torch.float32)
+    return tmp_path / "small"
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_round_trip(name: str, tmp_path: Path) -> None:
+    vocabulary = {"vocab_size": toy.VOCABULARY, "target_vocab_size": toy.VOCABULARY}
+    model = Transformer(preset(name, **{**SIZES, **vocabulary})).eval()
+    saved = toy.checkpoint(model)
+    save_checkpoint(saved, tmp_path / "small", torch.float32)
+    loaded = load_checkpoint(tmp_path / "small")
+    assert loaded.model.config == model.config
+    assert loaded.card == saved.card
+    assert loaded.name == "small"
+    assert loaded.hash == hashlib.sha256((tmp_path / "small" / WEIGHTS).read_bytes()).hexdigest()[:12]
+    assert loaded.tokenizer.model == saved.tokenizer.model
+    assert not loaded.model.training
+    source, target = torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7]])
+    assert torch.equal(loaded.model(source, target), model(source, target))
+
+
+@pytest.mark.parametrize(
+    ("shared", "tied", "names"), [(True, True, 1), (True, False, 2), (False, True, 2), (False, False, 3)]
+)
+def test_tied_and_shared_weights_are_stored_once_and_stay_tied(
+    shared: bool, tied: bool, names: int, tmp_path: Path
+) -> None:
+    model = toy.random_model(**SIZES, shared_embedding=shared, tied_generator=tied)
+    save_checkpoint(toy.checkpoint(model), tmp_path, torch.float32)
+    stored = load((tmp_path / WEIGHTS).read_bytes())
+    assert sum(tensor.shape == (toy.VOCABULARY, 16) for tensor in stored.values()) == names
+    assert set(stored) == set(unique_weights(model))
+    loaded = load_checkpoint(tmp_path).model
+    assert (loaded.source_embedding.table is loaded.target_embedding.table) == shared
+    assert (loaded.generator.weight is loaded.target_embedding.table.weight) == tied
+
+
+def test_positions_are_not_stored_unless_learned(tmp_path: Path) -> None:
+    for positions, expected in (("sinusoidal", 0), ("sinusoidal_pad_row", 0), ("learned", 2)):
+        save_checkpoint(toy.checkpoint(toy.random_model(**SIZES, positions=positions)), tmp_path / positions)
+        stored = load((tmp_path / positions / WEIGHTS).read_bytes())
+        assert sum("positional_encoding" in name for name in stored) == expected
+
+
+def test_half_precision_halves_the_file_and_loads_as_float32(tmp_path: Path) -> None:
+    model = toy.random_model(**SIZES)
+    for dtype in (torch.float32, torch.float16):
+        save_checkpoint(toy.checkpoint(model), tmp_path / str(dtype), dtype)
+    whole, half = ((tmp_path / str(dtype) / WEIGHTS).stat().st_size for dtype in (torch.float32, torch.float16))
+    assert half < 0.6 * whole
+    loaded = load_checkpoint(tmp_path / "torch.float16").model
+    for name, parameter in unique_weights(loaded).items():
+        assert parameter.dtype == torch.float32
+        assert torch.equal(parameter, unique_weights(model)[name].half().float())
+
+
+def change(name: str, edit: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+    def damage(folder: Path) -> None:
+        (folder / name).write_bytes(edit((folder / name).read_bytes()))
+
+    return damage
+
+
+def redescribe(edit: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
+    """Change config.json."""
+
+    def damage(folder: Path) -> None:
+        described = json.loads((folder / CONFIG).read_text())
+        edit(described)
+        (folder / CONFIG).write_text(json.dumps(described))
+
+    return damage
+
+
+def rehash(name: str, edit: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+    """Change a file and let the configuration vouch for it: what lies behind the hash is checked, too."""
+
+    def damage(folder: Path) -> None:
+        data = edit((folder / name).read_bytes())
+        (folder / name).write_bytes(data)
+        redescribe(lambda described: described["sha256"].update({name: hashlib.sha256(data).hexdigest()}))(folder)
+
+    return damage
+
+
+def flip(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+def without_first(data: bytes) -> bytes:
+    weights = load(data)
+    weights.pop(min(weights))
+    return save(weights)
+
+
+def narrower(data: bytes) -> bytes:
+    weights = load(data)
+    name = "encoder.final_norm.weight"
+    return save({**weights, name: weights[name][:-1].clone()})
+
+
+def other_tokenizer(_: bytes) -> bytes:
+    return Tokenizer.train([side for pair in toy.sentences(50) for side in pair], 60).model
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (change(WEIGHTS, flip), r"model\.safetensors is damaged or belongs to another checkpoint: its hash"),
+        (change(WEIGHTS, lambda data: data[:-1]), r"model\.safetensors is damaged"),
+        (change(TOKENIZER, flip), r"tokenizer\.model is damaged"),
+        (change(TOKENIZER, other_tokenizer), r"tokenizer\.model is damaged or belongs to another"),
+        (lambda folder: (folder / WEIGHTS).unlink(), r"small has no readable model\.safetensors: No such file"),
+        (lambda folder: (folder / TOKENIZER).unlink(), r"small has no readable tokenizer\.model"),
+        (lambda folder: (folder / CONFIG).unlink(), r"small has no config\.json; a checkpoint is model\.safetensors"),
+        (change(CONFIG, lambda data: data[:-9]), r"config\.json cannot be read"),
+        (change(CONFIG, lambda data: b"\xff" + data), r"config\.json cannot be read"),
+        (change(CONFIG, lambda _: b"[" * 100_000), r"config\.json cannot be read"),
+        (change(CONFIG, lambda _: b"[]"), 'must hold the objects "model", "card" and "sha256"'),
+        (redescribe(lambda described: described.pop("card")), 'must hold the objects "model", "card" and "sha256"'),
+        (redescribe(lambda described: described["sha256"].clear()), r"model\.safetensors is damaged"),
+        (redescribe(lambda described: described["model"].update(heads=3)), r"config\.json: d_model \(16\) must be div"),
+        (redescribe(lambda described: described["model"].update(depth=3)), "Unknown configuration fields: depth"),
+        (
+            redescribe(lambda described: described["model"].update(d_model=32)),
+            r"has the shape .* but the configuration",
+        ),
+        (redescribe(lambda described: described["model"].update(encoder_layers=2)), "lacks 16 of the model's tensors"),
+        (
+            redescribe(lambda described: described["model"].update(qkv_bias=False)),
+            "has 9 tensors the model does not know",
+        ),
+        (rehash(WEIGHTS, lambda data: data[:-1]), r"model\.safetensors is not a safetensors file"),
+        (rehash(WEIGHTS, lambda _: b"not one"), r"model\.safetensors is not a safetensors file"),
+        (rehash(WEIGHTS, without_first), "lacks 1 of the model's tensors, decoder.final_norm.bias first"),
+        (rehash(WEIGHTS, narrower), r"encoder\.final_norm\.weight has the shape \(15,\), but the configuration asks"),
+        (rehash(TOKENIZER, lambda _: b"not one"), "tokenizer file is not a SentencePiece model"),
+        (rehash(TOKENIZER, other_tokenizer), "the tokenizer has 60 pieces, but the model was built for 160"),
+    ],
+)
+def test_a_damaged_folder_is_refused_by_the_name_of_its_fault(
+    folder: Path, damage: Callable[[Path], None], says: str
+) -> None:
+    damage(folder)
+    with pytest.raises(CheckpointError, match=says):
+        load_checkpoint(folder)
+
+
+def test_a_target_vocabulary_of_another_size_is_refused(tmp_path: Path) -> None:
+    model = toy.random_model(**SIZES, shared_embedding=False, target_vocab_size=200)
+    save_checkpoint(toy.checkpoint(model), tmp_path / "small")
+    with pytest.raises(CheckpointError, match="the tokenizer has 160 pieces, but the model was built for 200"):
+        load_checkpoint(tmp_path / "small")
+
+
+def test_an_unknown_name_lists_what_there_is() -> None:
+    with pytest.raises(CheckpointError, match=r"There is no checkpoint 'nonsense'\. Give a folder, or one of: "):
+        load_checkpoint("nonsense")
+
+
+def test_available_are_the_folders_with_a_configuration(folder: Path) -> None:
+    (folder.parent / "empty").mkdir()
+    (folder.parent / "file").write_text("")
+    assert available(folder.parent) == ["small"]
+
+
+def test_a_folder_that_is_no_checkpoint_does_not_hide_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "everyday-en-de").mkdir()
+    assert folder_of("everyday-en-de") == FOLDER / "everyday-en-de"
+    (tmp_path / "empty").mkdir()
+    assert folder_of("empty") == Path("empty")

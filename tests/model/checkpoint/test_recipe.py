@@ -1,0 +1,153 @@
+"""Recipes: read from JSON or refused with a sentence; the learning rate and the snapshots they ask for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model.checkpoint.recipe import RECIPE, Recipe
+from model.cli.train import build_config
+from model.network.config import TransformerConfig, preset
+
+NAMES = {"name": "toy", "source_language": "en", "target_language": "de"}
+
+
+def recipe(**fields: Any) -> Recipe:
+    return Recipe(**{**NAMES, **fields})
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "recipe.json"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_round_trip_through_json(tmp_path: Path) -> None:
+    one = recipe(model={"d_model": 64}, facts={"licence": "CC0"}, betas=(0.8, 0.9), steps=5000)
+    one.save(tmp_path / RECIPE)
+    assert Recipe.load(tmp_path / RECIPE) == one
+    assert Recipe.load(written(tmp_path, json.dumps(NAMES))) == recipe()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "cannot be read"),
+        ("[1]", "must be a JSON object"),
+        ("null", "must be a JSON object"),
+        (json.dumps({**NAMES, "colour": 1, "batch": 2}), "unknown fields: batch, colour"),
+        (json.dumps({"name": "toy"}), "incomplete: .*source_language"),
+        (json.dumps({**NAMES, "steps": "many"}), "incomplete"),
+        (json.dumps({**NAMES, "betas": 0.9}), "incomplete"),
+    ],
+)
+def test_other_files_are_refused_with_a_sentence(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        Recipe.load(written(tmp_path, text))
+
+
+def test_an_absent_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"cannot be read: .*No such file"):
+        Recipe.load(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"steps": 0}, "steps is 0; it must be at least 1"),
+        ({"average": 0}, "average is 0"),
+        ({"seed": "x"}, "seed is 'x'; it must be a whole number"),
+        ({"seed": -1}, "seed is -1"),
+        ({"tokens_per_batch": -1}, "tokens_per_batch is -1"),
+        ({"precision": "float16"}, 'precision is \'float16\'; it must be "bfloat16" or "float32"'),
+        ({"steps": 100}, r"decay_steps is 2000; it must lie between 0 and steps \(100\)"),
+    ],
+)
+def test_values_that_cannot_be_are_refused(fields: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        recipe(**fields)
+
+
+def test_learning_rate_warms_up_stays_and_falls_to_zero() -> None:
+    one = recipe(steps=100, warmup_steps=10, decay_steps=20, peak_rate=2.0)
+    expected = {1: 0.2, 5: 1.0, 10: 2.0, 50: 2.0, 80: 2.0, 90: 1.0, 99: 0.1, 100: 0.0}
+    assert {step: pytest.approx(one.rate(step)) for step in expected} == expected
+    rates = [one.rate(step) for step in range(1, 101)]
+    assert rates[:10] == sorted(rates[:10])
+    assert rates[80:] == sorted(rates[80:], reverse=True)
+
+
+def test_learning_rate_without_warm_up_or_fall() -> None:
+    one = recipe(steps=10, warmup_steps=0, decay_steps=0, peak_rate=1.0)
+    assert [one.rate(step) for step in range(1, 10)] == [1.0] * 9
+
+
+def test_a_fall_that_begins_during_warm_up_takes_the_lower_of_both() -> None:
+    one = recipe(steps=10, warmup_steps=10, decay_steps=10, peak_rate=1.0)
+    assert max(one.rate(step) for step in range(1, 11)) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("steps", "count", "expected"),
+    [
+        (10_000, 0, ()),
+        (10_000, 6, (1, 10, 100, 1000)),
+        (10_000, 3, (1,)),
+        (10_000, 2, ()),
+        (64, 8, (1, 2, 4, 8, 16, 32)),
+        (3, 9, (1, 2)),
+    ],
+)
+def test_snapshots_stand_evenly_in_log_steps_between_the_ends(
+    steps: int, count: int, expected: tuple[int, ...]
+) -> None:
+    assert recipe(steps=steps, decay_steps=0, snapshots=count).snapshot_steps() == expected
+
+
+def test_the_model_of_a_recipe_has_its_vocabulary_and_may_start_from_a_preset() -> None:
+    plain = build_config(recipe(vocab_size=300, model={"d_model": 64}))
+    assert plain == TransformerConfig(vocab_size=300, target_vocab_size=300, d_model=64)
+    named = build_config(recipe(vocab_size=300, model={"preset": "annotated", "heads": 4}))
+    assert named == preset("annotated", vocab_size=300, target_vocab_size=300, heads=4)
+
+
+def test_a_recipe_may_name_dropout_places_as_a_list() -> None:
+    assert build_config(recipe(model={"dropout_places": ["attention"]})).dropout_places == ("attention",)
+
+
+@pytest.mark.parametrize("model", [{"depth": 3}, {"preset": "annotated", "depth": 3}])
+def test_an_unknown_field_of_the_model_is_named(model: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="depth"):
+        build_config(recipe(model=model))
+
+
+@pytest.mark.parametrize(
+    ("step", "change", "unlike"),
+    [
+        (300, {"name": "b", "save_every": 7, "dev_split": "test", "facts": {"title": "B"}}, []),
+        (700, {"seed": 2, "label_smoothing": 0.0}, ["label_smoothing", "seed"]),
+        (800, {"steps": 2000}, []),  # the rate has not begun to fall in either
+        (801, {"steps": 2000}, ["steps"]),
+        (300, {"decay_steps": 700}, []),
+        (301, {"decay_steps": 700}, ["decay_steps"]),
+        (1000, {"steps": 2000, "decay_steps": 1000}, ["decay_steps", "steps"]),
+        (50, {"warmup_steps": 100}, ["warmup_steps"]),
+        (99, {"evaluate_every": 200, "average": 3}, []),
+        (100, {"evaluate_every": 200}, ["evaluate_every"]),
+        (400, {"average": 5}, []),
+        (500, {"average": 5}, []),
+        (600, {"average": 6}, ["average"]),
+        (4, {"snapshots": 12}, ["snapshots"]),
+        (4, {"steps": 64_000}, ["steps"]),  # its snapshots stand elsewhere
+    ],
+)
+def test_a_run_is_another_recipes_too_until_they_part(step: int, change: dict[str, Any], unlike: list[str]) -> None:
+    fields = {"steps": 1000, "decay_steps": 200, "warmup_steps": 10, "evaluate_every": 100}
+    fields["snapshots"] = 8 if step < 5 else 0
+    begun, now = recipe(**fields), recipe(**{**fields, **change})
+    assert sorted(now.unlike(begun, step)) == unlike
+    for name, (before, after) in now.unlike(begun, step).items():
+        assert (before, after) == (getattr(begun, name), change[name])

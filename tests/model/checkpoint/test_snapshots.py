@@ -1,0 +1,203 @@
+"""Snapshots: released in half precision, loaded as the model they were, refused by the name of their fault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load, save_file
+
+from model.checkpoint.load import CONFIG, Checkpoint, CheckpointError, load_checkpoint, save_checkpoint, unique_weights
+from model.checkpoint.recipe import RECIPE, Recipe
+from model.checkpoint.snapshots import (
+    SNAPSHOTS,
+    load_snapshot,
+    random_model,
+    random_start,
+    release_snapshots,
+    seed_of,
+    snapshot_steps,
+)
+from model.experiments.training_timeline import stops, timeline
+from model.network.transformer import Transformer
+
+from ... import toy
+from .test_load import SIZES, flip
+
+STEPS = (3, 7, 12)
+FILE = f"{SNAPSHOTS}/step-0000003.safetensors"
+
+
+def model_at(step: int) -> Transformer:
+    return toy.random_model(seed=step + 1, **SIZES)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A small checkpoint with three snapshots."""
+    (tmp_path / "run").mkdir()
+    for step in STEPS:
+        save_file(unique_weights(model_at(step)), tmp_path / "run" / f"snapshot-{step:07d}.safetensors")
+    save_checkpoint(toy.checkpoint(model_at(99)), tmp_path / "small")
+    assert release_snapshots(tmp_path / "run", tmp_path / "small") == STEPS
+    Recipe("small", "en", "de").save(tmp_path / "small" / RECIPE)
+    return tmp_path / "small"
+
+
+def same(model: Transformer, other: Transformer) -> bool:
+    """Whether one has the other's weights in half precision."""
+    theirs = unique_weights(other)
+    return all(torch.equal(tensor, theirs[name].half().float()) for name, tensor in unique_weights(model).items())
+
+
+def test_snapshots_come_back_in_half_precision(folder: Path) -> None:
+    released = load_checkpoint(folder)
+    assert snapshot_steps(folder) == STEPS
+    for step in STEPS:
+        found = load_snapshot(released, step, folder)
+        assert same(found.model, model_at(step))
+        assert not found.model.training
+        assert found.tokenizer is released.tokenizer
+        assert (found.name, found.card) == (released.name, released.card)
+        assert found.hash != released.hash
+    assert same(released.model, model_at(99))
+    assert {tensor.dtype for tensor in load((folder / FILE).read_bytes()).values()} == {torch.float16}
+
+
+def test_a_later_release_leaves_no_older_snapshot(folder: Path) -> None:
+    run = folder.parent / "run"
+    (run / "snapshot-0000003.safetensors").unlink()
+    assert release_snapshots(run, folder) == (7, 12)
+    assert not (folder / FILE).exists()
+    assert load_checkpoint(folder).name == "small"
+
+
+def damaged(data: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    return lambda folder: (folder / FILE).write_bytes(data((folder / FILE).read_bytes()))
+
+
+def vouched(data: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    """Change the snapshot and let config.json vouch for it."""
+
+    def damage(folder: Path) -> None:
+        from model.checkpoint.files import sha256
+
+        damaged(data)(folder)
+        facts = json.loads((folder / CONFIG).read_text())
+        facts["sha256"][FILE] = sha256((folder / FILE).read_bytes())
+        (folder / CONFIG).write_text(json.dumps(facts))
+
+    return damage
+
+
+def wider(_: bytes) -> bytes:
+    from model.checkpoint.load import packed
+
+    return packed(unique_weights(toy.random_model(**{**SIZES, "feed_forward": 30})))
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (damaged(flip), r"small/snapshots/step-0000003\.safetensors is damaged or belongs to another checkpoint"),
+        (damaged(lambda data: data[:-1]), r"step-0000003\.safetensors is damaged"),
+        (lambda folder: (folder / FILE).unlink(), r"small has no readable snapshots/step-0000003\.safetensors"),
+        (vouched(lambda _: b"not one"), r"step-0000003\.safetensors is not a safetensors file"),
+        (vouched(wider), r"step-0000003\.safetensors: .* has the shape .* but the configuration asks for"),
+    ],
+)
+def test_a_damaged_snapshot_is_refused_by_the_name_of_its_fault(
+    folder: Path, damage: Callable[[Path], object], says: str
+) -> None:
+    damage(folder)
+    released = load_checkpoint(folder)
+    with pytest.raises(CheckpointError, match=says):
+        load_snapshot(released, 3, folder)
+    assert load_snapshot(released, 12, folder)
+
+
+def test_a_step_without_a_snapshot_lists_what_there_is(folder: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"small has no snapshot of step 1,000; it has: 3, 7, 12\."):
+        load_snapshot(load_checkpoint(folder), 1000, folder)
+
+
+def test_no_name_in_the_configuration_leads_out_of_the_folder(folder: Path) -> None:
+    facts = json.loads((folder / CONFIG).read_text())
+    facts["sha256"].update({"snapshots/../../step-0000009.safetensors": "x", "snapshots/step-9.safetensors": "x"})
+    (folder / CONFIG).write_text(json.dumps(facts))
+    assert snapshot_steps(folder) == STEPS
+
+
+def test_a_file_that_is_no_snapshot_is_not_released(folder: Path) -> None:
+    (folder.parent / "run" / "snapshot-0000044.safetensors").write_bytes(b"nothing")
+    with pytest.raises(CheckpointError, match="is not a safetensors file"):
+        release_snapshots(folder.parent / "run", folder)
+
+
+def test_the_random_start_is_the_one_of_the_recipes_seed(folder: Path) -> None:
+    released = load_checkpoint(folder)
+    torch.manual_seed(5)
+    expected, after = Transformer(released.model.config), torch.rand(1)
+    torch.manual_seed(5)
+    Transformer(released.model.config)
+    start = random_start(released, 5)
+    assert torch.equal(torch.rand(1), after)  # drawing it has left the generator alone
+    mine, wanted = unique_weights(start.model), unique_weights(expected)
+    assert all(torch.equal(mine[name], wanted[name]) for name in wanted)
+    assert unique_weights(random_model(released.model.config, 6)).keys() == wanted.keys()
+    Recipe("small", "en", "de", seed=5).save(folder / RECIPE)
+    begun = unique_weights(load_snapshot(released, 0, folder).model)
+    assert all(torch.equal(begun[name], wanted[name]) for name in wanted)
+
+
+NAMES = {"name": "small", "source_language": "en", "target_language": "de"}
+
+
+def test_a_recipe_that_says_no_seed_means_the_default(folder: Path) -> None:
+    (folder / RECIPE).write_text(json.dumps(NAMES))
+    assert seed_of(folder) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "No such file"),
+        ("{", "cannot be read"),
+        ("[]", "must be a JSON object"),
+        (json.dumps({**NAMES, "seed": "x"}), "seed is 'x'"),
+    ],
+)
+def test_without_a_recipe_the_random_start_is_not_guessed(folder: Path, text: str | None, says: str) -> None:
+    (folder / RECIPE).unlink()
+    if text is not None:
+        (folder / RECIPE).write_text(text)
+    with pytest.raises(CheckpointError, match=rf"The random start of small is not known, .*recipe\.json.*{says}"):
+        load_snapshot(load_checkpoint(folder), 0, folder)
+
+
+def test_every_moment_reads_the_same_translation(folder: Path) -> None:
+    released = load_checkpoint(folder)
+    found = stops(released, folder)
+    assert [stop.step for stop in found] == [0, *STEPS, None]
+    ids = found[-1].translator.encode("der Hund sieht ein Haus.").ids
+    moments = timeline(found, "the dog sees a house.", ids)
+    assert len({moment.read.target_ids for moment in moments}) == 1
+    assert len({moment.trace.cross.weights.shape for moment in moments if moment.trace.cross}) == 1
+    assert all(0 < moment.belief < 1 for moment in moments)
+    again = found[1].translator.force("the dog sees a house.", ids)
+    assert again.trace.cross is not None
+    assert moments[1].trace.cross is not None
+    assert (again.trace.cross.weights == moments[1].trace.cross.weights).all()
+
+
+def test_without_snapshots_there_are_the_two_ends(tmp_path: Path) -> None:
+    checkpoint: Checkpoint = toy.checkpoint(model_at(99))
+    save_checkpoint(checkpoint, tmp_path / "plain")
+    assert [stop.step for stop in stops(checkpoint, tmp_path / "plain")] == [None]  # Nobody knows its seed.
+    Recipe("plain", "en", "de").save(tmp_path / "plain" / RECIPE)
+    found = stops(load_checkpoint(tmp_path / "plain"), tmp_path / "plain")
+    assert [stop.step for stop in found] == [0, None]
+    assert snapshot_steps(tmp_path / "plain") == ()

@@ -1,0 +1,257 @@
+"""`python -m model train` in processes of its own: killed, started again, and two that work as one."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from model.__main__ import main
+from model.checkpoint.load import WEIGHTS, load_checkpoint, unique_weights
+from model.checkpoint.recipe import Recipe
+from model.checkpoint.snapshots import load_snapshot
+from model.cli.train import build_config
+from model.network.transformer import Transformer
+from model.training.trainer import STATE
+
+from ... import toy
+
+ROOT = Path(__file__).resolve().parents[3]
+PATIENCE = 240
+"""Seconds in which a process of its own has begun, or ended, on a machine that has much else to do."""
+SMALL = {"d_model": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 64, "max_length": 64}
+
+
+def command(folder: Path, one: dict[str, Any]) -> list[str]:
+    """`python -m model train` on toy text; the run's state and the checkpoint go below `folder`."""
+    data = toy.write_text(folder.parent / "data")
+    folder.mkdir(exist_ok=True)
+    path = folder / "recipe.json"
+    path.write_text(json.dumps(one))
+    arguments = ["--config", path, "--data", data, "--state", folder / "run", "--output", folder / "out"]
+    return ["-m", "model", "train", *map(str, arguments), "--device", "cpu"]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "error::UserWarning"}
+
+
+def run(*command: str) -> None:
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+RUN = {
+    "name": "toy-en-de",
+    "source_language": "en",
+    "target_language": "de",
+    "facts": {"licence": "CC0"},
+    "vocab_size": 120,
+    "steps": 90,
+    "decay_steps": 20,
+    "warmup_steps": 10,
+    "tokens_per_batch": 400,
+    "save_every": 7,
+    "evaluate_every": 30,
+    "evaluate_sentences": 4,
+    "average": 2,
+    "model": {**SMALL, "dropout": 0.1},
+}
+
+
+def state_step(folder: Path) -> int:
+    return torch.load(folder / "run" / STATE, weights_only=True)["step"]
+
+
+def test_killed_and_started_again_gives_the_weights_of_an_unbroken_run(tmp_path: Path) -> None:
+    """kill -9 in the middle of a real run; then the same command once more."""
+    assert main(command(tmp_path / "whole", RUN)[2:]) == 0
+    broken = command(tmp_path / "broken", RUN)
+    process = subprocess.Popen([sys.executable, *broken], cwd=ROOT, env=environment(), stderr=subprocess.DEVNULL)
+    wait_for_state(tmp_path / "broken", process)
+    time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert 0 < state_step(tmp_path / "broken") < RUN["steps"]  # type: ignore[operator]
+    assert not (tmp_path / "broken" / "out").exists()
+    run(*broken)
+    for name in ("run/weights-0000060.safetensors", "run/weights-0000090.safetensors", f"out/{WEIGHTS}"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "broken" / name).read_bytes()
+    released = load_checkpoint(tmp_path / "broken" / "out")
+    assert released.card == {"source_language": "en", "target_language": "de", "licence": "CC0"}
+    assert (tmp_path / "broken" / "out" / "history.csv").exists()
+    assert Recipe.load(tmp_path / "broken" / "out" / "recipe.json") == Recipe(**RUN)  # type: ignore[arg-type]
+
+
+def losses(folder: Path) -> list[tuple[int, float]]:
+    with (folder / "run" / "history.csv").open(newline="") as file:
+        return [(int(row["step"]), float(row["loss"])) for row in csv.DictReader(file)]
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+STEADY = {**RUN, "steps": 24, "decay_steps": 8, "evaluate_every": 4, "precision": "float32", "evaluate_sentences": 1}
+STEADY["model"] = {**SMALL, "dropout": 0.0}
+
+
+def test_two_processes_have_the_loss_curve_of_one(tmp_path: Path) -> None:
+    assert main(command(tmp_path / "one", STEADY)[2:]) == 0
+    launcher = ["--nproc-per-node", "2", "--master-addr", "127.0.0.1", "--master-port", str(free_port())]
+    # The "--" keeps the launcher from reading --run as its own --run-path.
+    run("-m", "torch.distributed.run", *launcher, "-m", "--", *command(tmp_path / "two", STEADY)[1:])
+    alone, together = losses(tmp_path / "one"), losses(tmp_path / "two")
+    assert [step for step, _ in together] == [step for step, _ in alone] == [4, 8, 12, 16, 20, 24]
+    assert [loss for _, loss in together] == pytest.approx([loss for _, loss in alone], rel=1e-4)
+    assert alone[-1][1] < alone[0][1]
+
+
+def pair(arguments: list[str]) -> list[subprocess.Popen[str]]:
+    """Two processes of one run, started as torchrun starts them, but without its watching over them."""
+    port = str(free_port())
+    group = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+    return [
+        subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env={**environment(), **group, "RANK": rank, "LOCAL_RANK": rank},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in ("0", "1")
+    ]
+
+
+def wait_for_state(folder: Path, process: subprocess.Popen[Any]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not (folder / "run" / STATE).exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+@pytest.mark.timeout(4 * PATIENCE)
+def test_a_lost_worker_ends_the_run_with_a_sentence_and_it_goes_on_from_its_state(tmp_path: Path) -> None:
+    """kill -9 to one of two processes; then the same command once more gives the curve of an unbroken run."""
+    long = {**STEADY, "steps": 100, "save_every": 10, "evaluate_every": 50}
+    assert main(command(tmp_path / "whole", long)[2:]) == 0
+    broken = command(tmp_path / "broken", long)
+    first, second = pair(broken)
+    try:
+        wait_for_state(tmp_path / "broken", first)
+        second.kill()
+        said = first.communicate(timeout=PATIENCE)[1]
+    finally:
+        first.kill()
+        second.kill()
+        second.communicate()
+    assert first.returncode == 1
+    assert "Another training process was lost at step" in said
+    assert "Start the same command again: the run goes on from the state in" in said
+    assert "Traceback" not in said
+    reached = state_step(tmp_path / "broken")
+    assert 0 < reached < 100
+    assert not (tmp_path / "broken" / "out").exists()
+    for process in pair(broken):
+        said = process.communicate(timeout=PATIENCE)[1]
+        assert process.returncode == 0, said
+    whole, resumed = losses(tmp_path / "whole"), losses(tmp_path / "broken")
+    assert [step for step, _ in resumed] == [step for step, _ in whole] == [50, 100]
+    assert [loss for _, loss in resumed] == pytest.approx([loss for _, loss in whole], rel=1e-4)
+    assert load_checkpoint(tmp_path / "broken" / "out").name == "out"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"steps": 0}, "steps is 0; it must be at least 1"),
+        ({"model": {"d_model": 30, "heads": 4}}, "d_model (30) must be divisible by heads (4)"),
+        ({"vocab_size": 50_000}, "No vocabulary of 50000 pieces can be learned from this text"),
+        ({"target_language": "fr"}, "a data folder holds train.en and train.fr"),
+    ],
+)
+def test_what_a_person_can_mend_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], says: str
+) -> None:
+    assert main(command(tmp_path / "run", {**RUN, **change})[2:]) == 2
+    error = capsys.readouterr().err
+    assert re.match(r"python -m model train: ", error)
+    assert says in error
+    assert "Traceback" not in error
+
+
+SHORT = {**RUN, "steps": 4, "decay_steps": 2, "evaluate_every": 2, "save_every": 2, "evaluate_sentences": 1}
+
+
+def test_a_released_folder_knows_its_random_start_and_keeps_its_scores_in_its_card(tmp_path: Path) -> None:
+    one = {**SHORT, "seed": 7, "snapshots": 8, "facts": {"title": "Toy", "licence": "CC0 | mine"}}
+    assert main(command(tmp_path / "run", one)[2:]) == 0
+    out = tmp_path / "run" / "out"
+    torch.manual_seed(7)
+    begun = unique_weights(Transformer(build_config(Recipe(**one))))  # type: ignore[arg-type]
+    found = unique_weights(load_snapshot(load_checkpoint(out), 0, out).model)
+    assert all(torch.equal(found[name], begun[name]) for name in begun)
+    card = (out / "README.md").read_text()
+    assert card.startswith("# toy-en-de\n\nToy.\n")
+    assert "| licence | CC0 \\| mine |" in card
+    assert "1 + 1 layers, d_model 32, 2 heads" in card
+    texts = [str(tmp_path / "data" / f"dev.{language}") for language in ("en", "de")]
+    asked = ["--checkpoint", str(out), "--source", texts[0], "--reference", texts[1], "--device", "cpu"]
+    assert main(["evaluate", *asked, "--keep", "Toy dev"]) == 0
+    assert "| Toy dev (20) | 1 | cased, raw text |" in (out / "README.md").read_text()
+    assert main(command(tmp_path / "run", one)[2:]) == 0  # released again: the card stays
+    assert "Toy dev (20)" in (out / "README.md").read_text()
+
+
+def test_a_changed_recipe_is_refused_and_names_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command(tmp_path / "run", SHORT)[2:], "--steps", "2"]) == 0
+    changed = {**SHORT, "vocab_size": 130, "model": {**SMALL, "heads": 4, "dropout": 0.1}}
+    assert main(command(tmp_path / "run", changed)[2:]) == 2
+    error = capsys.readouterr().err
+    assert "heads was 2 and is now 4" in error
+    assert "vocab_size was 120 and is now 130" in error
+    assert "Traceback" not in error
+    assert not (tmp_path / "run" / "out").exists()
+    assert state_step(tmp_path / "run") == 2
+    (tmp_path / "run" / "run" / STATE).unlink()  # the vocabulary that is left is the old recipe's
+    assert main(command(tmp_path / "run", changed)[2:]) == 0
+    assert len(load_checkpoint(tmp_path / "run" / "out").tokenizer) == 130
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--steps", "0"], "--steps is 0; it must be at least 1."),
+        (["--steps", "-3"], "--steps is -3; it must be at least 1."),
+        (["--device", "gpu"], "'gpu'"),
+        (["--device", "cuda"], "cpu"),
+    ],
+)
+def test_arguments_that_cannot_be_are_one_sentence(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    says: str,
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert main([*command(tmp_path / "run", SHORT)[2:], *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("python -m model train: ")
+    assert says in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "run" / "run").exists()

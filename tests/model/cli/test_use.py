@@ -1,0 +1,72 @@
+"""What the commands that use a checkpoint write, and what they refuse before they begin."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from model.__main__ import main
+from model.cli import devices, use
+from model.cli.devices import DeviceError, chosen_device
+
+from ... import toy
+
+
+@pytest.fixture
+def copied(toy_checkpoint: Path, tmp_path: Path) -> Path:
+    """A checkpoint of its own folder, outside of checkpoints/ and named as one that is there."""
+    return Path(shutil.copytree(toy_checkpoint, tmp_path / "everyday-en-de"))
+
+
+def test_quality_is_written_beside_the_checkpoint_that_was_given(
+    copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = tmp_path / "checkpoints"
+    (released / copied.name).mkdir(parents=True)
+    (released / "sentences.en").write_text(f"{toy.sentences(1)[0][0]}\n", encoding="utf-8")
+    monkeypatch.setattr(use, "FOLDER", released)
+    assert main(["quality", "--checkpoint", str(copied), "--device", "cpu"]) == 0
+    assert f"--checkpoint {copied}`" in (copied / "sentences.md").read_text(encoding="utf-8")
+    assert not list((released / copied.name).iterdir())
+
+
+@pytest.mark.parametrize("command", ["quality", "trace", "evaluate"])
+def test_what_cannot_be_written_is_told_before_anything_is_loaded(
+    command: str, copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(use.Translator, "load", lambda *_: pytest.fail("loaded"))
+    out = tmp_path / "none" / "out"
+    (copied / "sentences.md").mkdir()
+    more = {
+        "quality": [],
+        "trace": ["a", "--output", out],
+        "evaluate": ["--source", "a", "--reference", "b", "--output", out],
+    }[command]
+    assert main([command, "--checkpoint", str(copied), *map(str, more)]) == 2
+    assert ("is a folder" if command == "quality" else "There is no folder") in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["cuda", "gpu", "cuda:3", "meta", ""])
+def test_a_device_that_is_not_there_is_one_sentence(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert main(["trace", "a", "--output", "unused.safetensors", "--device", name]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"python -m model trace: There is no device {name!r} here; --device may be: cpu")
+    assert error.count("\n") == 1
+    assert not Path("unused.safetensors").exists()
+
+
+def test_devices_are_numbered_where_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert devices.available_devices() == ("cpu", "cuda", "cuda:0", "cuda:1")
+    assert chosen_device() == torch.device("cuda")
+    assert chosen_device("cuda:1") == torch.device("cuda", 1)
+    with pytest.raises(DeviceError, match="--device may be: cpu, cuda, cuda:0, cuda:1"):
+        chosen_device("cuda:2")

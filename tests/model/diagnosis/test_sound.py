@@ -1,0 +1,14 @@
+"""Correct attention of every kind gives nothing above info, whatever is given along with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.diagnosis import arrange, judge
+from tests.model.diagnosis.sound_cases import KINDS, sound
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_correct_attention_is_sound(kind: str) -> None:
+    found = {seed: one.findings for seed in range(60) if not (one := judge(arrange(sound(kind, seed)))).sound}
+    assert found == {}

@@ -1,0 +1,129 @@
+"""The five published architectures: what is its own for each, and that each builds, learns and translates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from model.network.config import PAD_ID, PRESETS, TransformerConfig, preset
+from model.network.hooks import record
+from model.network.transformer import StdLayerNorm, Transformer
+from model.translate import Translator
+
+from ... import toy
+
+NAMES = list(PRESETS)
+
+
+def small(name: str, **fields: Any) -> Transformer:
+    """The preset's numerics, 32 wide, on the toy vocabulary."""
+    sizes = {"d_model": 32, "heads": 4, "encoder_layers": 2, "decoder_layers": 2, "feed_forward": 64, "max_length": 64}
+    vocabulary = {"vocab_size": toy.VOCABULARY, "target_vocab_size": toy.VOCABULARY}
+    torch.manual_seed(0)
+    return Transformer(preset(name, **{**sizes, **vocabulary, **fields}))
+
+
+# One column a preset. The left side of each row is a field of TransformerConfig.
+TABLE: dict[str, tuple[object, object, object, object, object]] = {
+    "": ("pad_row", "torch_like", "annotated", "original", "shared_bpe"),
+    "positions": ("sinusoidal_pad_row", "sinusoidal", "sinusoidal", "sinusoidal", "sinusoidal"),
+    "max_length": (512, 5000, 5000, 512, 5000),
+    "norm_order": ("post", "post", "pre", "pre", "post"),
+    "final_norm": (False, False, True, True, False),
+    "norm_form": ("std_eps", "var_eps", "std_eps", "var_eps", "var_eps"),
+    "norm_eps": (1e-6, 1e-5, 1e-6, 1e-5, 1e-5),
+    "scale_scores": (True, True, True, True, True),
+    "qkv_bias": (True, False, True, True, True),
+    "output_bias": (True, False, True, True, True),
+    "feed_forward_bias": (True, True, True, True, True),
+    "scale_embedding": (False, True, True, True, False),
+    "shared_embedding": (False, False, False, False, True),
+    "tied_generator": (False, False, False, False, False),
+    "generator_bias": (False, True, True, True, True),
+    "init": ("torch", "torch", "xavier_uniform", "xavier_uniform", "torch"),
+    "vocab_size": (8000, 8000, 8000, 8000, 10000),
+    "target_vocab_size": (8000, 8000, 8000, 8000, 10000),
+    "d_model": (512,) * 5,
+    "heads": (8,) * 5,
+    "encoder_layers": (6,) * 5,
+    "decoder_layers": (6,) * 5,
+    "feed_forward": (2048,) * 5,
+    "dropout": (0.1,) * 5,
+    "dropout_places": (("embedding", "attention", "feed_forward", "sublayer"),) * 5,
+}
+
+
+def test_what_is_each_presets_own() -> None:
+    assert TABLE[""] == tuple(PRESETS)
+    fields = set(TransformerConfig.__dataclass_fields__) - {"preset"}
+    assert set(TABLE) - {""} == fields
+    for field in fields:
+        assert tuple(getattr(preset(name), field) for name in NAMES) == TABLE[field], field
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_builds_trains_and_the_loss_falls(name: str) -> None:
+    model = small(name).train()
+    batch = toy.batches(count=40).batch(torch.arange(24).numpy())
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+    losses = []
+    for _ in range(12):
+        logits = model(batch.source, batch.target_in)
+        loss = F.cross_entropy(logits.flatten(0, 1), batch.target_out.flatten(), ignore_index=PAD_ID)
+        optimizer.zero_grad()
+        loss.backward()
+        assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.75 * losses[0], losses
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_translates_and_shows_every_head(name: str) -> None:
+    translator = Translator(toy.checkpoint(small(name).eval()))
+    result = translator.translate("the dog sees a cat.", max_tokens=6)
+    source, target = len(result.source_tokens), len(result.steps)
+    shapes = {kind: found.weights.shape for kind, found in result.trace.maps.items()}
+    assert shapes == {
+        "encoder": (2, 4, source, source),
+        "decoder": (2, 4, target, target),
+        "cross": (2, 4, target, source),
+    }
+    assert translator.translate_batch(["the dog sees a cat."]) == [translator.translate("the dog sees a cat.").text]
+
+
+def test_post_norm_without_a_final_norm_ends_in_the_last_sublayers_norm() -> None:
+    for name in ("pad_row", "torch_like", "shared_bpe"):
+        model = small(name).eval()
+        with record(model, "encoder.layers.1.after_feed_forward.norm") as found:
+            memory = model.encode(torch.tensor([[5, 6, 3]]))
+        assert torch.equal(memory, found["encoder.layers.1.after_feed_forward.norm"])
+
+
+def test_layer_norms_are_of_the_presets_form() -> None:
+    for name, form in (("pad_row", StdLayerNorm), ("annotated", StdLayerNorm), ("original", nn.LayerNorm)):
+        norms = [
+            one
+            for path, one in small(name).named_modules()
+            if path.endswith("norm") and not isinstance(one, nn.Identity)
+        ]
+        # Two sublayers in each encoder layer, three in each decoder layer, and the final norms.
+        assert len(norms) == 2 * 2 + 2 * 3 + (0 if name == "pad_row" else 2)
+        assert all(type(norm) is form for norm in norms)
+
+
+def test_torch_like_has_no_bias_in_its_attention() -> None:
+    names = [name for name, _ in small("torch_like").named_parameters()]
+    assert not [name for name in names if "_proj.bias" in name]
+    assert [name for name in names if name.endswith("feed_forward.inner.bias")]
+
+
+def test_original_big_is_the_baseline_with_other_sizes() -> None:
+    """1024 wide, 16 heads, dropout 0.3 and a feed-forward network of four times the width."""
+    big = preset("original", d_model=1024, heads=16, feed_forward=4 * 1024, dropout=0.3)
+    assert set(big.differences(preset("original"))) == {"d_model", "heads", "feed_forward", "dropout"}
+    assert big.d_head == preset("original").d_head == 64

@@ -1,0 +1,138 @@
+"""Pieces into words for every way a tokenizer marks them, and special tokens out of the way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model.text.words import SPECIAL_TOKENS, hide_special, is_cjk, merge_words, word, words
+from model.trace import AttentionMap
+
+
+def joined(*tokens: str) -> list[str]:
+    return [word([tokens[place] for place in group]) for group in words(tokens)]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        ((" The", " bi", "cycl", "e", ".", "</s>"), [" The", " bicycle", ".", "</s>"]),
+        ((" didn", "'", "t", " know"), [" didn't", " know"]),
+        ((" U", "-", "Bahn", " 3", ".", "5"), [" U-Bahn", " 3.5"]),
+        ((" (", "Ka", "tze", ")", "!", "?"), [" (", "Katze", ")", "!", "?"]),
+        (("<s>", " Der", " Hun", "d"), ["<s>", " Der", " Hund"]),
+        ((" wait", ".", ".", "."), [" wait", ".", ".", "."]),
+        ((" my", "<unk>", "thing"), [" my", "<unk>", "thing"]),
+        ((" 我", "喜", "欢", "abc", "d", "，", "你", "们", "好"), [" 我", "喜", "欢", "abcd", "，", "你", "们", "好"]),
+        ((" ", "我", " ", "<unk>"), [" 我", " ", "<unk>"]),
+        ((" 학교", "에", " 갔", "다"), [" 학교에", " 갔다"]),
+        ((" مر", "حبا", " بك"), [" مرحبا", " بك"]),
+        (("▁The", "▁bi", "cycle", "</s>"), [" The", " bicycle", "</s>"]),
+        (("The", "Ġbi", "cycle", "!"), ["The", " bicycle", "!"]),
+        (("[CLS]", "the", "bi", "##cycle", "##s", "'", "t", "[SEP]"), ["[CLS]", "the", "bicycles", "'", "t", "[SEP]"]),
+        (("the", "dog", "sees"), ["the", "dog", "sees"]),
+        (("</s>",), ["</s>"]),
+        ((), []),
+    ],
+)
+def test_words_by_hand(tokens: tuple[str, ...], expected: list[str]) -> None:
+    assert joined(*tokens) == expected
+
+
+PIECES = st.sampled_from([" a", "b", " c", "'", ".", " (", "我", " 们", "<s>", "</s>", "<unk>", " ", "3", "é", "ど"])
+
+
+@given(st.lists(PIECES, min_size=1, max_size=12))
+def test_words_are_all_positions_and_their_text_is_the_sentence(tokens: list[str]) -> None:
+    groups = words(tokens)
+    assert [place for group in groups for place in group] == list(range(len(tokens)))
+    assert "".join(joined(*tokens)) == "".join(tokens)
+    assert joined(*joined(*tokens)) == joined(*tokens)
+
+
+def test_scripts_without_spaces() -> None:
+    assert all(map(is_cjk, "我喜々ひカ，"[:5]))
+    assert not any(map(is_cjk, "aé학م1. "))
+    assert not is_cjk("")
+
+
+def cross() -> AttentionMap:
+    """Two heads, rows fed <s> / Hun d and predicted Hun d </s>, over the source " the", " d", "og", "</s>"."""
+    one = [[0.1, 0.2, 0.3, 0.4], [0.0, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0]]
+    weights = np.array([[one, [[0.25] * 4] * 3]], dtype=np.float32)
+    mask = np.ones((3, 4), dtype=bool)
+    return AttentionMap(
+        "cross", weights, ("<s>", " Hun", "d"), (" the", " d", "og", "</s>"), mask, (" Hun", "d", "</s>")
+    )
+
+
+def test_merging_sums_over_keys_and_averages_over_queries() -> None:
+    merged = merge_words(cross(), "predicted")
+    assert merged.predicted_tokens == (" Hund", "</s>")
+    assert merged.query_tokens == ("<s> Hun", "d")
+    assert merged.key_tokens == (" the", " dog", "</s>")
+    np.testing.assert_allclose(merged.weights[0, 0], [[0.05, 0.75, 0.2], [0.0, 0.0, 1.0]], atol=1e-7)
+    np.testing.assert_allclose(merged.weights[0, 1], [[0.25, 0.5, 0.25]] * 2)
+    assert merged.weights.dtype == np.float32
+
+
+def test_rows_merge_by_the_label_they_are_read_by() -> None:
+    merged = merge_words(cross(), "fed")
+    assert merged.query_tokens == ("<s>", " Hund")
+    assert merged.predicted_tokens == (" Hun", "d</s>")
+    np.testing.assert_allclose(merged.weights[0, 0, 1], [0, 0.5, 0.5])
+
+
+def test_a_merged_cell_may_be_attended_to_if_any_of_its_cells_may() -> None:
+    mask = np.tri(4, dtype=bool)
+    tokens = (" a", " b", "c", " d")
+    merged = merge_words(AttentionMap("decoder", mask[None, None] / mask.sum(-1, keepdims=True), tokens, tokens, mask))
+    assert merged.mask.tolist() == [[True, False, False], [True, True, False], [True, True, True]]
+    np.testing.assert_allclose(merged.weights.sum(-1), 1, rtol=1e-6)
+
+
+@given(st.lists(PIECES, min_size=1, max_size=8), st.lists(PIECES, min_size=1, max_size=8), st.integers(0, 99))
+def test_merged_rows_keep_their_mass(queries: list[str], keys: list[str], seed: int) -> None:
+    weights = np.random.default_rng(seed).dirichlet(np.ones(len(keys)), (2, 3, len(queries))).astype(np.float32)
+    mask = np.ones((len(queries), len(keys)), dtype=bool)
+    merged = merge_words(AttentionMap("cross", weights, tuple(queries), tuple(keys), mask))
+    np.testing.assert_allclose(merged.weights.sum(-1), 1, rtol=1e-5)
+    assert merged.mask.all()
+
+
+def test_hiding_special_tokens_rescales_and_says_so() -> None:
+    shown = hide_special(cross(), "predicted")
+    assert shown.renormalised
+    assert shown.hidden == ("</s>",)
+    assert shown.attention.key_tokens == (" the", " d", "og")
+    assert shown.attention.predicted_tokens == (" Hun", "d")
+    assert shown.attention.query_tokens == ("<s>", " Hun")
+    np.testing.assert_allclose(shown.attention.weights[0, 0], [[1 / 6, 1 / 3, 1 / 2], [0, 0.5, 0.5]], rtol=1e-6)
+    np.testing.assert_allclose(shown.hidden_mass, [[[0.4, 0], [0.25, 0.25]]], atol=1e-7)
+
+
+def test_a_row_that_gave_all_to_special_tokens_is_left_with_nothing() -> None:
+    shown = hide_special(cross(), "fed")
+    assert shown.attention.query_tokens == (" Hun", "d")
+    assert shown.attention.weights[0, 0, 1].tolist() == [0, 0, 0]
+    assert shown.hidden_mass[0, 0, 1] == 1
+
+
+def test_nothing_special_nothing_changed() -> None:
+    plain = hide_special(cross(), "predicted").attention
+    again = hide_special(plain, "predicted")
+    assert not again.renormalised
+    assert np.array_equal(again.attention.weights, plain.weights)
+    assert not again.hidden_mass.any()
+
+
+def test_a_map_of_special_tokens_alone_stays() -> None:
+    only = AttentionMap("encoder", np.ones((1, 1, 1, 1)), ("</s>",), ("</s>",), np.ones((1, 1), dtype=bool))
+    assert hide_special(only).attention is only
+    assert not hide_special(only).renormalised
+
+
+def test_an_unknown_word_is_text() -> None:
+    assert "<unk>" not in SPECIAL_TOKENS

@@ -1,0 +1,127 @@
+"""Batches: within their budget, every pair once an epoch, the same for the same seed, and resumable anywhere."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model.network.config import BOS_ID, EOS_ID, PAD_ID
+from model.training.data import Batches, padded, read_pairs, sloppy_copies
+
+LENGTHS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=60)
+
+
+def batches_of(lengths: list[tuple[int, int]], tokens: int = 40, longest: int = 10, seed: int = 1) -> Batches:
+    """Pairs of made-up ids, each of two sides closed by </s>; a length of 0 is an empty line."""
+    sides = [[[10 + row] * pair[side] + [EOS_ID] for row, pair in enumerate(lengths)] for side in (0, 1)]
+    return Batches(sides[0], sides[1], tokens, longest, seed)
+
+
+@given(LENGTHS.filter(lambda pairs: any(0 < s < 10 and 0 < t < 10 for s, t in pairs)), st.integers(0, 3))
+def test_every_pair_once_an_epoch_within_the_budget(lengths: list[tuple[int, int]], epoch: int) -> None:
+    batches = batches_of(lengths)
+    kept = sum(0 < s < 10 and 0 < t < 10 for s, t in lengths)
+    found = batches.epoch(epoch)
+    assert sorted(np.concatenate(found).tolist()) == list(range(kept))
+    for rows in found:
+        longest = int(batches.lengths[rows].max())
+        assert len(rows) * longest <= 40
+        assert batches.lengths[rows].max() <= 10
+
+
+def test_a_pair_longer_than_the_budget_is_a_batch_of_its_own() -> None:
+    assert sorted(map(len, batches_of([(9, 9), (1, 1), (1, 1)], tokens=5).epoch(0))) == [1, 2]
+
+
+def test_like_lengths_stand_together() -> None:
+    random = np.random.default_rng(0)
+    lengths = [(int(n), int(n)) for n in random.integers(1, 50, 500)]
+    batches = batches_of(lengths, tokens=500, longest=60)
+    real = sum(int(batches.lengths[rows, 0].sum()) for rows in batches.epoch(0))
+    width = sum(len(rows) * int(batches.lengths[rows, 0].max()) for rows in batches.epoch(0))
+    assert real / width > 0.93
+
+
+def test_an_epoch_is_a_function_of_seed_and_number() -> None:
+    lengths = [(1 + i % 8, 1 + i % 5) for i in range(50)]
+    orders = {
+        (seed, epoch): [rows.tolist() for rows in batches_of(lengths, seed=seed).epoch(epoch)]
+        for seed in (1, 2)
+        for epoch in (0, 1)
+    }
+    assert [rows.tolist() for rows in batches_of(lengths, seed=2).epoch(1)] == orders[2, 1]
+    assert len({str(order) for order in orders.values()}) == 4
+
+
+@given(st.integers(0, 60))
+def test_going_on_in_the_middle_gives_the_same_continuation(done: int) -> None:
+    lengths = [(1 + i % 8, 1 + i % 5) for i in range(40)]
+    whole = list(islice(batches_of(lengths).steps(0), 70))
+    rest = list(islice(batches_of(lengths).steps(done), 70 - done))
+    assert [(epoch, rows.tolist()) for epoch, rows in rest] == [(epoch, rows.tolist()) for epoch, rows in whole[done:]]
+    assert whole[-1][0] >= 3
+
+
+def test_batch_by_hand() -> None:
+    batches = Batches([[5, 6, 7, EOS_ID], [8, EOS_ID]], [[9, EOS_ID], [10, 11, EOS_ID]], 100, 10, 1)
+    batch = batches.batch(np.array([0, 1]))
+    assert batch.source.tolist() == [[5, 6, 7, EOS_ID], [8, EOS_ID, PAD_ID, PAD_ID]]
+    assert batch.target_in.tolist() == [[BOS_ID, 9, PAD_ID], [BOS_ID, 10, 11]]
+    assert batch.target_out.tolist() == [[9, EOS_ID, PAD_ID], [10, 11, EOS_ID]]
+    assert batch.tokens == 5
+
+
+def test_padded() -> None:
+    assert torch.equal(padded([[5], [6, 7]]), torch.tensor([[5, PAD_ID], [6, 7]]))
+
+
+def test_nothing_left_to_train_on_is_said() -> None:
+    with pytest.raises(ValueError, match="No sentence pair is left to train on"):
+        batches_of([(0, 3), (3, 0), (50, 3)])
+
+
+def write(folder: Path, **texts: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for language, text in texts.items():
+        (folder / f"train.{language}").write_bytes(text.encode())
+    return folder
+
+
+def test_lines_of_both_sides_belong_together(tmp_path: Path) -> None:
+    one = write(tmp_path / "one", en="a\nb\n", de="x\ny\n")
+    two = write(tmp_path / "two", en="c\u2028c\r\nd", de="z\r\n狗")  # no newline at the end; U+2028 is no line end
+    assert read_pairs([one, two], "en", "de", "train") == [("a", "x"), ("b", "y"), ("c\u2028c", "z"), ("d", "狗")]
+
+
+def test_line_counts_that_differ_are_refused(tmp_path: Path) -> None:
+    folder = write(tmp_path, en="a\nb\nc\n", de="x\n")
+    with pytest.raises(ValueError, match="3 en lines, but 1 de lines; line N of one side must translate line N"):
+        read_pairs([folder], "en", "de", "train")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no .*train\.de: a data folder holds train\.en and train\.de"):
+        read_pairs([write(tmp_path, en="a\n")], "en", "de", "train")
+
+
+def test_sloppy_copies_are_what_people_type() -> None:
+    pairs = [("Where is Tom?!", "Wo ist Tom?"), ("I See. ", "Aha."), ("你好。", "Hallo."), ("No", "Nein")]
+    copies = sloppy_copies(pairs, 1.0, seed=0)
+    assert copies == [("where is tom", "Wo ist Tom?"), ("i see", "Aha."), ("你好", "Hallo."), ("no", "Nein")]
+
+
+def test_a_share_of_sloppy_copies_in_order_and_seeded() -> None:
+    pairs = [(f"Line {number}.", str(number)) for number in range(100)]
+    copies = sloppy_copies(pairs, 0.2, seed=3)
+    numbers = [int(target) for _, target in copies]
+    assert len(copies) == 20
+    assert numbers == sorted(set(numbers))
+    assert copies == sloppy_copies(pairs, 0.2, seed=3)
+    assert copies != sloppy_copies(pairs, 0.2, seed=4)
+    assert sloppy_copies(pairs, 0.0, seed=3) == []

@@ -1,0 +1,86 @@
+"""What goes to the browser, and how its modules are joined."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from model.decoding.steps import DecodingStep
+from viz.components.bundle import HERE, bundle
+from viz.components.overview import packed
+from viz.components.packing import FULL, MASKED, pack, quantise
+from viz.components.tokens import pieces
+from viz.figures.palette import Look
+
+from ..fakes import HEADS, LAYERS, FakeTranslator, attention
+
+MODULES = sorted(HERE.rglob("*.js"))
+
+
+def unpack(data: bytes) -> tuple[dict, bytes]:
+    (length,) = struct.unpack("<I", data[:4])
+    return json.loads(data[4 : 4 + length]), data[4 + length :]
+
+
+def test_pack_keeps_header_and_body() -> None:
+    assert unpack(pack({"tokens": ["</s>", "你好"]}, b"\x00\xff")) == ({"tokens": ["</s>", "你好"]}, b"\x00\xff")
+
+
+def test_quantise_by_hand() -> None:
+    weights = np.array([[0.0, 1.0], [0.5, 0.25]], dtype=np.float32)
+    mask = np.array([[True, True], [True, False]])
+    np.testing.assert_array_equal(quantise(weights, mask), [[0, FULL], [127, MASKED]])
+
+
+def test_no_weight_looks_masked() -> None:
+    assert quantise(np.ones((1, 1)), np.ones((1, 1), bool)).max() == FULL < MASKED
+
+
+def test_the_overview_is_one_byte_a_weight_and_a_small_header() -> None:
+    words = tuple(f" word{i}" for i in range(64))
+    one = attention("decoder", words, words, words)
+    data = packed(one, 1, 2, Look())
+    header, body = unpack(data)
+    assert len(body) == one.weights.size
+    assert len(data) < 1.5 * one.weights.size
+    assert (header["layers"], header["heads"], header["queries"], header["keys"]) == (LAYERS, HEADS, 64, 64)
+    assert (header["layer"], header["head"]) == (1, 2)
+    tile = np.frombuffer(body, np.uint8).reshape(one.weights.shape)[1, 2]
+    np.testing.assert_allclose(tile[one.mask] / FULL, one.weights[1, 2][one.mask], atol=0.5 / FULL + 1e-6)
+    assert (tile[~one.mask] == MASKED).all()
+
+
+def test_pieces_tell_doubt_and_the_end() -> None:
+    made = pieces(FakeTranslator().translate("a <b> c").steps)
+    assert [piece["text"] for piece in made] == [" A", " <B>", " C", "</s>"]
+    assert made[0]["doubt"] == pytest.approx(0.6)
+    assert [piece["special"] for piece in made] == [False, False, False, True]
+    assert made[0]["note"] == "A 40%; next best: other 5%"
+
+
+def test_a_piece_cut_off_is_not_the_end() -> None:
+    assert not pieces([DecodingStep(0, 5, -0.1, (), " so", "length")])[0]["special"]
+
+
+def test_bundle_puts_each_import_before_its_user_and_once(tmp_path: Path) -> None:
+    (tmp_path / "a.js").write_text("export const a = 1;\n")
+    (tmp_path / "b.js").write_text('import { a } from "./a.js";\nexport const b = a + 1;\n')
+    (tmp_path / "c.js").write_text(
+        'import { a } from "./a.js";\nimport { b } from "./b.js";\nexport default () => a + b;\n'
+    )
+    joined = bundle(tmp_path / "c.js")
+    assert "import" not in joined
+    assert joined.count("const a") == 1
+    assert joined.index("const a") < joined.index("const b") < joined.index("default")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
+def test_modules_are_short_and_never_write_html(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 150
+    for unsafe in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+        assert unsafe not in text

@@ -1,0 +1,238 @@
+"""What Decode sends to the browser, how its addresses are read, and how its versions are compared."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from model.decoding.constraints import Constraints
+from model.decoding.steps import Candidate
+from model.trace import AttentionTrace
+from model.translate import Translation, Translator
+from viz.components.decode_player import Shown, packed
+from viz.components.packing import FULL, MASKED
+from viz.decode.compare import attention_difference, changes
+from viz.decode.remarks import agreement_in_words, astray
+from viz.decode.request import Request, from_address, to_address
+from viz.figures.beam_tree import beam_tree
+from viz.figures.palette import LIGHT, Look
+from viz.ui import cache
+from viz.ui.teacher_forced import given_in_words
+
+from ..fakes import FakeTranslator
+
+APP = Path(__file__).resolve().parents[3] / "app.py"
+SENTENCE = "the old dog sees a cat."
+SHOWN = Shown(step=2, cross="aligning", own="3.mean", aligning=(1, 2))
+
+
+def unpack(data: bytes) -> tuple[dict[str, Any], np.ndarray]:
+    (length,) = struct.unpack("<I", data[:4])
+    return json.loads(data[4 : 4 + length]), np.frombuffer(data[4 + length :], np.uint8)
+
+
+def translated(words: int) -> Translation:
+    return FakeTranslator().translate(" ".join(f"word{i}" for i in range(words)))
+
+
+@pytest.mark.parametrize("words", [31, 63, 127])
+def test_the_decode_player_costs_at_most_1_3_bytes_a_weight(words: int) -> None:
+    """In the size of the released models: four layers of eight heads, eight candidates a step."""
+    small = translated(words)
+    maps = {
+        kind: replace(one, weights=np.tile(one.weights[:2], (2, 2, 1, 1))) for kind, one in small.trace.maps.items()
+    }
+    eight = tuple(Candidate(7000 + number, -1.234567 * number, f" candidate{number}") for number in range(8))
+    steps = tuple(replace(step, candidates=eight) for step in small.steps)
+    result = replace(small, steps=steps, captured=AttentionTrace(**maps))  # type: ignore[arg-type]
+    weights = maps["cross"].weights.size + maps["decoder"].weights.size
+    assert maps["cross"].weights.shape[:2] == (4, 8)
+    assert len(packed(result, SHOWN, Look(), "1")) <= 1.3 * weights
+
+
+def test_words_steps_and_bytes_of_the_decode_player() -> None:
+    result = translated(3)
+    header, body = unpack(packed(result, SHOWN, Look(), "7"))
+    cross, own = result.trace.cross, result.trace.decoder
+    assert cross is not None
+    assert own is not None
+    assert [one["text"] for one in header["source"]] == ["word0", "word1", "word2", "</s>"]
+    assert [one["text"] for one in header["target"]] == ["<s>", "WORD0", "WORD1", "WORD2", "</s>"]
+    assert (header["id"], header["start"], header["aligning"]) == ("7", 2, [1, 2])
+    assert header["steps"][2]["total"] == pytest.approx(sum(step.log_prob for step in result.steps[:3]), abs=1e-3)
+    assert header["steps"][0]["candidates"][0] == {"id": 0, "text": "WORD0", "p": 0.4}
+    seen, ownbytes = body[: cross.weights.size], body[cross.weights.size :].reshape(own.weights.shape)
+    np.testing.assert_allclose(seen.reshape(cross.weights.shape) / FULL, cross.weights, atol=0.5 / FULL + 1e-6)
+    assert (ownbytes[:, :, ~own.mask] == MASKED).all()
+    assert (ownbytes[:, :, own.mask] != MASKED).all()
+
+
+def test_a_step_beyond_the_end_is_the_last() -> None:
+    assert unpack(packed(translated(3), Shown(99, "aligning", "1.1", (0, 0)), Look(), "1"))[0]["start"] == 3
+
+
+@given(st.lists(st.integers(0, 7999), min_size=1, max_size=40))
+def test_addresses_are_read_back(ids: list[int]) -> None:
+    assert from_address(to_address(ids), 8000) == tuple(ids)
+
+
+@pytest.mark.parametrize("wrong", ["", "x", "1..2", "-1", "8000", "1.2.", "٣", "1" * 30, "<b>"])
+def test_nonsense_in_an_address_is_nothing(wrong: str) -> None:
+    assert from_address(wrong, 8000) == ()
+
+
+def test_going_on_and_going_without(toy_translator: Translator) -> None:
+    result = toy_translator.translate(SENTENCE)
+    asked = Request(SENTENCE, "given", given="der Hund.", constraints=Constraints(forbidden=((9,),)))
+    branch = asked.going_on(result, 2, 77)
+    assert branch.constraints == Constraints((*result.target_ids[:2], 77), ((9,),))
+    assert branch.method == "greedy"
+    assert Request(SENTENCE).without(5).without(5).constraints == Constraints((), ((5,),))
+
+
+def test_changes_by_hand() -> None:
+    found = changes("Der alte Mann lebt", "Der junge Mann lebt hier")
+    assert found == (
+        *(("Der", "same"), ("alte", "gone"), ("junge", "new"), ("Mann", "same"), ("lebt", "same"), ("hier", "new")),
+    )
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=8), st.lists(st.sampled_from("abc"), max_size=8))
+def test_changes_hold_both_texts(one: list[str], other: list[str]) -> None:
+    found = changes(" ".join(one), " ".join(other))
+    assert [word for word, mark in found if mark != "new"] == one
+    assert [word for word, mark in found if mark != "gone"] == other
+
+
+def test_attention_difference_is_a_distance() -> None:
+    short, long = translated(4).trace.cross, translated(4).trace.cross
+    assert short is not None
+    assert long is not None
+    assert attention_difference(short, long) == 0
+    turned = type(long)(**{**vars(long), "weights": long.weights[..., ::-1]})
+    assert 0 < attention_difference(short, turned) <= 1
+    assert attention_difference(short, turned) == attention_difference(turned, short)
+
+
+def test_misbehaviour_is_named(toy_translator: Translator) -> None:
+    result = toy_translator.translate(SENTENCE)
+    assert astray(result, stopped=False) == []
+    assert "best translation found until then" in astray(result, stopped=True)[0]
+    assert (
+        "before the model had ended" in astray(toy_translator.force(SENTENCE, result.target_ids[:2]), stopped=True)[0]
+    )
+    end = result.target_ids[-1]
+    assert "ended at once" in astray(toy_translator.force(SENTENCE, [end]), stopped=False)[0]
+    looped = toy_translator.force(SENTENCE, [*result.target_ids[:2] * 4, end])
+    assert "4 times in a row from step 1" in astray(looped, stopped=False)[0]
+
+
+def test_a_given_translation_in_words(toy_translator: Translator) -> None:
+    good = toy_translator.force(SENTENCE, "der alte Hund sieht ein Katze.")
+    assert "Nothing surprised the model" in given_in_words(good.steps)
+    bad = given_in_words(toy_translator.force(SENTENCE, "der alte Baum sieht ein Katze.").steps)
+    assert re.search(r"Surprising: .+ was its choice no\. \d+ \([\d.]+%\), it would have written", bad)
+
+
+def test_agreement_in_words(toy_translator: Translator) -> None:
+    result = toy_translator.translate(SENTENCE)
+    assert "agree" in agreement_in_words(toy_translator.three_ways(result.source_ids, result.target_ids))
+
+
+def test_the_beam_tree_draws_every_candidate_once(toy_translator: Translator) -> None:
+    tree = toy_translator.search(SENTENCE, 3)
+    figure = beam_tree(tree, LIGHT, tree.best[0].token_ids)
+    points = [trace for trace in figure.data if trace.showlegend is not False]
+    drawn = sorted((x, y) for trace in points for x, y in zip(trace.x, trace.y, strict=True))
+    assert drawn == sorted((node.position, node.place) for node in tree.nodes)
+    ring = figure.data[-1]
+    assert list(ring.x) == [len(tree.best[0].token_ids) - 1]
+    edges = figure.data[0]
+    assert len(edges.x) == 3 * sum(node.parent is not None for node in tree.nodes)
+    best = figure.data[1]
+    assert list(best.y[::3]) == [node.place for node in tree.nodes if tree.on_best_way(node)][:-1]
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> AppTest:
+    monkeypatch.setattr(cache, "checkpoints", lambda: ["toy-en-de"])
+    monkeypatch.setattr(cache, "translator", lambda name: toy_translator)
+    cache.agreement.clear()
+    made = AppTest.from_file(str(APP), default_timeout=30)
+    made.query_params["sentence"] = SENTENCE
+    return made.run().switch_page("viz/pages/decode.py")
+
+
+def header(app: AppTest) -> dict[str, Any]:
+    found = [one.proto for one in app.get("bidi_component")]
+    data = next(proto.bytes for proto in found if proto.component_name.endswith("decode_player"))
+    return unpack(data)[0]
+
+
+def words(app: AppTest) -> list[str]:
+    return [one["text"] for one in header(app)["target"]]
+
+
+def test_the_page_shows_the_greedy_translation_first(app: AppTest) -> None:
+    app.run()
+    assert not app.exception
+    assert words(app)[0] == "<s>"
+    assert "Three ways, one truth" in " ".join(one.value for one in app.caption)
+
+
+@pytest.mark.parametrize("method", ["greedy", "sample", "beam"])
+def test_every_strategy_by_its_address(app: AppTest, method: str) -> None:
+    app.query_params["method"] = method
+    app.run()
+    assert not app.exception
+    assert words(app)[-1] == "</s>"
+
+
+def test_a_given_translation_by_its_address(app: AppTest) -> None:
+    app.query_params.update({"method": "given", "given": "der Hund."})
+    app.run()
+    assert not app.exception
+    assert "Surprising" in " ".join(one.value for one in app.caption)
+    app.text_input(key="given").set_value(" ").run()
+    assert "nothing to translate" in app.info[0].value
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"branch": "x.y"}, {"without": "~~9999999"}, {"changes": "cross.9:off"}, {"step": "-1"}),
+        *({"cross": "77.1"}, {"own": "aligning"}, {"way": "1.2"}, {"step": "999999"}),
+    ],
+    ids=str,
+)
+def test_nonsense_in_the_address_is_left_out(app: AppTest, wrong: dict[str, str]) -> None:
+    app.query_params.update(wrong)
+    app.run()
+    assert not app.exception
+    assert words(app)[-1] == "</s>"
+
+
+def test_a_head_the_model_does_not_have_gets_a_sentence(app: AppTest) -> None:
+    app.query_params["changes"] = "cross.9.1:off"
+    app.run()
+    assert not app.exception
+    assert "layers of cross attention" in app.info[0].value
+
+
+def test_a_branch_is_a_link(app: AppTest, toy_translator: Translator) -> None:
+    forced = toy_translator.encode("ein").ids[:-1]
+    app.query_params.update({"branch": to_address(forced), "step": "2"})
+    app.run()
+    assert not app.exception
+    assert header(app)["start"] == 1
+    assert words(app)[1 : 1 + len(forced)] == [toy_translator.tokenizer.token(one).strip() for one in forced]

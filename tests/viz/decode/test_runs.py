@@ -1,0 +1,70 @@
+"""Decodings beside the page: a new one stops the one before, of which nothing is kept that nobody asked for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from model.translate import Translation
+from viz.decode import runs
+from viz.decode.request import Request
+
+from ..fakes import FakeTranslator
+
+
+class Slow(FakeTranslator):
+    """Writes one word as long as it is not let go."""
+
+    def __init__(self) -> None:
+        self.model = torch.nn.Identity()
+        self.go = threading.Event()
+
+    def translate(self, text: str, strategy: Any = None, on_step: Callable[[Any], bool] | None = None) -> Translation:
+        part = super().translate(text.split()[0])
+        while on_step and not self.go.is_set():
+            if not on_step(lambda: part):
+                return part
+            time.sleep(0.01)
+        return super().translate(text)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Slow:
+    monkeypatch.setattr(runs.st, "session_state", {})
+    monkeypatch.setattr(runs, "PATIENCE", 0.01)
+    return Slow()
+
+
+def ask(model: Any, method: Any) -> runs.Run:
+    return runs.run(model, Request("two words", method))
+
+
+def text_of(one: runs.Run) -> str:
+    one.wait(10)
+    assert one.found.result is not None
+    return one.found.result.text
+
+
+def test_who_comes_back_to_a_replaced_decoding_gets_all_of_it(model: Slow) -> None:
+    first = ask(model, "greedy")
+    assert first.working
+    second = ask(model, "sample")
+    assert text_of(first) == "TWO"
+    model.go.set()
+    assert text_of(second) == "TWO WORDS"
+    assert text_of(ask(model, "greedy")) == "TWO WORDS"
+    assert len(runs.listed(model, "two words")) == 2  # type: ignore[arg-type]
+
+
+def test_what_a_visitor_stopped_stays_as_it_was(model: Slow) -> None:
+    first = ask(model, "greedy")
+    first.stop()
+    assert text_of(first) == "TWO"
+    assert ask(model, "greedy") is first
+    ask(model, "sample").stop()
+    assert ask(model, "greedy") is first

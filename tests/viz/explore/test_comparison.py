@@ -1,0 +1,193 @@
+"""Compare: the picture, its words, the way from a click to tokens, and what the page does with the second side."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from model.analysis.difference import difference, only, shared_axes
+from model.experiments.logit_lens import logit_lens
+from model.trace import AttentionMap
+from viz.explore.comparison import Compared, in_words, table
+from viz.explore.multi_head_views import lens_table
+from viz.explore.token_display import arrange
+from viz.figures.comparison import CHANGE, OFFSET, SECOND, Side, clicked, comparison, comparison_in_words
+from viz.figures.palette import DARK, LIGHT, Look
+from viz.ui import cache
+
+from ..fakes import FakeTranslator, attention
+from .test_page import captions
+
+TOKENS = (" the", " the", "<b>", "</s>")
+
+
+@pytest.fixture
+def decoder() -> AttentionMap:
+    return attention("decoder", ("<s>", *TOKENS[:-1]), ("<s>", *TOKENS[:-1]), TOKENS)
+
+
+def drawn(figure: Any, name: str) -> list[Any]:
+    return [trace for trace in figure.data if trace.name == name]
+
+
+def test_repeated_tokens_keep_their_rows_and_masks_their_look(decoder: AttentionMap) -> None:
+    one, two = only(decoder, 0, 0), only(decoder, 1, 2)
+    found = difference(one, two, "predicted")
+    figure = comparison(Side(one, '<i>first</i> & "quoted"'), Side(two, "second"), found)
+    first, second = drawn(figure, "weights")
+    np.testing.assert_allclose(first.z[decoder.mask], decoder.weights[0, 0][decoder.mask])
+    np.testing.assert_allclose(second.z[decoder.mask], decoder.weights[1, 2][decoder.mask])
+    assert np.isnan(second.z[~decoder.mask]).all()
+    assert second.y0 == SECOND * OFFSET
+    assert len(drawn(figure, "masked")) == 3
+    texts = [one.text for one in figure.layout.annotations]
+    assert any('&lt;i&gt;first&lt;/i&gt; &amp; "quoted"' in text for text in texts)  # Plotly knows no &quot;
+    assert list(figure.layout.yaxis2.ticktext)[2] == "&lt;b&gt;"
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK])
+def test_the_difference_is_on_a_scale_with_zero_in_its_middle(decoder: AttentionMap, palette: Any) -> None:
+    one, two = only(decoder, 0, 0), only(decoder, 2, 1)
+    found = difference(one, two, "predicted")
+    (change,) = drawn(comparison(Side(one, "a"), Side(two, "b"), found, look=Look(palette)), "difference")
+    assert change.zmin == -change.zmax
+    assert np.nanmax(np.abs(change.z)) <= change.zmax
+    assert dict(change.colorscale)[0.5] == palette.background
+
+
+def test_128_tokens_have_all_cells_and_some_names() -> None:
+    names = tuple(f" w{number}" for number in range(128))
+    whole = attention("encoder", names, names)
+    one, two = only(whole, 0, 0), only(whole, 0, 1)
+    figure = comparison(Side(one, "a"), Side(two, "b"), difference(one, two))
+    assert drawn(figure, "weights")[0].z.shape == (128, 128)
+    assert len(figure.layout.xaxis.ticktext) == 19  # every seventh
+    assert figure.layout.yaxis4.tickvals[1] - figure.layout.yaxis4.tickvals[0] == 7
+    assert figure.layout.height < 1000
+
+
+def test_one_token_against_itself() -> None:
+    one = only(attention("encoder", ("</s>",), ("</s>",)), 0, 0)
+    found = difference(one, one)
+    assert comparison(Side(one, "a", (0, 0)), Side(one, "b", (0, 0)), found, (0, 0)).layout.height < 500
+    assert comparison_in_words(found, (None, None), "fed") == "No weight differs between the two."
+
+
+def test_words_name_the_greatest_change_or_the_pinned_pair() -> None:
+    weights = np.array([[[[0.75, 0.25], [0.5, 0.5]]]], dtype=np.float32)
+    first = AttentionMap("encoder", weights, (" a", " b"), (" a", " b"), np.ones((2, 2), bool))
+    second = dataclasses.replace(first, weights=weights[..., ::-1].copy())
+    found = difference(first, second)
+    assert found.moved == pytest.approx(0.25)
+    says = comparison_in_words(found, (None, None), "fed")
+    assert says.startswith("On average 25% of a row's attention lies elsewhere in the second.")
+    assert "0.75 in the first, 0.25 in the second (−0.50)" in says
+    assert "Pinned: " in comparison_in_words(found, (1, 0), "fed")
+
+
+def compared(first: AttentionMap, second: AttentionMap) -> Compared:
+    scene: Any = Scene()
+    arranged = arrange(second, "fed", merge=False, hide=False)
+    return Compared(scene, arranged, first, second, *shared_axes(first, second), difference(first, second))
+
+
+class Scene:
+    """What of a scene a comparison asks for."""
+
+    query, key, rows = 2, 0, "fed"
+    display = dataclasses.make_dataclass("Display", ["merge"])(False)
+
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+
+    def pin(self, **place: int | None) -> None:
+        self.heard.append(place)
+
+
+def test_a_click_in_any_panel_pins_the_pair_of_the_first() -> None:
+    first = only(attention("encoder", (" a", " x", " b"), (" a", " x", " b")), 0, 0)
+    second = only(attention("encoder", (" a", " b"), (" a", " b")), 0, 1)
+    found = compared(first, second)
+    heard = vars(found.scene)["heard"]
+    assert found.pinned == ((2, 0), (1, 0), (1, 0))
+    for row, column, place in (
+        (1, 2, {"query": 1, "key": 2}),
+        (SECOND * OFFSET + 1, 1, {"query": 2, "key": 2}),
+        (CHANGE * OFFSET + 0, 1, {"query": 0, "key": 2}),
+        (3 * OFFSET + 1, 0, {"query": None, "key": 2}),
+    ):
+        found.pin(row, column)
+        assert heard[-1] == place
+    assert clicked(SECOND * OFFSET + 7, 3) == (SECOND, 7, 3)
+    assert "Both share 2 of 3 and 2 rows and 2 of 3 and 2 columns" in " ".join(in_words(found, (None, None)))
+    assert found.difference is not None
+    assert len(table(found.difference, found.scene)) == 4
+
+
+def test_the_page_compares_heads_kinds_and_sentences(app: AppTest) -> None:
+    app.query_params.update({"view": "compare", "layer": "2", "head": "1"})
+    app.run()
+    assert not app.exception
+    assert "of a row's attention lies elsewhere" in captions(app)
+    app.selectbox(key="with-kind").set_value("decoder").run()
+    assert "Both have the same rows but other columns" in captions(app)
+    assert "decoder" in app.query_params["with-kind"]
+    app.selectbox(key="with").set_value("sentence").run()
+    assert "sentence" in app.query_params["with"]
+    assert "some words in common" in captions(app)
+    app.text_input(key="with-sentence").set_value("The old cat").run()
+    assert not app.exception
+    assert "Both share" in captions(app)
+    app.text_input(key="with-sentence").set_value("word " * 400).run()
+    assert "please shorten" in app.info[0].value
+
+
+def test_the_address_restores_a_comparison(app: AppTest) -> None:
+    app.query_params.update({"view": "compare", "with-kind": "encoder", "with-layer": "3", "with-head": "4"})
+    app.run()
+    texts = [one["text"] for one in json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["annotations"]]
+    assert any("Encoder, layer 3, head 4" in text for text in texts)
+
+
+def test_models_that_cut_words_differently_are_compared_in_words(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Letters(FakeTranslator):
+        """Cuts every word after its first letter."""
+
+        name = "letters"
+
+        def translate(self, text: str) -> Any:
+            whole = super().translate(text)
+            pieces = tuple(part for token in whole.source_tokens[:-1] for part in (token[:2], token[2:]) if part)
+            source = (*pieces, "</s>")
+            cross = whole.trace.cross
+            assert cross is not None
+            own = attention("cross", cross.query_tokens, source, cross.predicted_tokens, seed=5)
+            trace = dataclasses.replace(whole.trace, cross=own)
+            return dataclasses.replace(whole, source_tokens=source, captured=trace)
+
+    models = {one.name: one for one in (FakeTranslator(), Letters())}
+    monkeypatch.setattr(cache, "checkpoints", lambda: list(models))
+    monkeypatch.setattr(cache, "translator", models.__getitem__)
+    app.query_params.update({"view": "compare", "with": "model", "sentence": "Two small words"})
+    app.run()
+    assert not app.exception
+    assert "The two models cut words into other pieces" in captions(app)
+    assert "Both share" not in captions(app)
+
+
+def test_one_model_alone_is_told(app: AppTest) -> None:
+    app.query_params.update({"view": "compare", "with": "model"})
+    app.run()
+    assert "There is only one model" in captions(app)
+
+
+def test_the_lens_as_a_table(toy_translator: Any) -> None:
+    lens = logit_lens(toy_translator, toy_translator.translate("the dog sees a cat."))
+    found = lens_table(lens)
+    assert len(found) == lens.ranks.size
+    assert found["rank"].iloc[-1] == lens.ranks[-1, -1]

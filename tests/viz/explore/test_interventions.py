@@ -1,0 +1,84 @@
+"""The switchboard's address, its words, and that a nonsense address is only a sentence."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from model.experiments.ablation import Comparison, WordChange
+from model.interventions.changes import parse, text_of
+from viz.explore.board import with_off
+from viz.explore.interventions import difference, told
+from viz.ui import cache
+
+from ..fakes import FakeTranslator
+from .test_page import captions
+
+
+def again(name: str, text: str, changes: str, given: str) -> Comparison:
+    found = FakeTranslator().translate(text)
+    return Comparison(found, found, parse(changes), (WordChange("same", found.text),), (-1.0,), (-1.5,))
+
+
+@pytest.fixture
+def switched(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    monkeypatch.setattr(cache, "changed", again)
+    return app
+
+
+def test_turning_a_head_off_and_back(switched: AppTest) -> None:
+    switched.run()
+    switched.selectbox(key="switch-cross-0-0").set_value("off").run()
+    assert text_of(switched.session_state["changes"]) == "cross.1.1:off"
+    assert "With cross layer 1 head 1 off." in captions(switched)
+    assert "(-0.50)" in captions(switched)
+    switched.selectbox(key="switch-cross-0-0").set_value("as head 3").run()
+    assert text_of(switched.session_state["changes"]) == "cross.1.1:head.3"
+    switched.selectbox(key="switch-cross-0-0").set_value("as it is").run()
+    assert switched.session_state["changes"] == ()
+
+
+def test_the_address_brings_changes(switched: AppTest) -> None:
+    switched.query_params["changes"] = "cross.2.3:uniform"
+    switched.run()
+    assert "With cross layer 2 head 3 uniform." in captions(switched)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ("cross.2.3:off", ["cross layer 2 head 3 off"]),
+        ("cross.2.3:off,cross.2.1:off", ["cross layer 2 heads 1 and 3 off"]),
+        (
+            ",".join(f"encoder.1.{head}:off" for head in (1, 2, 3, 4, 7, 8)) + ",encoder.1.5:uniform,decoder.1.1:off",
+            [
+                "encoder layer 1 heads 1 to 4, 7 and 8 off",
+                "encoder layer 1 head 5 uniform",
+                "decoder layer 1 head 1 off",
+            ],
+        ),
+    ],
+)
+def test_many_changes_are_told_in_few_words(changes: str, words: list[str]) -> None:
+    assert told(parse(changes)) == words
+
+
+def test_nonsense_in_the_address_is_told(switched: AppTest) -> None:
+    switched.query_params["changes"] = "everything:off"
+    switched.run()
+    assert not switched.exception
+    assert "is no change to a model" in switched.info[0].value.replace("\\", "")
+
+
+def test_words_of_a_difference_are_data() -> None:
+    assert (
+        difference([WordChange("removed", " <b>"), WordChange("added", " &")])
+        == "<del> &lt;b&gt;</del><ins> &amp;</ins>"
+    )
+
+
+def test_the_board_turns_off_what_it_is_told_and_keeps_other_changes() -> None:
+    made = parse("cross.1.1:off, encoder.2.1:uniform, decoder.1.2:head.1, mask.cross.*.*.4:block")
+    found = with_off(made, [("encoder", 1, 0), ("decoder", 0, 0)])
+    assert text_of(found) == "decoder.1.2:head.1,mask.cross.*.*.4:block,encoder.2.1:off,decoder.1.1:off"
+    assert text_of(with_off(found, [])) == "decoder.1.2:head.1,mask.cross.*.*.4:block"

@@ -1,0 +1,148 @@
+"""The page's logic with a fake translator; what only a browser can tell stands in tests/browser."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from model.trace import AttentionTrace
+from model.translate import Translation
+from viz.ui import cache
+
+from ..components.test_packing import unpack
+from ..fakes import FakeTranslator
+
+
+def title(app: AppTest) -> str:
+    return unpack(heatmaps(app)[0].proto.bytes)[0]["title"]
+
+
+def heatmaps(app: AppTest) -> list[Any]:
+    return [one for one in app.get("bidi_component") if one.proto.component_name.endswith("heatmap")]
+
+
+def captions(app: AppTest) -> str:
+    """All captions, without the escapes and the direction isolates that keep tokens plain text."""
+    return re.sub(r"[\\\u2068\u2069]", "", " ".join(one.value for one in app.caption))
+
+
+def test_a_sentence_is_shown_from_the_start(app: AppTest) -> None:
+    app.run()
+    assert not app.exception
+    assert "Cross-attention · layer 1, head 1" in title(app)
+
+
+def test_the_address_restores_sentence_kind_layer_and_head(app: AppTest) -> None:
+    app.query_params.update({"sentence": "Two words", "kind": "decoder", "layer": "2", "head": "3"})
+    app.run()
+    assert not app.exception
+    assert app.text_input(key="sentence").value == "Two words"
+    assert "Decoder self-attention · layer 2, head 3" in title(app)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"layer": "99"}, {"head": "0"}, {"head": "x"}, {"kind": "sideways"}, {"model": "../etc"}]
+)
+def test_nonsense_in_the_address_falls_back(app: AppTest, wrong: dict[str, str]) -> None:
+    app.query_params.update(wrong)
+    app.run()
+    assert not app.exception
+    assert "Cross-attention · layer 1, head 1" in title(app)
+
+
+def test_heatmap_links_and_text_stand_ready_together_unless_they_are_large(app: AppTest) -> None:
+    def drawn() -> set[str]:
+        names = {one.proto.component_name.rpartition("attenscope_")[2] for one in app.get("bidi_component")}
+        return names & {"heatmap", "links", "text", "pipeline"}
+
+    app.query_params["view"] = "links"
+    app.run()
+    assert drawn() == {"heatmap", "links", "text"}
+    app.text_input(key="sentence").set_value("word " * 150).run()
+    assert drawn() == {"links"}
+
+
+def test_choosing_layer_and_head(app: AppTest) -> None:
+    app.run()
+    app.selectbox(key="layer").set_value(3).run()
+    app.selectbox(key="head").set_value(4).run()
+    assert "layer 3, head 4" in title(app)
+
+
+def test_a_model_with_fewer_heads_starts_at_one_it_has(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Small(FakeTranslator):
+        name = "small"
+
+        def translate(self, text: str) -> Translation:
+            whole = super().translate(text)
+            cut = {kind: replace(one, weights=one.weights[:1, :2]) for kind, one in whole.trace.maps.items()}
+            return replace(whole, captured=AttentionTrace(**cut))  # type: ignore[arg-type]
+
+    models = {one.name: one for one in (FakeTranslator(), Small())}
+    monkeypatch.setattr(cache, "checkpoints", lambda: list(models))
+    monkeypatch.setattr(cache, "translator", models.__getitem__)
+    app.query_params.update({"layer": "3", "head": "4"})
+    app.run()
+    assert "layer 3, head 4" in title(app)
+    app.selectbox(key="model").set_value("small").run()
+    assert not app.exception
+    assert "layer 1, head 1" in title(app)
+
+
+def test_the_pinned_row_is_said_and_forgotten_with_the_sentence(app: AppTest) -> None:
+    app.run()
+    app.session_state["pinned"] = (app.text_input(key="sentence").value, {"target": 1})
+    app.run()
+    assert "Pinned: “OLD”" in captions(app)
+    app.text_input(key="sentence").set_value("Another one").run()
+    assert "Pinned" not in captions(app)
+
+
+def test_an_input_error_is_shown_as_its_sentence(app: AppTest) -> None:
+    app.run()
+    app.text_input(key="sentence").set_value("  ").run()
+    assert not app.exception
+    assert "nothing to translate" in app.info[0].value
+    assert not heatmaps(app)
+
+
+def test_earlier_sentences_can_be_gone_back_to(app: AppTest) -> None:
+    app.run()
+    app.text_input(key="sentence").set_value("First *one*").run()
+    app.text_input(key="sentence").set_value("Second one").run()
+    app.button(key="earlier-0").click().run()
+    assert app.text_input(key="sentence").value == "First *one*"
+
+
+def test_an_example_replaces_the_sentence(app: AppTest) -> None:
+    app.run()
+    next(button for button in app.button if button.key and button.key.startswith("example-")).click().run()
+    assert app.text_input(key="sentence").value == "He turned the offer down."
+
+
+def test_hints_for_another_language_and_unknown_pieces(app: AppTest) -> None:
+    app.run()
+    app.text_input(key="sentence").set_value("Ich habe das Buch nicht gelesen 😀").run()
+    assert "looks like German" in captions(app)
+    assert "😀" in captions(app)
+
+
+def test_without_a_checkpoint_the_page_says_what_to_do(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "checkpoints", list)
+    app.run()
+    assert not app.exception
+    assert "python -m model train" in app.info[0].value
+
+
+def test_a_model_that_names_its_own_sentences_offers_them(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeTranslator()
+    monkeypatch.setattr(fake, "card", {**fake.card, "examples": "Two dogs run. | A man sleeps."}, raising=False)
+    monkeypatch.setattr(cache, "translator", lambda name: fake)
+    app.run()
+    assert app.text_input(key="sentence").value == "Two dogs run."
+    app.button(key="example-A man sleeps.").click().run()
+    assert app.text_input(key="sentence").value == "A man sleeps."

@@ -1,0 +1,187 @@
+"""Views and talks as single files: what stands in them, what cannot, and how large they are."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+import struct
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+
+from viz.components import decode_player, links, overview, tokens
+from viz.components.bundle import HERE, bundle
+from viz.export.page import BROWSER, talk_page, view_page
+from viz.export.parts import Chart, Columns, Component, Slide, View, Words, leaves
+from viz.figures.palette import DARK, LIGHT, Look
+
+from ..fakes import FakeTranslator
+
+ROOT = Path(__file__).resolve().parents[3]
+AWKWARD = "</script><script>alert(1)</script> \u2028 مرحبا &amp; $code"
+MADE = date(2025, 1, 2)
+NAMES = re.compile(r"^(?:export )?(?:default )?(?:async )?(?:const|let|function|class) (\w+)", re.MULTILINE)
+
+
+def explored(text: str) -> View:
+    result = FakeTranslator().translate(text)
+    cross = result.trace.cross
+    assert cross is not None
+    tiles = overview.packed(cross, 1, 2, Look())
+    lines = links.packed(cross, links.Lines(1, 2), Look(), "predicted", (None, None), "Lines.")
+    pair = [Component("overview", tiles, "heads", follows=True)], [Component("links", lines, follows=True)]
+    pieces = Component("tokens", {"pieces": tokens.pieces(result.steps), "pinned": None}, "translation")
+    return View(text, [Words(text, "sentence", "large"), pieces, Columns(pair, (0.4, 0.6))], {"model": "fake-en-de"})
+
+
+def decoded(text: str) -> View:
+    result = FakeTranslator().translate(text)
+    shown = decode_player.Shown(1, "aligning", "3.mean", (1, 2))
+    return View(
+        "Decoded", [Component("decode_player", decode_player.packed(result, shown, Look(), "saved")), Words("Said.")]
+    )
+
+
+def charted() -> View:
+    figure = go.Figure(
+        {"data": [{"type": "scatter", "y": [1, 3, 2], "text": [AWKWARD] * 3}], "layout": {"height": 300}}
+    )
+    return View("A curve", [Chart(figure, "A curve")])
+
+
+def content(page: str) -> tuple[dict[str, Any], bytes]:
+    """What the browser reads."""
+    packed = re.search(r'id="content">([^<]*)<', page)
+    assert packed
+    data = gzip.decompress(base64.b64decode(packed[1]))
+    (length,) = struct.unpack("<I", data[:4])
+    return json.loads(data[4 : 4 + length]), data[4 + length :]
+
+
+def test_no_token_is_markup_and_only_the_named_scripts_run() -> None:
+    page = view_page(explored(AWKWARD), LIGHT, MADE, AWKWARD)
+    assert "alert(1)" not in page.replace("&lt;/script&gt;&lt;script&gt;alert(1)", "")
+    assert page.count("<script") == page.count("</script>") == 3
+    (code,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy.startswith(f"default-src 'none'; script-src 'sha256-{digest}';")
+    assert not re.search(r"https?://(?!www\.w3\.org)", page)
+    header, _ = content(page)
+    assert header["slides"][0]["notes"] == AWKWARD
+    words = header["slides"][0]["parts"][0]
+    assert words["text"] == AWKWARD
+    assert words["marked"] == []
+
+
+def test_a_file_says_what_it_was_made_from() -> None:
+    header, body = content(view_page(explored("a b c"), DARK, MADE))
+    assert header["made"] == "2025-01-02"
+    (slide,) = header["slides"]
+    assert slide["facts"] == {"model": "fake-en-de"}
+    columns = slide["parts"][-1]
+    start, length = columns["columns"][0][0]["at"]
+    assert len(body) > start + length > start
+
+
+def test_plotly_stands_in_a_file_once_or_not_at_all() -> None:
+    curve = Slide("Curve", charted())
+    sizes = [
+        len(talk_page("T", slides, LIGHT, MADE))
+        for slides in ([Slide("One", decoded("a b c"))], [curve], [curve, curve, curve])
+    ]
+    assert sizes[0] < 200_000 < sizes[1] < 3_000_000
+    assert sizes[2] - sizes[1] < 2_000
+
+
+def test_a_long_view_stays_below_three_megabytes() -> None:
+    long = " ".join(f"word{at}" for at in range(120))
+    assert len(view_page(explored(long), LIGHT, MADE)) < 3_000_000
+    assert len(view_page(decoded(long), LIGHT, MADE)) < 3_000_000
+
+
+def test_what_a_scene_omits_is_not_in_the_file() -> None:
+    slide = Slide("Heads only", explored("a secret c"), omit=("picture", "sentence", "translation"))
+    assert [part.role for part in leaves(slide.parts)] == ["heads"]
+    (columns,) = slide.parts
+    assert isinstance(columns, Columns)
+    assert columns.shares == (0.4,)
+
+
+@pytest.mark.parametrize("name", sorted({path.parent.name for path in HERE.glob("*/*.js")} - {"shared"}))
+def test_no_name_stands_twice_in_a_component(name: str) -> None:
+    names = NAMES.findall(bundle(HERE / name / f"{name}.js"))
+    assert len(names) == len(set(names))
+
+
+def test_no_name_stands_twice_in_the_page_and_it_never_writes_html() -> None:
+    code = bundle(BROWSER / "page.js")
+    names = NAMES.findall(code)
+    assert len(names) == len(set(names))
+    for unsafe in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+        assert unsafe not in code
+    assert all(len(path.read_text(encoding="utf-8").splitlines()) <= 150 for path in BROWSER.glob("*.js"))
+
+
+TALK = """[[scene]]
+[[scene]]
+page = "explor"
+[[scene]]
+title = "Shown"
+page = "explore"
+titel = "Misspelt"
+[scene.view]
+sentence = "Good morning."
+haed = 2
+[[scene]]
+page = "explore"
+[scene.view]
+layer = 99
+[[scene]]
+page = "explore"
+[scene.view]
+model = "nope"
+"""
+
+
+def exported(talk: Path, out: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "viz.export", str(talk), str(out)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_the_command_line_writes_what_can_be_shown_and_names_every_mistake(tmp_path: Path) -> None:
+    talk, out = tmp_path / "talk.toml", tmp_path / "talk.html"
+    talk.write_text(TALK, encoding="utf-8")
+    done = exported(talk, out)
+    assert done.returncode == 0, done.stderr
+    header, _ = content(out.read_text(encoding="utf-8"))
+    assert [slide["title"] for slide in header["slides"]] == ["Shown"]
+    told = [line.removeprefix(f"{talk}: ") for line in done.stderr.splitlines() if line.startswith(str(talk))]
+    wanted = {1: "no page;", 3: "'explor'", 7: "'titel'", 10: "'haed'", 14: "no layer 99, head 1", 18: "'nope'"}
+    assert [line.partition(":")[0] for line in told] == [f"Line {number}" for number in wanted]
+    assert all(said in line for said, line in zip(wanted.values(), told, strict=True))
+
+
+def test_the_command_line_writes_nothing_where_there_is_nothing_to_write(tmp_path: Path) -> None:
+    talk, out = tmp_path / "talk.toml", tmp_path / "talk.html"
+    talk.write_text('[[scene]]\ntitle = "Gone"\npage = "nowhere"\n', encoding="utf-8")
+    for file, into, said in (
+        (talk, out, "Line 3: There is no page 'nowhere'"),
+        (talk, out, "no scene can be shown, so nothing is written"),
+        (tmp_path / "none.toml", out, "none.toml cannot be read as a talk"),
+        (talk, tmp_path / "none" / "talk.html", f"There is no folder '{tmp_path / 'none'}'"),
+        (talk, tmp_path, "is a folder; name a file"),
+    ):
+        done = exported(file, into)
+        assert done.returncode == 1
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+        assert not out.exists()

@@ -1,0 +1,60 @@
+"""What can be saved of a view as a picture."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+import viz
+from viz.components.bundle import HERE
+from viz.export.parts import Chart, Columns, Component, Part, Words
+from viz.export.save import PICTURES, pictured
+from viz.masks.judge.edits import Edits
+from viz.masks.judge.input import Brought
+from viz.masks.judge.judged import judged
+from viz.masks.judge.panels import panels
+from viz.masks.judge.slices import slice_of
+
+CAUSAL = np.tril(np.ones((6, 6), bool))
+SAVED = re.compile(r'\bComponent\("(\w+)"')
+ASIDE = {"overview", "tokens"}
+"""Saved beside a picture, in a role of their own."""
+
+
+@pytest.mark.parametrize(
+    ("parts", "found"),
+    [
+        ([Words("A line of a table.", "picture"), Words("What it says.")], False),
+        ([Component("overview", b"", "heads"), Words("All heads.")], False),
+        ([Words("A sentence.", "sentence"), Columns(([Component("links", b"")], [Words("So.")]), (1, 1))], True),
+        ([Component("decode_player", b"", "decoding")], True),
+        ([Chart(go.Figure(), "A curve")], True),
+    ],
+)
+def test_only_what_is_drawn_makes_a_picture(parts: list[Part], found: bool) -> None:
+    assert pictured(parts) is found
+
+
+def test_the_browser_takes_pictures_of_the_same_roles() -> None:
+    code = (HERE / "save" / "compose.js").read_text(encoding="utf-8")
+    assert set(re.findall(r"\[data-role=(\w+)\]", code)) == set(PICTURES)
+
+
+def test_every_component_that_is_saved_as_a_picture_can_draw_itself() -> None:
+    sources = Path(viz.__file__).parent.rglob("*.py")
+    names = {name for path in sources for name in SAVED.findall(path.read_text(encoding="utf-8"))} - ASIDE
+    assert {"heatmap", "matrix", "snapshots", "decode_player"} <= names
+    for name in names:
+        assert "root.picture = " in (HERE / name / f"{name}.js").read_text(encoding="utf-8"), name
+
+
+def test_a_click_is_only_spoken_of_where_cells_can_be_turned_over() -> None:
+    one = Brought("one", {"mask": CAUSAL, "meant": CAUSAL}, editable=frozenset({"given", "meant"}))
+    found = judged(one, Edits("one"))
+    drawn = panels(one, found, slice_of(found, 0, 0, 0), 1)
+    assert [panel.name for panel in drawn if panel.editable] == ["meant", "given"]
+    assert not any("lick" in panel.note for panel in drawn)

@@ -1,0 +1,151 @@
+"""What the views of Explore hand to the browser, by its data."""
+
+from __future__ import annotations
+
+import html
+import json
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from model.analysis.attention_steps import pipeline
+from model.analysis.joint import joint
+from model.experiments.logit_lens import logit_lens
+from model.trace import TENSORS
+from model.translate import Translator
+from viz.components.links import Lines
+from viz.components.links import packed as packed_links
+from viz.components.packing import FULL, MASKED
+from viz.components.pipeline import packed as packed_pipeline
+from viz.components.text import packed as packed_text
+from viz.explore.flow import flow_of, times_value_norms
+from viz.figures.flow import FLOWS, flow_heatmap
+from viz.figures.joint import joint_heatmap
+from viz.figures.labels import named, readable
+from viz.figures.lens import lens_grid, lens_ranks
+from viz.figures.palette import DARK, LIGHT, Look, head_colour
+from viz.figures.words import lens_in_words
+
+from ... import toy
+from ..fakes import HEADS, FakeTranslator, attention
+
+TEXT = "the old dog sees a tree today."
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return Translator(toy.checkpoint(toy.random_model()))
+
+
+def unpack(data: bytes) -> tuple[dict, bytes]:
+    (length,) = struct.unpack("<I", data[:4])
+    return json.loads(data[4 : 4 + length]), data[4 + length :]
+
+
+def test_links_get_all_heads_of_the_layer_a_byte_a_weight() -> None:
+    words = (" a", " a", "</s>")
+    one = attention("decoder", words, words, words)
+    header, body = unpack(packed_links(one, Lines(2, 1, (3,), 0.1), Look(), "fed", (None, 2), "It looks back."))
+    levels = np.frombuffer(body, np.uint8).reshape(HEADS, 3, 3)
+    np.testing.assert_allclose(levels[:, one.mask] / FULL, one.weights[2][:, one.mask], atol=0.5 / FULL + 1e-6)
+    assert (levels[:, ~one.mask] == MASKED).all()
+    assert header["keys"] == ["a", "a", "</s>"]
+    assert (header["head"], header["beside"], header["pinned"]) == (1, [3], [None, 2])
+    assert len(header["colours"]) == HEADS
+    assert header["alt"] == "It looks back."
+
+
+def test_one_head_of_64_tokens_is_at_most_40_kb_in_every_view() -> None:
+    words = tuple(f" word{i}" for i in range(64))
+    one = attention("decoder", words, words, words)
+    assert len(packed_links(one, Lines(0, 0), Look(), "fed", (None, None), "")) <= 40_000
+    assert len(packed_text(one, 0, 0, Look(), "fed", (None, None), "")) <= 40_000
+
+
+def test_text_says_which_text_is_which() -> None:
+    one = attention("cross", ("<s>",), (" the", "s"), (" der",))
+    header, _ = unpack(packed_text(one, 0, 0, Look(), "predicted", (0, None), "It looks ahead."))
+    assert header["query"] == {"title": "The translation", "tokens": [{"text": "der", "space": True}]}
+    assert [token["space"] for token in header["key"]["tokens"]] == [True, False]
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK])
+def test_heads_of_a_layer_have_colours_of_their_own(palette: object) -> None:
+    assert len({head_colour(palette, head) for head in range(8)}) == 8  # type: ignore[arg-type]
+
+
+def test_the_joint_picture_holds_all_three_and_marks_where_they_meet() -> None:
+    trace = FakeTranslator().translate("one two three").trace
+    whole = joint(trace, 1, 2)
+    figure = joint_heatmap(whole, 1, 2)
+    drawn = next(one for one in figure.data if one.name == "weights").z
+    assert trace.cross is not None
+    np.testing.assert_array_equal(drawn[4:, :4], trace.cross.weights[1, 2])
+    assert np.isnan(drawn[:4, 4:]).all()
+    assert {line.x0 for line in figure.layout.shapes if line.x0 == line.x1} == {3.5}
+    assert list(figure.layout.yaxis.ticktext)[4] == "ONE"
+
+
+@pytest.mark.parametrize("which", FLOWS)
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_every_flow_of_every_kind(which: str, kind: str) -> None:
+    found = flow_of(FakeTranslator().translate("one two three").trace, kind, which, weighted=False)  # type: ignore[arg-type]
+    figure = flow_heatmap(found, which, 2, 3)  # type: ignore[arg-type]
+    drawn = next(one for one in figure.data if one.name == "weights")
+    assert np.nanmax(drawn.z) <= drawn.zmax
+    if which != "rollout":
+        np.testing.assert_allclose(np.nansum(drawn.z, axis=1), 1, rtol=1e-5)
+
+
+def test_a_weight_on_an_empty_value_is_no_weight() -> None:
+    one = attention("encoder", ("a", "b", "c"), ("a", "b", "c"))
+    values = np.ones((*one.weights.shape[:2], 3, 4), dtype=np.float32)
+    values[:, :, 1] = 0
+    weighed = times_value_norms(replace(one, tensors={"v": values}))
+    assert (weighed.weights[..., 1] == 0).all()
+    kept = one.weights[..., [0, 2]]
+    np.testing.assert_allclose(weighed.weights[..., [0, 2]], kept / kept.sum(-1, keepdims=True), rtol=1e-5)
+
+
+def test_the_pipeline_ends_in_the_models_own_context(translator: Translator) -> None:
+    result = translator.translate(TEXT, max_tokens=6)
+    trace = translator.force(TEXT, result.target_ids, tensors=TENSORS).trace
+    assert trace.decoder is not None
+    steps = pipeline(trace.decoder, 1, 0, 2)
+    header, body = unpack(packed_pipeline(steps, "x", Look(), 6, "x looks at y."))
+    numbers = np.frombuffer(body, "<f4")
+    keys, width = header["keys"], header["width"]
+    assert len(numbers) == 2 * width + 3 * keys * width + 3 * keys
+    np.testing.assert_array_equal(numbers[-width:], steps.context)
+    assert header["mask"] == [True] * 3 + [False] * (keys - 3)
+
+
+def test_the_lens_ends_in_what_was_written(translator: Translator) -> None:
+    result = translator.translate(TEXT, max_tokens=6)
+    lens = logit_lens(translator, result)
+    figure = lens_grid(lens, pinned=1)
+    shown = [html.unescape(text) for text in figure.data[0].text[-1]]
+    assert shown == [readable(token) for token in result.target_tokens]
+    assert list(lens_ranks(lens, 1).data[0].x) == lens.ranks[:, 1].tolist()
+    assert "first choice from" in lens_in_words(lens, 1)
+    assert lens.ranks[-1].tolist() == [1] * 6
+    worse = replace(lens, ranks=np.full_like(lens.ranks, 7))
+    assert "rank at the end is 7" in lens_in_words(worse, 1)
+
+
+def test_a_long_axis_names_some_tokens_and_the_pinned_one() -> None:
+    assert named(("a", "b"), 0) == {"tickvals": [0, 1], "ticktext": ["<b>a</b>", "b"]}
+    ticks = named([f"w{at}" for at in range(128)], 6)
+    assert ticks["tickvals"][:4] == [0, 6, 12, 16]
+    assert ticks["ticktext"][1] == "<b>w6</b>"
+
+
+@pytest.mark.parametrize("look", [Look(), Look(DARK), Look(ramp="viridis"), Look(DARK, scale="log")])
+def test_the_ink_of_a_word_is_the_one_farther_from_its_cell(look: Look) -> None:
+    inks = look.ink_on(np.array([0.0, 1.0]))
+    lightest = {LIGHT: LIGHT.background, DARK: DARK.ink}[look.palette]
+    darkest = {LIGHT: LIGHT.ink, DARK: DARK.background}[look.palette]
+    begins_dark = look.ramp == "viridis" or look.palette == DARK
+    assert list(inks) == ([lightest, darkest] if begins_dark else [darkest, lightest])

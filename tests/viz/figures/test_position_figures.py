@@ -1,0 +1,102 @@
+"""The figures of Positions hold the numbers they are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from model.network.positional_encoding import sinusoidal_table
+from model.positions.forms import FORMS, form_error
+from model.positions.geometry import by_distance, similarity, wavelengths
+from viz.components.curves import packed as packed_curves
+from viz.figures import position_forms, position_geometry, positions
+from viz.figures.curves import decades, linear
+from viz.figures.palette import LIGHT
+from viz.positions import rotation
+
+from ..components.test_packing import unpack
+
+
+def test_waves_are_the_tables_columns() -> None:
+    table = sinusoidal_table(50, 12).numpy()
+    figure = positions.waves(table, [0, 5], wavelengths(12), LIGHT)
+    for wave, dimension in zip(figure.marks[:2], (0, 5), strict=True):
+        assert wave.values is not None
+        np.testing.assert_allclose(wave.values[:, 0], table[:, dimension], atol=1e-6)
+    assert "wavelength 6.3" in figure.notes[0].text
+    assert "cos" in figure.notes[1].text
+
+
+def test_wavelengths_are_drawn_from_2_pi_on() -> None:
+    figure = positions.wavelengths(wavelengths(512), [0, 6], 512, 10000.0, LIGHT)
+    chosen, line = figure.marks[:2]
+    assert 10 ** line.points[0, 1] == pytest.approx(2 * np.pi)
+    assert chosen.points[:, 0].tolist() == [0, 3]
+
+
+def test_profile_holds_the_values() -> None:
+    values = similarity(sinusoidal_table(30, 8).numpy())
+    figure = position_geometry.profile(by_distance(values), by_distance(values), ("a", "b"), "Dot", LIGHT)
+    line, band = figure.marks[:2]
+    np.testing.assert_allclose(line.points[:, 1], [values[0, distance] for distance in range(30)], atol=1e-6)
+    np.testing.assert_allclose(band.points[:30, 1], np.flip(band.points[30:, 1]), atol=1e-6)
+
+
+def test_circles_show_both_positions() -> None:
+    table = sinusoidal_table(30, 8).numpy().reshape(30, 4, 2)
+    pairs = rotation.spread(4, 2)
+    figure = position_geometry.circles(table[3, pairs], table[8, pairs], pairs, wavelengths(8), 5, LIGHT)
+    ends, hands = figure.marks[0:4:2], figure.marks[1:4:2]
+    for hand, dots, position in zip(hands, ends, (8, 3), strict=True):
+        starts, tips = hand.points[::3], hand.points[1::3]
+        np.testing.assert_allclose((tips - starts)[:, ::-1], table[position, pairs], atol=1e-6)
+        np.testing.assert_allclose(tips, dots.points)
+
+
+def test_an_arc_goes_from_one_hand_to_the_other() -> None:
+    table = sinusoidal_table(30, 2).numpy()
+    arc = position_geometry.circles(table[3:4], table[8:9], [0], wavelengths(2), 5, LIGHT).marks[4].points[:-1]
+    for end, position in ((arc[0], 3), (arc[-1], 8)):
+        np.testing.assert_allclose(end / np.linalg.norm(end), table[position, ::-1], atol=1e-5)
+
+
+def test_curves_are_packed_as_they_are() -> None:
+    table = sinusoidal_table(9, 4).numpy()
+    figure = positions.waves(table, [2], None, LIGHT)
+    header, body = unpack(packed_curves(figure))
+    numbers = np.frombuffer(body, "<f4")
+    points, values = numbers[:18].reshape(9, 2), numbers[18:27]
+    np.testing.assert_allclose(points, figure.marks[0].points, atol=1e-6)
+    np.testing.assert_allclose(values, table[:, 2])
+    first = header["marks"][0]
+    assert (first["kind"], first["count"], first["columns"]) == ("line", 9, 1)
+    assert len(numbers) == sum((2 + one["columns"]) * one["count"] for one in header["marks"])
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (-0.013, 0.0871), (0, 511), (-0.5, 127.5), (3, 3), (0, 2e6)])
+def test_an_axis_has_few_round_numbers_within_it(low: float, high: float) -> None:
+    found = [at for at, _ in linear(low, high, most=8).ticks]
+    assert 1 <= len(found) <= 9
+    assert all(low - 1e-9 <= at <= high + 1e-9 for at in found)
+    steps = np.diff(found)
+    if len(found) > 1:
+        assert f"{steps[0]:e}"[0] in "125"
+        np.testing.assert_allclose(steps, steps[0])
+
+
+def test_the_names_on_an_axis_tell_its_numbers_apart() -> None:
+    assert [name for _, name in linear(0, 3, whole=True).ticks] == ["0", "1", "2", "3"]
+    assert [name for _, name in linear(-0.02, 0.02, most=4).ticks] == ["−0.02", "−0.01", "0.00", "0.01", "0.02"]
+    assert [name for _, name in decades(-4, 3.5, step=2).ticks] == ["10⁻⁴", "10⁻²", "1", "100"]
+
+
+def test_errors_stand_where_they_are() -> None:
+    found = [form_error(name, 32, 16) for name in FORMS]
+    titles = [one.title for one in FORMS.values()]
+    figure = position_forms.errors(titles, found, "half", LIGHT)
+    at = list(FORMS).index("half")
+    assert 10 ** figure.marks[at].points[0, 0] == pytest.approx(found[at].largest)
+    assert [note.text for note in figure.notes if note.colour == LIGHT.accent] == [
+        f"{found[at].largest:.1e}",
+        "float16 throughout",
+    ]

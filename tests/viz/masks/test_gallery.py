@@ -1,0 +1,72 @@
+"""The gallery's words, its search, and its picture by its data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from model.faults.exhibits import run
+from model.faults.gallery import EXHIBITS
+from viz.figures.gallery_pair import Panel, cells, gallery_pair
+from viz.figures.palette import DARK, LIGHT, Look
+from viz.masks.gallery.page import matching, named, picture, place, verdict
+from viz.masks.gallery.texts import WORDS
+
+
+def test_every_entry_has_words_and_no_word_is_left_over() -> None:
+    assert list(WORDS) == list(EXHIBITS)
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("loss NaN", "empty-row"),
+        ("copies the next token", "future-visible"),
+        ("changes with its batch", "padding-visible"),
+        ("sum to 1", "dropout-on"),
+        ("RoFormer", "is-decoder"),
+        ("window-off", "window-off-by-one"),
+    ],
+)
+def test_a_symptom_leads_to_the_fault(typed: str, expected: str) -> None:
+    assert expected in matching(typed)
+    assert len(matching(typed)) < len(WORDS) / 2
+
+
+def test_no_search_finds_all_and_nonsense_none() -> None:
+    assert matching("") == list(WORDS)
+    assert matching("xyzzy") == []
+
+
+def test_a_cell_is_one_thing_only() -> None:
+    weights = np.array([[0.5, 0.5, 0.0], [np.nan, np.nan, np.nan], [0.0, 1.0, 0.0]])
+    found = cells(Panel("", weights, np.tri(3, dtype=bool)))
+    kinds = np.stack([found.allowed, found.blocked, found.leak, found.over, found.nan])
+    assert (kinds.sum(0) == 1).all()
+    assert np.argwhere(found.leak).tolist() == [[0, 1]]
+    assert np.argwhere(found.over).tolist() == [[2, 0], [2, 2]]
+    assert found.nan[1].all()
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_the_picture_differs_between_broken_and_fixed(name: str) -> None:
+    broken, fixed = run(EXHIBITS[name])
+    sample, layer, head = place(broken, fixed)
+    same = np.array_equal(broken.weights[sample, layer, head], fixed.weights[sample, layer, head])
+    assert same == (name == "pad-query")
+    for palette in (LIGHT, DARK):
+        figure = picture(EXHIBITS[name], broken, fixed, Look(palette))
+        assert {"<b>broken</b>", "<b>fixed</b>"} <= {one.text for one in figure.layout.annotations}
+    assert all(line[0] in "●▲t○✓" for line in verdict(broken))
+    assert verdict(fixed)[0].startswith("✓")
+
+
+def test_a_sum_that_is_not_one_stands_out() -> None:
+    panel = Panel("broken", np.array([[1.25, 0.0], [0.5, 0.5]]), np.ones((2, 2), bool))
+    (sums,) = (one for one in gallery_pair([panel], "ab", "cd", "", Look()).data if one.text and one.text[0] == "sum")
+    assert sums.text == ("sum", "1.25", "1.00")
+    assert sums.textfont.color == (LIGHT.soft, LIGHT.ink, LIGHT.soft)
+
+
+def test_padding_is_named() -> None:
+    assert named(("one", "two"), np.array([False, True, True])) == ["pad", "one", "two"]

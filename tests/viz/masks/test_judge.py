@@ -1,0 +1,228 @@
+"""The page Masks: cells, edits, verdicts in words, and the page itself without a browser."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from model.diagnosis import diagnose
+from model.diagnosis.inputs import softmax
+from model.faults.printed_examples import EXAMPLES
+from model.trace import AttentionMap, AttentionTrace
+from model.untrusted_trace import opened
+from viz.components.mask_editor import Mark, Panel, State, packed
+from viz.figures.mask_colours import mask_colours
+from viz.figures.mask_pipeline import Stage, mask_pipeline
+from viz.figures.palette import DARK, LIGHT, Look
+from viz.masks.judge.cells import compared, effect, given_marks, uniform
+from viz.masks.judge.edits import Edits
+from viz.masks.judge.input import Brought
+from viz.masks.judge.judged import judged
+from viz.masks.judge.panels import panels
+from viz.masks.judge.slices import dependence, reach, slice_of
+from viz.masks.judge.verdict import headline_words, sorted_findings, spans, where
+from viz.masks.judge.verdict_files import as_csv, as_json
+
+from ..components.test_packing import unpack
+
+APP = """
+import streamlit as st
+from viz.masks.judge.page import show
+show()
+"""
+CAUSAL = np.tri(4, dtype=bool)
+SCORES = np.random.default_rng(0).normal(size=(4, 4))
+LEAKY = softmax(SCORES)
+
+
+def brought(**arrays: np.ndarray) -> Brought:
+    return Brought("one", arrays, editable=frozenset({"meant"}))
+
+
+def test_cells_against_what_was_meant() -> None:
+    open_cells = np.array([[True, True], [False, False]])
+    meant = np.array([[True, False], [True, False]])
+    assert compared(open_cells, meant).tolist() == [[State.ALLOWED, State.LEAK], [State.OVER, State.BLOCKED]]
+    assert compared(open_cells, None).tolist() == [[State.ALLOWED, State.ALLOWED], [State.BLOCKED, State.BLOCKED]]
+
+
+def test_what_blocks_a_cell_is_told_apart() -> None:
+    bias = np.array([[0, -np.inf], [-1e9, 0]])
+    allowed = bias == 0
+    assert given_marks(bias, allowed).tolist() == [[Mark.NONE, Mark.INFINITE], [Mark.FINITE, Mark.NONE]]
+    ones = np.array([[1.0, 0], [1, 1]])
+    assert given_marks(ones, ones > 0).tolist() == [[Mark.ADDED, Mark.NONE], [Mark.ADDED, Mark.ADDED]]
+    assert not given_marks(None, allowed).any()
+
+
+def test_nan_uniform_rounded_and_padding_rows_look_each_their_own() -> None:
+    weights = np.array([[np.nan] * 3, [1 / 3] * 3, [1, 0, 0], [0.5, 0.5, 0]])
+    meant = np.array([[False] * 3, [False] * 3, [True] * 3, [True, True, False]])
+    states, marks = effect(weights, meant, np.array([0, 0, 1, 0], bool), np.array([0, 0, 0, 1], bool))
+    assert (states[0] == State.NAN).all()
+    assert (marks[1] == Mark.UNIFORM).all()
+    assert (states[2] == State.ALLOWED).all()  # zeros that may be rounding
+    assert states[3].tolist() == [State.DIM, State.DIM, State.BLOCKED]
+    assert uniform(weights, None).tolist() == [False, True, False, False]
+
+
+def test_pictures_agree_with_the_verdict() -> None:
+    one = brought(weights=LEAKY, meant=CAUSAL)
+    found = judged(one, Edits("one"))
+    assert [finding.code for finding in found.diagnosis.findings] == ["future-visible"]
+    drawn = {panel.name: panel for panel in panels(one, found, slice_of(found, 0, 0, 0), 1)}
+    assert drawn["given"].states is None
+    for name in ("effect", "depends"):
+        states = drawn[name].states
+        assert states is not None
+        np.testing.assert_array_equal(states == State.LEAK, ~CAUSAL)
+    mended = judged(one, Edits("one", fixes=("future-visible",)))
+    assert mended.diagnosis.sound
+    assert "blocked" in mended.done[0]
+    assert not mended.before.sound
+
+
+def test_a_cell_turned_over_changes_what_is_judged() -> None:
+    one = Brought("one", {"mask": CAUSAL, "meant": CAUSAL}, editable=frozenset({"given", "meant"}))
+    assert judged(one, Edits("one")).diagnosis.sound
+    given = judged(one, Edits("one", cells=frozenset({("given", 0, 1, 3)})))
+    assert not given.diagnosis.sound
+    both = judged(one, Edits("one", cells=frozenset({("given", 0, 1, 3), ("meant", 0, 1, 3)})))
+    assert both.diagnosis.sound
+    added = Brought("one", {"mask": np.where(CAUSAL, 0.0, -1e9), "meant": CAUSAL})
+    assert not judged(added, Edits("one", cells=frozenset({("given", 0, 3, 0)}))).diagnosis.sound
+
+
+def test_dependence_follows_the_mask_through_layers() -> None:
+    found = judged(Brought("one", {"mask": CAUSAL, "meant": CAUSAL}), Edits("one"))
+    moved = dependence(slice_of(found, 0, 0, 0), 2)
+    assert moved is not None
+    np.testing.assert_array_equal(moved > 0, reach(CAUSAL, 2))
+    i, j = np.indices((6, 6))
+    np.testing.assert_array_equal(reach((i >= j) & (i - j < 2), 3), (i >= j) & (i - j < 4))
+
+
+def test_the_verdict_in_words() -> None:
+    found = diagnose(np.stack([LEAKY, softmax(np.where(CAUSAL, SCORES, -np.inf))])[:, None], meant="causal")
+    bad = sorted_findings(found)
+    assert headline_words(bad, False) == "Faulty: 1 error"
+    assert headline_words([], True).endswith("once mended")
+    assert where(bad[0], (2, 1, 1)) == "sample 1, queries 1–3, keys 2–4"
+    assert spans((0, 1, 2, 5)) == "1–3, 6"
+    told = json.loads(as_json(found))
+    assert told["verdict"] == "faulty"
+    assert told["findings"][0]["code"] == "future-visible"
+    assert told["unknown"]
+    (row,) = csv.DictReader(io.StringIO(as_csv(found)))
+    assert row["queries"] == "0 1 2"
+
+
+def test_what_goes_to_the_browser() -> None:
+    states = np.full((2, 3), State.LEAK)
+    data = packed(
+        [Panel("a", "A", "", states, row_sums=(1, np.nan)), Panel("b", "B", "no")], mask_colours(LIGHT), ((), ())
+    )
+    header, body = unpack(data)
+    assert (header["rows"], header["columns"]) == (2, 3)
+    assert [panel["drawn"] for panel in header["panels"]] == [True, False]
+    assert header["panels"][0]["rowSums"] == [1, -1]
+    assert len(body) == 6 * (4 + 1 + 1)
+    assert body[24:30] == bytes([State.LEAK] * 6)
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK])
+def test_the_steps_show_fills_and_nan(palette: object) -> None:
+    masked = np.where(CAUSAL, SCORES, -np.inf)
+    stages = [
+        Stage("Scores", SCORES, False),
+        Stage("After the mask", masked, False),
+        Stage("Weights", LEAKY * np.nan, True),
+    ]
+    figure = mask_pipeline(stages, "", Look(DARK if palette is DARK else LIGHT))
+    texts = [text for trace in figure.data if trace.type == "scatter" for text in trace.text]
+    assert texts.count("−∞") == int((~CAUSAL).sum())
+    assert texts.count("NaN") == 16
+
+
+def page() -> AppTest:
+    return AppTest.from_string(APP, default_timeout=30)
+
+
+def test_every_example_is_broken_and_its_first_fix_mends_it() -> None:
+    app = page().run()
+    for name in EXAMPLES:
+        app.button(key=f"broken-{name}").click().run()
+        assert not app.exception
+        assert any("Faulty" in one.value for one in app.markdown), name
+        next(one for one in app.button if one.label == "Apply this fix").click().run()
+        assert any("Sound, once mended" in one.value for one in app.markdown), name
+    app.button(key="undo-fix").click().run()
+    assert any("Faulty" in one.value for one in app.markdown)
+
+
+def test_bad_text_gets_a_sentence_and_stays() -> None:
+    app = page().run()
+    for text in ("[[1, 2], [3]]", "tensor([[1., ..., 0.]])", "a = [1]\nb = [2]", "[1, 0]\nx", "3", "[[[[[[[1]]]]]]]"):
+        app.text_area(key="mask_text").set_value(text).run()
+        assert not app.exception
+        assert app.error, text
+        assert app.text_area(key="mask_text").value == text
+
+
+def told(app: AppTest) -> str:
+    """All that stands there, as it is read."""
+    return re.sub(r"[\\\u2068\u2069]", "", " ".join(one.value for one in (*app.markdown, *app.caption)))
+
+
+def test_who_has_only_a_picture_is_led_to_the_gallery() -> None:
+    app = page().run()
+    app.button(key="by-sight").click().run()
+    assert not app.exception
+    assert app.session_state["part"] == "gallery"
+
+
+def test_what_attention_it_is_decides_what_is_right() -> None:
+    app = page().run()
+    app.text_area(key="mask_text").set_value(f"weights = {np.full((4, 4), 0.25).tolist()}").run()
+    assert "Nothing wrong" in told(app)
+    kind = next(one for one in app.selectbox if one.label == "Attention")
+    kind.select("decoder").run()
+    assert "future-visible" in told(app)
+    kind = next(one for one in app.selectbox if one.label == "Attention")
+    kind.select("cross").run()
+    assert "Nothing wrong" in told(app)
+
+
+def test_a_trace_opened_on_explore_is_judged_here_its_faulty_map_first() -> None:
+    app = page()
+    causal = AttentionMap("decoder", np.full((2, 3, 3, 3), 1 / 3), ("▁a", "b", "c"), ("▁a", "b", "c"), np.tri(3) > 0)
+    whole = AttentionMap("cross", np.full((2, 3, 3, 2), 0.5), ("▁a", "b", "c"), ("x", "y"), np.ones((3, 2), bool))
+    app.session_state["opened"] = opened("mine", AttentionTrace(decoder=causal, cross=whole))
+    app.run()
+    assert not app.exception
+    assert "mask-ignored" in told(app)
+    assert "1 sample × 2 layers × 3 heads × 3 queries × 3 keys" in told(app)
+    app.segmented_control(key="mask-trace-map").set_value("cross").run()
+    assert "Nothing wrong" in told(app)
+    app.segmented_control(key="from").set_value("paste").run()
+    assert not app.exception
+    del app.session_state["opened"]
+    app.run()
+    assert "opened trace" not in app.segmented_control(key="from").options
+
+
+def test_a_pasted_mask_is_read_in_the_convention_that_a_person_chooses() -> None:
+    app = page().run()
+    app.text_area(key="mask_text").set_value(str(CAUSAL)).run()
+    assert any("read this way it is causal" in one.value for one in app.caption)
+    assert any("4 queries × 4 keys" in one.value for one in app.caption)
+    assert any("Nothing wrong" in one.value for one in app.markdown)
+    role = next(one for one in app.selectbox if one.label == "Read as")
+    role.select("mask blocks").run()
+    assert any("Faulty" in one.value for one in app.markdown)

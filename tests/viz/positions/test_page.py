@@ -1,0 +1,264 @@
+"""The page Positions: its views on a model that translates, its figures, and what it sends."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from model.network.positional_encoding import sinusoidal_table
+from model.positions.embedding_parts import EmbeddingParts
+from model.positions.table import cell, formula_table, table_of
+from model.translate import Translator
+from viz.components.matrix import Matrix, levels, packed
+from viz.components.packing import FULL
+from viz.figures import position_effects
+from viz.figures.diverging import colorscale, diverging, negative
+from viz.figures.palette import DARK, LIGHT, Look
+from viz.positions import rotation, waves, words
+from viz.positions.controls import OF_TABLES, VIEWS, Choice
+from viz.positions.table import numbers, picture
+from viz.positions.versions import markup
+from viz.ui import cache
+
+from ... import toy
+from ..components.test_packing import unpack
+from ..fakes import attention
+
+APP = Path(__file__).resolve().parents[3] / "app.py"
+SENTENCE = "the old dog sees a red house today."
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> AppTest:
+    return page(monkeypatch, toy_translator)
+
+
+def page(monkeypatch: pytest.MonkeyPatch, *translators: Translator) -> AppTest:
+    named = {one.name: one for one in translators}
+    monkeypatch.setattr(cache, "checkpoints", lambda: list(named))
+    monkeypatch.setattr(cache, "translator", named.__getitem__)
+    for cached in (cache.translation, cache.position_experiment, cache.position_heads, cache.position_belief):
+        cached.clear()
+    test = AppTest.from_file(str(APP), default_timeout=60)
+    test.query_params["sentence"] = SENTENCE
+    return test
+
+
+def opened(app: AppTest, view: str, **address: str) -> AppTest:
+    app.query_params.update({"plot": view, **address})
+    app.run()
+    app.switch_page("viz/pages/positions.py").run()
+    assert not app.exception
+    return app
+
+
+def captions(app: AppTest) -> str:
+    return " ".join(one.value for one in app.caption).replace("\\", "")
+
+
+def charts(app: AppTest) -> list[dict]:
+    return [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_drawn_and_explained(app: AppTest, view: str) -> None:
+    opened(app, view)
+    assert not app.info
+    assert len(captions(app)) > 60
+
+
+def test_a_cell_is_worked_out_with_its_numbers(app: AppTest) -> None:
+    opened(app, "table", pos="3", dim="4")
+    angle = 3 / 10000 ** (4 / 64)
+    equation = app.latex[0].value
+    assert f"{angle:.6g}" in equation
+    assert f"{np.sin(angle):.6f}" in equation
+    assert "10000^{\\,4/64}" in equation
+
+
+def test_a_table_by_formula_has_the_sizes_asked_for(app: AppTest) -> None:
+    opened(app, "table", table="sinusoidal with PAD row", d_model="7", positions="9", base="100", pos="0")
+    assert app.number_input(key="dim").max == 6
+    assert app.number_input(key="pos").max == 9
+    assert "PAD's row is all zero" in captions(app)
+
+
+def test_a_smaller_table_takes_the_chosen_cell_with_it(app: AppTest) -> None:
+    opened(app, "table", table="sinusoidal", pos="120", dim="500")
+    assert app.number_input(key="dim").value == 500
+    app.number_input(key="d_model").set_value(6).run()
+    assert not app.exception
+    assert app.number_input(key="dim").value == 5
+
+
+@pytest.mark.parametrize(
+    "address",
+    [{"positions": "99999"}, {"pos": "-4"}, {"dim": "x"}, {"table": "none"}, {"form": "guess"}, {"plot": "all"}],
+)
+def test_nonsense_in_the_address_falls_back(app: AppTest, address: dict[str, str]) -> None:
+    opened(app, "table")
+    fresh = AppTest.from_file(str(APP), default_timeout=60)
+    fresh.query_params.update({"plot": "table", "table": "sinusoidal", **address})
+    fresh.run()
+    fresh.switch_page("viz/pages/positions.py").run()
+    assert not fresh.exception
+
+
+@pytest.mark.parametrize("view", OF_TABLES)
+@pytest.mark.parametrize(("d_model", "positions"), [("1", "2"), ("2", "2"), ("7", "3")])
+def test_the_smallest_tables_are_drawn(app: AppTest, view: str, d_model: str, positions: str) -> None:
+    opened(app, view, table="sinusoidal", d_model=d_model, positions=positions)
+    assert not app.error
+    assert bool(app.info) == (view == "rotation" and d_model == "1")
+
+
+def test_without_a_sentence_tables_are_still_shown(app: AppTest) -> None:
+    opened(app, "table", sentence=" ")
+    assert "pieces of your sentence" not in captions(app)
+    app.segmented_control(key="plot").set_value("heads").run()
+    assert "nothing to translate" in app.info[0].value
+
+
+def test_experiments_show_the_translation_before_and_after(app: AppTest) -> None:
+    opened(app, "experiments", move="remove")
+    shown = " ".join(one.proto.body for one in app.get("html"))
+    assert "der alte Hund" in shown
+    assert 'class="new"' in shown
+    assert "Fed its old translation" in captions(app)
+    assert len(charts(app)) == 1
+
+
+@pytest.mark.parametrize("move", ["shift", "reverse", "shuffle", "stretch", "swap", "beyond"])
+def test_every_experiment_runs(app: AppTest, move: str) -> None:
+    opened(app, "experiments", move=move)
+    assert not app.info
+    assert words.EXPERIMENTS[move] in captions(app)
+    assert len(charts(app)) == (2 if move in ("shift", "stretch", "beyond") else 1)
+
+
+def test_a_learned_table_past_its_end_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    learned = Translator(toy.checkpoint(toy.random_model(positions="learned")))
+    app = opened(page(monkeypatch, learned), "experiments", move="beyond")
+    assert "its table ends at position 63" in app.info[0].value.replace("\\", "")
+    for view in ("table", "waves", "similarity", "rotation", "precision", "sentence", "heads"):
+        app.segmented_control(key="plot").set_value(view).run()
+        assert not app.exception
+        assert not app.info
+    app.segmented_control(key="plot").set_value("similarity").run()
+    profile = next(one for one in app.get("bidi_component") if one.key == "profile")
+    assert b"learned, {x} apart" in profile.proto.SerializeToString()
+
+
+def choice(positions: int = 40, d_model: int = 16, **more: object) -> Choice:
+    made = formula_table(positions, d_model, **more)  # type: ignore[arg-type]
+    return Choice(made, "by formula", False, "float64", made.real, 5)
+
+
+def test_the_table_is_at_most_one_and_a_half_bytes_a_value() -> None:
+    shown = picture(choice(512, 512), np.arange(512))
+    assert len(packed(shown, (12, 4))) <= 1.1 * shown.values.size
+
+
+def test_bytes_are_the_values_to_half_a_step() -> None:
+    shown = picture(choice(), np.arange(16)[::-1])
+    header, body = unpack(packed(shown, (1, 2)))
+    sent = np.frombuffer(body, np.uint8).reshape(40, 16)
+    decoded = header["low"] + (header["high"] - header["low"]) * sent / FULL
+    np.testing.assert_allclose(decoded, sinusoidal_table(40, 16).numpy()[:, ::-1], atol=1 / FULL + 1e-6)
+    assert header["columnNames"] == list(range(16))[::-1]
+    assert header["marks"] == [4]
+    assert header["chosen"] == [1, 2]
+
+
+def test_levels_hold_what_lies_outside() -> None:
+    assert levels(np.array([[-9.0, -1, 0, 1, 9]]), -1, 1).tolist() == [[0, 0, 127, 254, 254]]
+
+
+def test_the_saved_table_is_the_models_own_to_1e_6() -> None:
+    model = toy.random_model(positions="sinusoidal_pad_row", d_model=14)
+    own = table_of(model.source_embedding.positional_encoding)
+    frame = numbers(Choice(own, "toy", True, "float64", own.real, None))
+    assert frame.index[0] == "PAD"
+    assert not frame.iloc[0].any()
+    np.testing.assert_allclose(frame.iloc[1:].to_numpy(), sinusoidal_table(64, 14), atol=1e-6)
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK])
+def test_zero_is_the_pages_own_background(palette: type) -> None:
+    stops = diverging(palette)  # type: ignore[arg-type]
+    assert stops[len(stops) // 2] == palette.background  # type: ignore[attr-defined]
+    assert (stops[0], stops[-1]) == (negative(palette), palette.full)  # type: ignore[arg-type, attr-defined]
+    assert [at for at, _ in colorscale(stops)][:: len(stops) // 2] == [0, 0.5, 1]
+
+
+@pytest.mark.parametrize("pairs", [1, 3, 256])
+def test_the_chosen_pair_is_among_the_circles(pairs: int) -> None:
+    found = rotation.spread(pairs, min(5, pairs - 1))
+    assert min(5, pairs - 1) in found
+    assert len(found) == len(set(found)) == min(8, pairs)
+    assert found == sorted(found)
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 512])
+def test_the_first_waves_are_dimensions_that_exist(width: int) -> None:
+    assert all(0 <= dimension < width for dimension in waves.spread(width))
+
+
+def test_the_three_panels_share_their_rows_and_the_third_is_the_difference() -> None:
+    tokens = ("<s>", " a", " <b>x")
+    old, new = attention("decoder", tokens, tokens, seed=1), attention("decoder", tokens, tokens, seed=2)
+    figure = position_effects.compared([("before", old), ("after", new)], 1, 2, Look(), "fed", difference=True)
+    cells = [
+        trace
+        for trace in figure.data
+        if trace.type == "heatmap" and trace.zmax is not None and trace.hoverongaps is False
+    ]
+    change = np.where(old.mask, new.weights[1, 2] - old.weights[1, 2], np.nan)
+    np.testing.assert_allclose(cells[2].z, change, atol=1e-6)
+    assert (cells[2].zmin, cells[2].zmax) == (-1, 1)
+    assert figure.layout.xaxis.ticktext[2] == "&lt;b&gt;x"
+    assert figure.layout.yaxis3.range == figure.layout.yaxis.range
+
+
+def test_lengths_are_of_the_vectors() -> None:
+    tokens, encoding = np.array([[3.0, 4.0]]), np.array([[0.0, 2.0]])
+    parts = EmbeddingParts((" a",), tokens, encoding, tokens + encoding, 2.0)
+    figure = position_effects.lengths(parts, 0, LIGHT)
+    assert [float(trace.y[0]) for trace in figure.data] == [5.0, 2.0, 2.5]
+    assert "from 2.50 (the mark) to 5.00" in words.sentence(parts)
+    assert parts.share[0] == pytest.approx(2 / 7)
+
+
+def test_equations_are_plain_latex_of_the_numbers() -> None:
+    text = words.equation(cell(12, 5, 512), 512, 10000.0)
+    assert "PE_{12,\\,5}" in text
+    assert re.search(r"10000\^\{\\,4/512\}", text)
+    assert f"{np.cos(12 / 10000 ** (4 / 512)):.6f}" in text
+
+
+def test_uniqueness_is_said_either_way() -> None:
+    found = cache.uniqueness(sinusoidal_table(20, 8).numpy())
+    assert words.unique(found, 20, 1).startswith("Unique: of all 20")
+    twice = cache.uniqueness(torch.zeros(3, 4).numpy())
+    assert words.unique(twice, 3, 0).startswith("Not unique")
+
+
+def test_a_translation_is_only_text() -> None:
+    made = markup("<b>old</b>", [("<script>", "new"), ("&", "same"), ("gone", "gone")])
+    assert '<span class="new">&lt;script&gt;</span> &amp;' in made
+    assert "&lt;b&gt;old" in made
+    assert ">gone<" not in made
+
+
+def test_the_matrix_asks_nothing_of_its_values() -> None:
+    shown = Matrix(np.zeros((1, 1)), "t", ["<b>"], ["x"], "r", "c", -1, 1, ("#000000", "#ffffff"))
+    header, body = unpack(packed(shown))
+    assert header["rowNames"] == ["<b>"]
+    assert header["chosen"] is None
+    assert list(body) == [127]

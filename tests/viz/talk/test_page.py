@@ -1,0 +1,101 @@
+"""The page Talk without a browser: what it shows, edits and says of mistakes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from model.network.config import TransformerConfig
+from viz.talk.checks import KNOWN, check
+from viz.talk.scenes import Scene, Talk, read
+from viz.talk.session import shipped
+from viz.ui import cache
+
+PAGE = Path(__file__).parents[3] / "viz" / "pages" / "talk.py"
+MODELS = {
+    "everyday-en-de": TransformerConfig(heads=8, encoder_layers=4, decoder_layers=4),
+    "multi30k-en-de": TransformerConfig(heads=4, encoder_layers=4, decoder_layers=4),
+}
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    monkeypatch.setattr(cache, "configurations", lambda: MODELS)
+    return AppTest.from_file(str(PAGE), default_timeout=60)
+
+
+def titles(page: AppTest) -> list[str]:
+    return [scene.title for scene in page.session_state["talk"][0].scenes]
+
+
+def test_the_talk_that_ships_asks_for_nothing_that_is_missing() -> None:
+    talk, mistakes = shipped()
+    checked = check(talk, MODELS)
+    assert not mistakes
+    assert not checked.mistakes
+    assert checked.shown == talk.scenes
+    assert all(scene.notes for scene in talk.scenes)
+
+
+def test_scenes_are_edited_moved_copied_and_deleted(page: AppTest) -> None:
+    one, two = Scene("One", "explore"), Scene("Two", "decode")
+    page.session_state["talk"] = (Talk("Mine", (one, two)), ())
+    page.run()
+    assert not page.exception
+    page.text_input(key="scene-title-0-0").set_value("First").run()
+    assert titles(page) == ["First", "Two"]
+    page.button(key="scene-later").click().run()
+    assert titles(page) == ["Two", "First"]
+    page.button(key="scene-copy").click().run()
+    assert titles(page) == ["Two", "First", "First"]
+    page.button(key="scene-delete").click().run()
+    page.radio(key="scene-choice").set_value(0).run()
+    page.button(key="scene-delete").click().run()
+    assert titles(page) == ["First"]
+    assert not page.exception
+
+
+def test_a_view_that_cannot_be_read_is_said_and_the_old_one_stays(page: AppTest) -> None:
+    page.session_state["talk"] = (Talk("Mine", (Scene("One", "explore", {"head": "2"}),)), ())
+    page.run()
+    page.text_area(key="scene-view-0-0").set_value('page = "explore').run()
+    assert "Line 1" in page.error[0].value
+    assert page.session_state["talk"][0].scenes[0].view == {"head": "2"}
+
+
+@pytest.mark.parametrize(
+    ("scene", "line", "says"),
+    [
+        ('page = "nowhere"', 2, "no page 'nowhere'"),
+        ('page = "explore"\n[scene.view]\nmodel = "none-such"', 4, "no model 'none-such'"),
+        ('page = "explore"\n[scene.view]\nlayer = 2\nhead = 9', 5, "no layer 2, head 9"),
+        ('page = "decode"\n[scene.view]\ncross = "5.1"', 4, "no layer 5, head 1"),
+        ('page = "explore"\n[scene.view]\nchanges = "cross.1.12:off"', 4, "no layer 1, head 12"),
+        ('page = "explore"\n[scene.view]\nchanges = "nonsense"', 4, "is no change"),
+    ],
+)
+def test_what_is_missing_is_named_and_only_its_scene_left_out(scene: str, line: int, says: str) -> None:
+    talk, _ = read(f'[[scene]]\n{scene}\n[[scene]]\npage = "decode"\n')
+    checked = check(talk, MODELS)
+    assert [(one.line, says in one.text) for one in checked.mistakes] == [(line, True)]
+    assert [one.page for one in checked.shown] == ["decode"]
+
+
+def test_what_explore_writes_into_its_address_is_known() -> None:
+    """Every name that its sources give to a control in the address, or to what writes there."""
+    text = "".join(path.read_text(encoding="utf-8") for path in (PAGE.parents[1] / "explore").rglob("*.py"))
+    written = set(re.findall(r'(?:in_address|_following)\(\s*(?:"[^"]*", )?"([a-z-]+)"', text))
+    linked = set(re.findall(r'key="([a-z-]+)"(?=[^()]*\*\*(?:controls\.)?(?:SHARED|KEPT))', text))
+    assert {"pictures", "with-kind", "forced", "threshold"} <= written | linked
+    assert written | linked <= KNOWN["explore"]
+
+
+def test_an_unknown_name_in_a_view_is_said_and_the_scene_shown() -> None:
+    talk, _ = read('[[scene]]\npage = "explore"\n[scene.view]\nhaed = 2\n')
+    checked = check(talk, MODELS)
+    assert "knows no 'haed'" in str(checked.mistakes[0])
+    assert str(checked.mistakes[0]).startswith("Line 4: ")
+    assert len(checked.shown) == 1

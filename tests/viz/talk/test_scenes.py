@@ -1,0 +1,103 @@
+"""Talks as files: what is written is read again, and every mistake is named by its line."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from viz.talk.scenes import MOST_SCENES, Scene, Talk, read, without_window, write
+
+GOOD = """title = "Two views"
+model = "small"
+
+[[scene]]
+title = "First"
+page = "explore"
+hide = ["translation"]
+notes = '''
+One line,
+[[scene]]
+and page = "none" is only said.
+'''
+
+[scene.view]
+sentence = "He said \\"no\\"."
+layer = 2
+words = true
+
+[[scene]]
+title = "Second"
+page = "decode"
+"""
+AWKWARD = 'Quotes " and \\ and """ three, \ttabs, <b>, 漢字, \u200b and a bell \a'
+
+
+def test_a_talk_is_read() -> None:
+    talk, mistakes = read(GOOD)
+    assert not mistakes
+    assert (talk.title, talk.model) == ("Two views", "small")
+    first, second = talk.scenes
+    assert first.view == {"sentence": 'He said "no".', "layer": "2", "words": "true"}
+    assert first.hide == ("translation",)
+    assert "[[scene]]" in first.notes
+    assert (first.lines["page"], first.lines["view.layer"], second.lines[""]) == (6, 16, 19)
+    assert first.address("small") == "/?model=small&sentence=He+said+%22no%22.&layer=2&words=true"
+    assert second.address("small", present="1") == "/decode?model=small&present=1"
+
+
+ENDS = [
+    "to be seen in\nC:\\talks\\",
+    "either ''' or \"\"\" # here",
+    'she said\n""',
+    "\\\"\n'''\nend",
+]
+"""Notes that hold what a string of several lines could begin or end with."""
+
+
+@pytest.mark.parametrize("notes", ["", "one", "two\nlines", AWKWARD, f"{AWKWARD}\n\n{AWKWARD}", *ENDS])
+def test_what_is_written_is_read_again(notes: str) -> None:
+    scene = Scene(AWKWARD, "explore", {"sentence": AWKWARD, "odd key": "1"}, notes, "there", ("picture",), ("heads",))
+    talk = Talk(AWKWARD, (scene, Scene("Next", "decode")), "small")
+    written = write(talk)
+    tomllib.loads(written)
+    assert read(written) == (talk, ())
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "says", "left"),
+    [
+        (('page = "explore"', 'page = "explore'), 6, "not TOML", ["Second"]),
+        (('page = "explore"', ""), 4, "names no page", ["Second"]),
+        (('title = "Second"\npage = "decode"\n', ""), 19, "names no page", ["First"]),
+        (('hide = ["translation"]', 'hide = ["translaton"]'), 7, "use sentence, translation", ["First", "Second"]),
+        (('title = "Second"', "title = 3"), 20, "quotation marks", ["First", "Decode"]),
+        (('title = "Second"', 'titel = "Second"'), 20, "no key 'titel'", ["First", "Decode"]),
+        (("layer = 2", "layer = [2]"), 16, "text or a number", ["First", "Second"]),
+        (('model = "small"', 'modle = "small"'), 2, "no key 'modle'", ["First", "Second"]),
+    ],
+)
+def test_a_mistake_names_its_line_and_the_rest_is_kept(
+    change: tuple[str, str], line: int, says: str, left: list[str]
+) -> None:
+    broken = GOOD.replace("[[scene]]\nand page", "and page").replace(*change)
+    shift = 0 if line < 10 else -1
+    talk, mistakes = read(broken)
+    assert [(one.line, says in one.text) for one in mistakes] == [(line + shift, True)]
+    assert [scene.title for scene in talk.scenes] == left
+
+
+def test_files_that_are_no_talk() -> None:
+    for source in ("", "hello", "\0", "a = 1\n" * 3, "title = 'x'"):
+        talk, mistakes = read(source)
+        assert talk.scenes == ()
+        assert mistakes
+    many = '[[scene]]\npage = "explore"\n' * (MOST_SCENES + 1)
+    talk, mistakes = read(many)
+    assert len(talk.scenes) == MOST_SCENES
+    assert "at most" in mistakes[0].text
+
+
+def test_a_view_is_an_address_without_what_belongs_to_the_window() -> None:
+    address = {"sentence": "a b", "present": "1", "embed": "true", "kind": "cross"}
+    assert without_window(address) == {"sentence": "a b", "kind": "cross"}

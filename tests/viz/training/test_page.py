@@ -1,0 +1,278 @@
+"""The page Training on a toy model: its views, its figures, what it sends, and what it does with broken files."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.torch import save_file
+from streamlit.testing.v1 import AppTest
+
+from model.checkpoint import files as folders
+from model.checkpoint.bleu_scores import CARD, Score, keep_score
+from model.checkpoint.history import HISTORY, HistoryRow, write_history
+from model.checkpoint.load import save_checkpoint, unique_weights
+from model.checkpoint.preset_comparison import differing, trained_alike
+from model.checkpoint.snapshots import release_snapshots
+from model.network.config import PRESETS, preset
+from model.network.transformer import Transformer
+from model.translate import Translator
+from viz.components.packing import FULL
+from viz.components.snapshots import Scrubbed, StopShown, packed
+from viz.figures.palette import DARK, LIGHT, Look
+from viz.figures.training_curves import curves
+from viz.training import architecture, parameters, words
+from viz.training.card import harmless
+from viz.training.controls import VIEWS
+from viz.training.table import markup
+from viz.ui import cache
+
+from ... import toy
+from ..components.test_packing import unpack
+from ..fakes import attention
+
+APP = Path(__file__).resolve().parents[3] / "app.py"
+SENTENCE = "the old dog sees a red house today."
+HISTORY_ROWS = (
+    HistoryRow(1, 0, 6.0, 1e-4, 900, 2),
+    HistoryRow(10, 0, 3.0, 1e-3, 900, 20, 12.5),
+    HistoryRow(100, 1, 1.0, 0.0, 900, 200, 31.25),
+)
+SCORE = Score("toy test", 20, 1, "raw", 44.4, "nrefs:1", 55.5, "nc:6")
+
+
+@pytest.fixture
+def checkpoints(tmp_path: Path, toy_checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with one model that has snapshots of steps 10 and 50, and a history."""
+    place = tmp_path / "toy-en-de"
+    shutil.copytree(toy_checkpoint, place)
+    write_history(HISTORY_ROWS, place / HISTORY)
+    (tmp_path / "run").mkdir()
+    for step in (10, 50):
+        save_file(unique_weights(toy.random_model(seed=step)), tmp_path / "run" / f"snapshot-{step:07d}.safetensors")
+    release_snapshots(tmp_path / "run", place)
+    monkeypatch.setattr(folders, "FOLDER", tmp_path)
+    monkeypatch.setattr(cache, "checkpoints", lambda: folders.available(tmp_path))
+    for name in (
+        "translator",
+        "translation",
+        "stops",
+        "moments",
+        "snapshot_steps",
+        "history",
+        "scores",
+        "card",
+        "alike",
+    ):
+        getattr(cache, name).clear()
+    return tmp_path
+
+
+def opened(view: str, **address: str) -> AppTest:
+    app = AppTest.from_file(str(APP), default_timeout=150)
+    app.query_params.update({"sentence": SENTENCE, "training": view, **address})
+    app.run().switch_page("viz/pages/training.py").run()
+    assert not app.exception
+    return app
+
+
+def said(app: AppTest) -> str:
+    return " ".join(one.value for one in (*app.caption, *app.info, *app.error)).replace("\\", "")
+
+
+def sent(app: AppTest) -> tuple[dict, bytes]:
+    found = [one.proto for one in app.get("bidi_component")]
+    return unpack(next(proto.bytes for proto in found if proto.component_name.endswith("snapshots")))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_shown(checkpoints: Path, view: str) -> None:
+    app = opened(view)
+    assert not app.error
+
+
+def test_the_slider_goes_from_random_to_released(checkpoints: Path) -> None:
+    app = opened("snapshots", at="10")
+    app.segmented_control(key="kind").set_value("decoder").run()
+    header, body = sent(app)
+    assert [one["tick"] for one in header["moments"]] == ["random", "10", "50", "released"]
+    assert [one["quality"] for one in header["moments"]] == [
+        "dev BLEU not measured yet",
+        "dev BLEU 12.5",
+        "dev BLEU 12.5 at step 10",
+        "dev BLEU 31.2 at step 100",
+    ]
+    assert header["moments"][-1]["text"] == toy.translation(SENTENCE)
+    assert header["moments"][-1]["belief"] > 0.9 > header["moments"][0]["belief"]
+    assert header["start"] == 1
+    assert header["kind"] == "Decoder self-attention"
+    assert len(body) == 4 * header["layers"] * header["heads"] * header["queries"] * header["keys"]
+
+
+def test_without_snapshots_the_page_says_so_and_shows_the_two_ends(checkpoints: Path, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "run")
+    release_snapshots(tmp_path / "run", checkpoints / "toy-en-de")
+    app = opened("snapshots")
+    assert [one["tick"] for one in sent(app)[0]["moments"]] == ["random", "released"]
+    assert "kept no snapshots" in said(app)
+
+
+def test_a_damaged_snapshot_gets_a_sentence(checkpoints: Path) -> None:
+    (checkpoints / "toy-en-de" / "snapshots" / "step-0000010.safetensors").write_bytes(b"broken")
+    app = opened("snapshots")
+    assert "step-0000010.safetensors is damaged" in said(app)
+
+
+def test_a_broken_history_gets_a_sentence(checkpoints: Path) -> None:
+    (checkpoints / "toy-en-de" / HISTORY).write_text("nothing")
+    for view in ("snapshots", "curves"):
+        assert "is not a training history" in said(opened(view))
+
+
+@pytest.mark.parametrize("address", [{"at": "-1"}, {"at": "x"}, {"training": "all"}, {"layer": "99"}])
+def test_nonsense_in_the_address_falls_back(checkpoints: Path, address: dict[str, str]) -> None:
+    header, _ = sent(opened(**{"view": "snapshots", **({} if "training" in address else address)}))
+    assert header["start"] == 0
+    app = AppTest.from_file(str(APP), default_timeout=150)
+    app.query_params.update(address)
+    app.run().switch_page("viz/pages/training.py").run()
+    assert not app.exception
+
+
+def test_a_sentence_that_is_none_gets_a_sentence(checkpoints: Path) -> None:
+    assert "nothing to translate" in said(opened("snapshots", sentence=" "))
+    assert not opened("curves", sentence=" ").info
+
+
+def test_the_card_is_shown_as_text(checkpoints: Path) -> None:
+    card = "<!-- secret -->\n# Toy\n\n![gone](https://example.org/x.png) costs $5 and $6, <script>alert(1)</script>\n"
+    (checkpoints / "toy-en-de" / CARD).write_text(card)
+    shown = " ".join(one.value for one in opened("card").markdown)
+    assert "# Toy" in shown
+    assert "gone costs \\$5 and \\$6" in shown
+    assert "https" not in shown
+    assert "secret" not in shown
+    assert not any(one.proto.allow_html for one in opened("card").markdown if "Toy" in one.value)
+
+
+def test_a_card_loses_pictures_formulas_and_directives_but_no_code() -> None:
+    assert harmless("a ![p](http://x) `:red[x] $y$` :red[z] $q$") == "a p `:red[x] $y$` \\:red[z] \\$q\\$"
+    assert harmless("9:30 and a: b") == "9:30 and a: b"
+
+
+def test_the_licence_stands_beside_the_choice_where_it_forbids_something(checkpoints: Path) -> None:
+    assert "CC0" not in said(opened("curves"))
+    path = checkpoints / "toy-en-de" / "config.json"
+    facts = json.loads(path.read_text())
+    facts["card"]["licence"] = "non-commercial research and education only"
+    path.write_text(json.dumps(facts))
+    cache.translator.clear()
+    assert "non-commercial research and education only" in said(opened("curves"))
+
+
+# What is drawn and sent.
+
+
+def test_curves_draw_what_was_measured() -> None:
+    figure = curves({"a": HISTORY_ROWS, "b": HISTORY_ROWS[:2]}, LIGHT, "Two <b>", marked=(0, 10, 500))
+    loss, bleu, rate = figure.data[0], figure.data[2], figure.data[4]
+    assert list(loss.x) == [1, 10, 100]
+    assert list(loss.y) == [6.0, 3.0, 1.0]
+    assert (list(bleu.x), list(bleu.y)) == ([10, 100], [12.5, 31.25])
+    assert list(rate.y) == [1e-4, 1e-3, 0.0]
+    assert figure.layout.title.text == "<b>Two &lt;b&gt;</b>"
+    assert [shape.x0 for shape in figure.layout.shapes] == [0, 10]
+    assert [note.text for note in figure.layout.annotations] == ["b", "a"]
+    logarithmic = curves({"a": HISTORY_ROWS}, DARK, "One", log_steps=True)
+    assert list(logarithmic.layout.xaxis.range) == [0, 2]
+    assert not logarithmic.layout.annotations
+
+
+def test_the_snapshots_are_one_byte_a_weight() -> None:
+    maps = [attention("cross", ("a", "b"), ("x", "y", "z"), ("A", "B"), seed=seed) for seed in (1, 2)]
+    shown = [StopShown("1", "step 1", "text", 0.5, ""), StopShown("2", "step 2", "<b>", 0.6, "")]
+    scrubbed = Scrubbed(shown, maps, 1, (0, 2), Look(), "predicted", "run")
+    header, body = unpack(packed(scrubbed))
+    assert (header["queries"], header["keys"], header["layer"], header["head"]) == (2, 3, 0, 2)
+    assert (header["rows"], header["columns"]) == (["A", "B"], ["x", "y", "z"])
+    levels = np.frombuffer(body, np.uint8).reshape(2, *maps[0].weights.shape)
+    np.testing.assert_allclose(levels[1] / FULL, maps[1].weights, atol=0.5 / FULL + 1e-6)
+    other = attention("cross", ("a",), ("x", "y", "z"))
+    with pytest.raises(ValueError, match="all maps must be of one shape"):
+        packed(dataclasses.replace(scrubbed, maps=[maps[0], other]))
+
+
+def test_a_table_holds_no_markup_of_its_cells() -> None:
+    made = markup(["<i>"], [["<script>", ("a & b", 'x" y')]], "<b>")
+    assert "<script>" not in made
+    assert "<i>" not in made
+    assert "a &amp; b" in made
+    assert 'class="x&quot; y"' in made
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_does_not_differ_from_itself(name: str) -> None:
+    own = preset(name)
+    rows = architecture.rows(own, {"same": own, "wider": preset(name, d_model=1024, qkv_bias=not own.qkv_bias)})
+    fields = {str(row[0]): row[1:] for row in rows}
+    assert {row[1] for row in fields.values()} <= {("·", "same"), ("", "group"), ("0 choices, 0 sizes", "same")}
+    assert fields["d_model"][2] == "1,024"
+    assert rows[-1][-1] == ("1 choice, 1 size", "same")
+    listed = {str(row[0]) for row in rows if isinstance(row[0], str)}
+    assert listed == {field.name for field in dataclasses.fields(own)} - {"preset"}
+
+
+def test_parameters_are_saved_with_what_they_share(toy_translator: Translator) -> None:
+    table = parameters.numbers(parameters.state_tensors(toy_translator.model))
+    assert table[table["shared with"] == ""]["parameters"].sum() == sum(
+        one.numel() for one in toy_translator.model.parameters()
+    )
+    assert "generator.weight" in parameters.in_words(parameters.state_tensors(toy_translator.model))
+
+
+def test_a_score_kept_for_a_snapshot_comes_before_the_history() -> None:
+    kept = dataclasses.replace(SCORE, step=50)
+    assert words.quality(50, HISTORY_ROWS, [kept]) == "BLEU 44.4 on toy test"
+    assert words.quality(None, HISTORY_ROWS, [kept]) == "dev BLEU 31.2 at step 100"
+    assert words.quality(None, (), ()) == "dev BLEU not measured yet"
+    test, dev = (
+        dataclasses.replace(kept, set=name, step=None, bleu=value) for name, value in (("other", 1.0), (kept.set, 2.0))
+    )
+    assert words.quality(None, HISTORY_ROWS, [test, kept, dev]) == "BLEU 2.0 on toy test"
+    assert words.quality(None, HISTORY_ROWS, [test]) == "BLEU 1.0 on other"
+
+
+def small(folder: Path, name: str) -> None:
+    sizes = {"d_model": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 24, "max_length": 40}
+    vocabulary = {"vocab_size": toy.VOCABULARY, "target_vocab_size": toy.VOCABULARY}
+    model = Transformer(preset(name, **sizes, **vocabulary))
+    save_checkpoint(toy.checkpoint(model), folder)
+    (folder / "recipe.json").write_text(json.dumps({"name": folder.name, "model": {"preset": name, **sizes}}))
+    write_history(HISTORY_ROWS, folder / HISTORY)
+
+
+def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None:
+    assert "None of the five" in said(opened("comparison"))
+    for name in ("original", "torch_like"):
+        small(checkpoints / f"five-{name}", name)
+    keep_score(checkpoints / "five-original", SCORE)
+    cache.alike.clear()
+    found, faults = cache.alike()
+    assert [one.name for one in found] == ["five-original", "five-torch_like"]
+    assert not faults
+    assert set(differing(found)) == {"norm_order", "final_norm", "qkv_bias", "output_bias", "init"}
+    one = trained_alike(checkpoints / "five-original")
+    assert one is not None
+    assert one.parameters == sum(
+        tensor.numel()
+        for tensor in unique_weights(Translator.load(checkpoints / "five-original", "cpu").model).values()
+    )
+    app = opened("comparison")
+    assert "only fields in which they differ" in said(app)
+    (checkpoints / "five-torch_like" / "scores.json").write_text("[]")
+    cache.alike.clear()
+    assert "five-torch_like/scores.json is not a list of scores" in said(opened("comparison"))

@@ -1,0 +1,35 @@
+"""The colours stand in three places, as each is read by another program; they must agree."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from viz.figures.palette import DARK, LIGHT, Palette
+from viz.ui import theme
+
+CONFIG = Path(__file__).resolve().parents[3] / ".streamlit" / "config.toml"
+
+
+@pytest.mark.parametrize(("name", "palette"), [("light", LIGHT), ("dark", DARK)])
+def test_streamlits_theme_is_the_palette(name: str, palette: Palette) -> None:
+    written = tomllib.loads(CONFIG.read_text(encoding="utf-8"))["theme"][name]
+    assert written["backgroundColor"] == palette.background
+    assert written["textColor"] == palette.ink
+    assert written["borderColor"] == palette.line
+    assert written["primaryColor"] == palette.accent
+
+
+@pytest.mark.parametrize("field", ["background", "line", "accent"])
+def test_the_style_sheet_has_the_same_colours(field: str) -> None:
+    pair = f"--{field}: light-dark({getattr(LIGHT, field)}, {getattr(DARK, field)});"
+    assert pair in theme.STYLE.read_text(encoding="utf-8")
+
+
+def test_the_server_keeps_to_itself() -> None:
+    config = tomllib.loads(CONFIG.read_text(encoding="utf-8"))
+    assert config["server"]["address"] == "127.0.0.1"
+    assert config["server"]["enableXsrfProtection"] is True
+    assert config["browser"]["gatherUsageStats"] is False

@@ -1,0 +1,117 @@
+"""One decoding, step by step: both sentences, what the step looks at, what it considered; scrubbed in the browser."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from ...figures.labels import readable
+from ..bundle import component
+from ..packing import pack, quantise
+
+if TYPE_CHECKING:
+    from model.decoding.steps import Candidate, DecodingStep
+    from model.translate import Translation
+
+    from ...figures.palette import Look
+
+_mount = component("decode_player")
+CANDIDATES = 8
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the player begins with; changed in the browser from then on."""
+
+    step: int
+    """From 0."""
+    cross: str
+    """Cross-attention of ``aligning``, or ``3.1``: a head, or ``3.mean``: a layer's mean; counted from 1."""
+    own: str
+    """The same for the decoder's self-attention, which has no aligning head."""
+    aligning: tuple[int, int]
+    """Layer and head, from 0, of the best aligning head."""
+
+
+def decode_player(
+    result: Translation,
+    shown: Shown,
+    look: Look,
+    *,
+    key: str,
+    run: str,
+    on_step: Callable[[int], None],
+    on_view: Callable[[str, str], None],
+    on_pick: Callable[[int, int], None],
+    on_forbid: Callable[[int, int], None],
+) -> None:
+    """Draw all steps of `result`; another `run` starts anew.
+
+    Heard of, steps from 0: `on_step(step)` a step one has come to rest at, `on_view(cross, own)` the heads chosen,
+    `on_pick(step, token_id)` and `on_forbid(step, token_id)` a candidate to go on from or never to write.
+    """
+    state = lambda: st.session_state[key]  # noqa: E731  (what the browser sent, read when a callback runs)
+    _mount(
+        key=key,
+        data=packed(result, shown, look, run),
+        on_step_change=lambda: on_step(int(state().step)),
+        on_view_change=lambda: on_view(str(state().view["cross"]), str(state().view["own"])),
+        on_pick_change=lambda: on_pick(int(state().pick["step"]), int(state().pick["id"])),
+        on_forbid_change=lambda: on_forbid(int(state().forbid["step"]), int(state().forbid["id"])),
+    )
+
+
+def packed(result: Translation, shown: Shown, look: Look, run: str) -> bytes:
+    """What decode_player.js reads: the words, then the cross (L, H, T, S) and the decoder's (L, H, T, T) bytes."""
+    cross, own = result.trace.cross, result.trace.decoder
+    if cross is None or own is None:
+        raise ValueError("The decode player needs the decoder's self-attention and its cross-attention.")
+    header = {
+        "id": run,
+        "start": min(shown.step, len(result.steps) - 1),
+        "source": _words(result.source_tokens),
+        "target": _words((own.query_tokens[0], *result.target_tokens)),
+        "steps": _steps(result.steps),
+        "cross": {"shape": cross.weights.shape, "chosen": shown.cross},
+        "own": {"shape": own.weights.shape, "chosen": shown.own},
+        "aligning": shown.aligning,
+        "stops": look.stops,
+        "scale": look.scale,
+        "masked": look.palette.masked,
+        "background": look.palette.background,
+        "inks": (look.palette.ink, look.palette.background),
+        "line": look.palette.line,
+        "accent": look.palette.accent,
+    }
+    parts = (quantise(one.weights, one.mask) for one in (cross, own))
+    return pack(header, b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
+
+
+def _words(tokens: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"text": readable(token), "space": token.startswith(" ")} for token in tokens]
+
+
+def _steps(steps: Sequence[DecodingStep]) -> list[dict[str, Any]]:
+    total, found = 0.0, []
+    for step in steps:
+        total += step.log_prob
+        chosen = {"id": step.token_id, "text": readable(step.token), "p": _share(step.log_prob), "rank": step.rank}
+        candidates = [_candidate(one) for one in step.candidates[:CANDIDATES]]
+        found.append({"total": round(total, 3), "chosen": chosen, "candidates": candidates})
+    return found
+
+
+def _candidate(one: Candidate) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": one.token_id, "text": readable(one.token), "p": _share(one.log_prob)}
+    if one.drawn is not None:
+        row["drawn"] = round(one.drawn, 4)
+    return row | {"forbidden": True} if one.forbidden else row
+
+
+def _share(log_prob: float) -> float:
+    return round(math.exp(log_prob), 4)

@@ -1,0 +1,114 @@
+import { lookup } from "../shared/colours.js";
+import { listenToKeys } from "../shared/keys.js";
+import { mounted, unmount } from "../shared/mounted.js";
+import { unpack } from "../shared/packed.js";
+import { asPicture } from "../shared/as_picture.js";
+import { buildCandidates, showCandidates } from "./candidates.js";
+import { piece } from "./elements.js";
+import { chosenWeights, headName, headSelect } from "./heads.js";
+import { SURPRISING, buildText, measure, showText } from "./lines.js";
+import { buildMatrix, cellAt, cellInWords, layMatrix, showMatrix, strongestKey } from "./matrix.js";
+import { buildPlayer } from "./player.js";
+
+const LABEL_ROOM = 130; // Pixels left of the matrix for the name of its row.
+
+/** All steps of one decoding, drawn once; `view.send(name, value)` tells Python. */
+function build(root, view, header, body) {
+  const { cross, own, aligning, steps } = header;
+  const crossSize = cross.shape.reduce((product, one) => product * one);
+  const bytes = { cross: body.subarray(0, crossSize), own: body.subarray(crossSize) };
+  const size = steps.length;
+  root.className = "decode-player";
+  const heads = { cross: cross.chosen, own: own.chosen };
+  const choose = (kind) => (value) => {
+    heads[kind] = value;
+    take();
+    redraw();
+    view.send("view", heads);
+  };
+  const text = buildText(root, header);
+  const legend = piece("div", "legend");
+  const words = { fed: piece("b", "fed"), predicted: piece("b", "predicted") };
+  const crossHead = piece("span", "head", "cross-attention: ");
+  crossHead.append(headSelect("Cross-attention head", cross.shape, heads.cross, aligning, choose("cross")));
+  const row = piece("span", "");
+  row.append("fed in ", words.fed, " → predicted ", words.predicted);
+  const unwritten = piece("span", "");
+  if (steps.some(({ chosen }) => chosen.p < SURPRISING))
+    unwritten.append(piece("span", "wave", "surprising"), `: below ${100 * SURPRISING}%`, piece("span", "between"));
+  unwritten.append(piece("span", "swatch"), "not written yet, masked");
+  legend.append(crossHead, row, unwritten);
+  root.append(legend);
+  const below = piece("div", "below");
+  root.append(below);
+  const ownSelect = headSelect("Decoder self-attention head", own.shape, heads.own, null, choose("own"));
+  const matrix = buildMatrix(below, ownSelect);
+  const candidates = buildCandidates(
+    below,
+    ({ id }) => view.send("pick", { step: player.step, id }),
+    ({ id }) => view.send("forbid", { step: player.step, id }),
+  );
+  if (steps.some(({ candidates: found }) => found.some(({ drawn }) => drawn != null)))
+    candidates.title.textContent += " · outlined: as it was drawn from";
+
+  let weights;
+  let table;
+  let colours;
+  const take = () => {
+    weights = {
+      cross: chosenWeights(bytes.cross, cross.shape, heads.cross, aligning),
+      own: chosenWeights(bytes.own, own.shape, heads.own, aligning),
+    };
+  };
+  const show = (step) => {
+    const started = performance.now();
+    const keys = header.source.length;
+    showText(text, step, weights.cross.subarray(step * keys, (step + 1) * keys), table, header.inks);
+    showMatrix(matrix, step, weights.own, size, table, colours);
+    showCandidates(candidates, steps[step]);
+    words.fed.textContent = header.target[step].text;
+    words.predicted.textContent = header.target[step + 1].text;
+    matrix.label.textContent = `${header.target[step].text} →`;
+    matrix.label.style.top = `${(step + 0.5) * matrix.height}px`;
+    const cell = { query: step, key: strongestKey(weights.own, size, step) };
+    matrix.reading.textContent = cellInWords(weights.own, size, cell, step, header.target);
+    matrix.canvas.setAttribute("aria-label", `Decoder self-attention, ${headName(heads.own, aligning)}: ${matrix.reading.textContent}`);
+    root.dataset.step = step + 1;
+    root.dataset.drew = (performance.now() - started).toFixed(2);
+  };
+  const player = buildPlayer(root, steps, show, (step) => view.send("step", step));
+  const redraw = () => player.step >= 0 && show(player.step);
+  matrix.canvas.onmousemove = (event) => {
+    const cell = cellAt(matrix, event, size);
+    if (cell) matrix.reading.textContent = cellInWords(weights.own, size, cell, player.step, header.target);
+  };
+  matrix.canvas.onmouseleave = redraw;
+  const lay = () => {
+    layMatrix(matrix, size, Math.max(matrix.frame.clientWidth - LABEL_ROOM, 80));
+    measure(text);
+    redraw();
+  };
+  root.picture = () => asPicture(root, ".player, .where, .forbid");
+  const observer = new ResizeObserver(lay);
+  const forget = listenToKeys(root, player, steps.length - 1);
+  take();
+  view.colour = (look) => {
+    table = lookup(look.stops, look.masked, look.scale);
+    colours = look;
+  };
+  view.colour(header);
+  layMatrix(matrix, size, Math.max(matrix.frame.clientWidth - LABEL_ROOM, 80));
+  player.go(header.start, null);
+  observer.observe(text.text);
+  observer.observe(matrix.frame);
+  return { redraw, player, dispose: () => (observer.disconnect(), forget(), player.stop()) };
+}
+
+export default function decodePlayer({ data, parentElement, setTriggerValue }) {
+  const { header, body } = unpack(data);
+  const view = mounted(parentElement, header.id, (root, made) => build(root, made, header, body));
+  view.send = (name, value) => setTriggerValue(name, value);
+  view.colour(header);
+  view.redraw();
+  return () => unmount(parentElement);
+}

@@ -1,0 +1,67 @@
+"""What Explore says about the chosen head and about how its map is arranged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from model.analysis.alignment import EXPLAINED as ALIGNMENT_EXPLAINED
+from model.analysis.alignment import rank_alignment
+from model.analysis.head_statistics import EXPLAINED
+from viz.figures.words import head_in_words, overview_in_words, row_in_words
+from viz.ui.captions import caption
+
+from .choices import SMALLEST_FIRST
+from .interventions import off_in_words
+
+if TYPE_CHECKING:
+    from model.analysis.head_statistics import Measure
+
+    from .scene import Scene
+    from .token_display import Arranged
+
+
+def head_captions(scene: Scene, measure: Measure | None) -> None:
+    """What the order of the tiles is, what the chosen head does, and where its pinned row looks."""
+    caption(_ordered(measure) if measure else overview_in_words(scene.attention))
+    caption(scene.summary)
+    if scene.reading.changes and (remark := off_in_words(scene.kind, scene.layer, scene.head)):
+        caption(remark)
+    if measure == "alignment":
+        _alignment(scene)
+    caption(_looks(scene))
+
+
+def alt(scene: Scene) -> str:
+    """What a picture of the chosen head shows, for who does not see it."""
+    return f"{scene.summary} {_looks(scene)}"
+
+
+def _looks(scene: Scene) -> str:
+    """Where the pinned row looks, or else the head's strongest link."""
+    place = scene.attention, scene.layer, scene.head
+    return head_in_words(*place, scene.rows) if scene.query is None else row_in_words(*place, scene.query, scene.rows)
+
+
+def _ordered(measure: Measure) -> str:
+    first = "smallest" if measure in SMALLEST_FIRST else "largest"
+    return f"Ordered by {measure}, the {first} first. {EXPLAINED[measure]}"
+
+
+def _alignment(scene: Scene) -> None:
+    """How well the chosen head aligns, and how that is found out."""
+    ranking = rank_alignment(scene.arranged.captured)
+    places = [(one.layer, one.head) for one in ranking]
+    place = places.index((scene.layer, scene.head))
+    caption(f"{ranking[place].sentence} Place {place + 1} of {len(ranking)}.")
+    caption(ALIGNMENT_EXPLAINED)
+
+
+def arranged_in_words(arranged: Arranged) -> None:
+    """What was done to the map before it was drawn."""
+    if arranged.hidden:
+        caption(
+            f"Renormalised: special tokens are hidden and each row is divided by what is left of it. In this kind of "
+            f"attention they held {arranged.hidden_mass:.0%} of all weight."
+        )
+    if arranged.merged:
+        caption("Pieces are merged into words: weights are summed over a word's keys and averaged over its queries.")

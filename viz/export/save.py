@@ -1,0 +1,148 @@
+"""The one door for saving what a page shows: pictures for slides, one file with all of it, and the numbers.
+
+A page says what its view is made of (:class:`Saved`), in whichever palette is asked for, and calls :func:`save` once.
+PNG and SVG are taken by the visitor's browser from the very file that can be saved, drawn out of sight: so they look
+alike, in light or dark whatever the page is in, and need nothing installed. A talk is exported through the same door:
+where a scene is collected (:mod:`viz.export.collect`) the view is handed over instead of a menu being drawn.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from ..components.save import save_buttons
+from ..figures.palette import DARK, LIGHT, Palette
+from ..ui import theme
+from ..ui.captions import caption
+from ..ui.controls import KEPT
+from .page import view_page
+from .parts import COLLECTED, Chart, Component, Part, View, leaves
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from model.trace import AttentionTrace
+
+PALETTES = {"light": LIGHT, "dark": DARK}
+SCALES = (1, 2, 3, 4)
+PICTURES = ("picture", "decoding")
+"""Roles of what PNG and SVG show."""
+LONGEST_NOTES = 8000
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """What can be saved of a view. Its functions run only once the menu is open, and use no Streamlit."""
+
+    name: str
+    """Of the files, without their endings."""
+    parts: Callable[[Palette], Sequence[Part]]
+    """What the view is made of, in the colours asked for; those of :data:`PICTURES` become PNG and SVG."""
+    numbers: Callable[[], pd.DataFrame] | None = None
+    title: str = ""
+    """Of the file; else its name."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What is needed to make the view again, by name; see :func:`facts_of`."""
+    files: Mapping[str, tuple[str, Callable[[], bytes]]] = field(default_factory=dict)
+    """Anything else: by what it is called, the file's name and its bytes."""
+    width: int = 860
+    """CSS pixels that a picture at 1x is wide."""
+
+    def view(self, palette: Palette) -> View:
+        return View(self.title or self.name, self.parts(palette), self.facts)
+
+
+def charted(
+    name: str,
+    figure: Callable[[Palette], go.Figure],
+    numbers: Callable[[], pd.DataFrame],
+    alt: str,
+    facts: Mapping[str, str] | None = None,
+) -> Saved:
+    """A view that is one plotly figure; `alt` says what it shows and stands above it in the file."""
+    return Saved(name, lambda palette: [Chart(figure(palette), alt)], numbers, alt, facts or {})
+
+
+def facts_of(trace: AttentionTrace, **more: str) -> dict[str, str]:
+    """Model, hash, sentence, translation and settings of a run; `more` goes before the settings."""
+    settings = {"settings": json.dumps(dict(trace.settings), ensure_ascii=False)} if trace.settings else {}
+    found = {"model": trace.model, "hash": trace.model_hash, "sentence": trace.source, "translation": trace.target}
+    return {name: value for name, value in (found | more | settings).items() if value}
+
+
+@st.fragment
+def save(what: Saved) -> None:
+    """A folded-away menu. In a scene that is being exported: the view is handed over."""
+    if COLLECTED in st.session_state:
+        st.session_state[COLLECTED].append(what)
+        return
+    menu = st.popover("Save", type="tertiary", key="save", on_change="rerun")
+    if menu.open:  # Else there would be a dozen elements more to make at every redraw of the page.
+        with menu:
+            _menu(what)
+
+
+def _menu(what: Saved) -> None:
+    scheme = _choice("Colours", tuple(PALETTES), "save-scheme", "dark" if theme.palette() == DARK else "light")
+    palette = PALETTES[scheme]
+    if pictured(what.parts(palette)):
+        _pictures(what, palette)
+    notes = _notes()
+    file = f"{what.name}.html"
+    page = lambda: view_page(what.view(palette), palette, date.today(), notes[0])  # noqa: E731
+    _download("Interactive page (HTML)", page, file, "text/html")
+    if what.numbers:
+        _download("Numbers (CSV)", _csv(what.numbers), f"{what.name}.csv", "text/csv")
+    for label, (name, made) in what.files.items():
+        _download(label, made, name, "application/octet-stream")
+
+
+def _notes() -> list[str]:
+    """What the file is to say: a list of one text, the visitor's latest, so that a download asked for while it is still
+    on its way finds it."""
+    said: list[str] = st.session_state.setdefault("save-said", [""])
+    said[0] = st.text_area("Notes in the file", key="save-notes", max_chars=LONGEST_NOTES, height=80, **KEPT) or ""
+    if said[0]:
+        caption("In the file, the key n shows them.")
+    return said
+
+
+def pictured(parts: Sequence[Part]) -> bool:
+    """Whether there is anything among `parts` that PNG and SVG are taken of, as compose.js finds it."""
+    return any(isinstance(part, (Chart, Component)) and part.role in PICTURES for part in leaves(parts))
+
+
+def _pictures(what: Saved, palette: Palette) -> None:
+    """The buttons PNG and SVG. Once one is pressed the file is made and handed to the browser, which draws it."""
+    with st.container(key="save-look", horizontal=True, vertical_alignment="center"):
+        scale = _choice("Size", SCALES, "save-scale", 2, "{}×".format)
+        clear = st.toggle("No background", key="save-clear", **KEPT)
+    how = {"scale": scale, "clear": clear, "width": what.width}
+
+    def wanted() -> None:
+        st.session_state["save-wanted"] = dict(st.session_state["save-pictures"].take)
+
+    asked = st.session_state.pop("save-wanted", None)
+    page = view_page(what.view(palette), palette, date.today(), width=what.width) if asked else ""
+    save_buttons(what.name, how, asked, page, key="save-pictures", on_take=wanted)
+
+
+def _choice(label: str, options: Sequence[Any], key: str, default: Any, name: Callable[[Any], str] = str) -> Any:
+    return st.segmented_control(
+        label, options, default=default, required=True, format_func=name, key=key, label_visibility="collapsed", **KEPT
+    )
+
+
+def _csv(table: Callable[[], pd.DataFrame]) -> Callable[[], str]:
+    return lambda: table().to_csv()
+
+
+def _download(label: str, made: Callable[[], str | bytes], name: str, mime: str) -> None:
+    st.download_button(label, made, name, mime, on_click="ignore", key=f"save-{label}", width="stretch")

@@ -1,0 +1,84 @@
+"""The four pictures: what was meant, what was given, what took effect, and what the output depends on."""
+
+from __future__ import annotations
+
+import html
+
+import streamlit as st
+
+from ...components.mask_editor import Panel, mask_editor
+from ...figures.mask_colours import MaskColours, mask_colours
+from ...ui import theme
+from ...ui.controls import SHARED
+from . import edits, verdict
+from .input import Brought
+from .judged import Judged
+from .panels import panels
+from .slices import LARGEST_RUN, slice_of
+
+LEGEND = (
+    ("allowed", "", "allowed"),
+    ("blocked", "╱", "blocked"),
+    ("leak", "+", "leak: open, should be blocked"),
+    ("over", "−", "over-blocked: should be open"),
+    ("nan", "×", "NaN"),
+    ("dim", "╱", "row of a padding query"),
+)
+MARKS = (("∞", "-inf"), ("•", "finite fill"), ("=", "uniform row"), ("▫", "a 1 was added"))
+
+
+def place(brought: Brought, found: Judged) -> tuple[int, int, int, int]:
+    """Which sample, layer and head is drawn (from 0), and through how many layers dependence is followed."""
+    samples, layers, heads, queries, keys = found.arrays.sizes
+    worst = next((one for one in verdict.sorted_findings(found.before) if one.severity != "info"), None)
+    first = (worst.sample, worst.layer, worst.head) if worst is not None else (0, 0, 0)
+    chosen = [
+        _one(label, key, size, index or 0)
+        for label, key, size, index in (
+            ("Sample", "mask_sample", samples, first[0]),
+            ("Layer", "mask_layer", layers, first[1]),
+            ("Head", "mask_head", heads, first[2]),
+        )
+    ]
+    depth = 1
+    if queries == keys and found.arrays.mask is not None and queries <= LARGEST_RUN:
+        depth = st.selectbox("Output after layers", (1, 2, 3), key="mask_depth", width=220, **SHARED)
+    return chosen[0], chosen[1], chosen[2], depth
+
+
+def _one(label: str, key: str, size: int, first: int) -> int:
+    """A choice from 1 on the page; until there is one, the place of the worst finding."""
+    if size == 1:
+        return 0
+    if st.session_state.get(key) not in range(1, size + 1):
+        st.session_state.pop(key, None)
+    return st.selectbox(label, range(1, size + 1), first, key=key, width=130, **SHARED) - 1
+
+
+def show(brought: Brought, found: Judged, at: tuple[int, int, int, int]) -> list[Panel]:
+    """Draw them, with what their signs mean; returns what was drawn."""
+    sample, layer, head, depth = at
+    one = slice_of(found, sample, layer, head)
+    colours = mask_colours(theme.palette())
+    drawn = panels(brought, found, one, depth)
+
+    def turned(picture: str, row: int, column: int) -> None:
+        edits.turn(brought.identity, picture, sample, row, column)
+
+    marked = edits.edits(brought.identity).marked
+    with st.container(key="four"):
+        mask_editor(drawn, colours, key="mask-pictures", marked=marked, tokens=brought.tokens, on_cell=turned)
+    _legend(colours)
+    return drawn
+
+
+def _legend(colours: MaskColours) -> None:
+    """Nothing here is of a visitor: colours, signs and words of our own."""
+    shades = vars(colours)
+    keys = "".join(
+        f'<span><i style="background:{shades[name]};color:{shades["sign" if name in ("leak", "over") else "ink"]}">'
+        f"{sign}</i>{html.escape(words)}</span>"
+        for name, sign, words in LEGEND
+    )
+    signs = "".join(f"<span><i>{sign}</i>{html.escape(words)}</span>" for sign, words in MARKS)
+    st.html(f'<div class="mask-legend">{keys}{signs}</div>')

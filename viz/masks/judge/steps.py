@@ -1,0 +1,54 @@
+"""Scores, mask, softmax and dropout of what was brought, one after the other."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from model.masking.toy_attention import dropout
+
+from ...components.chart import chart
+from ...figures.mask_pipeline import Stage, mask_pipeline
+from ...figures.palette import Look
+from ...ui import theme
+from ...ui.captions import caption
+from .judged import Judged
+from .slices import Slice, slice_of
+
+RATES = (0.0, 0.1, 0.2, 0.5)
+MOST_DRAWN = 64
+
+
+def show(found: Judged, at: tuple[int, int, int, int]) -> None:
+    """The steps of one sample and head."""
+    one = slice_of(found, *at[:3])
+    rate = st.selectbox("Dropout", RATES, 1, format_func=lambda rate: f"{rate:.0%}", key="mask_dropout", width=190)
+    steps = stages(one, rate)
+    chart(
+        mask_pipeline(steps, "", Look(theme.palette())),
+        f"One attention call in steps: {', '.join(stage.title for stage in steps)}",
+        key="mask-steps",
+        on_cell=lambda _, __: None,
+    )
+    caption(_words(one, rate))
+
+
+def stages(one: Slice, rate: float) -> list[Stage]:
+    """Those whose numbers are known."""
+    part = (slice(MOST_DRAWN), slice(MOST_DRAWN))
+    known = [("Scores", one.scores, False), ("After the mask", one.masked, False)]
+    found = [Stage(title, values[part], weights) for title, values, weights in known if values is not None]
+    found.append(Stage("After softmax", one.weights[part], True))
+    if rate:
+        found.append(Stage("After dropout", dropout(one.weights, rate)[part], True))
+    return found
+
+
+def _words(one: Slice, rate: float) -> str:
+    if one.generated:
+        first = "The scores are random ones, since none were given."
+    elif one.scores is None:
+        first = "Only what was given is shown; add scores = … to see the steps before."
+    else:
+        first = "Scores, then the mask, then softmax over the keys: each row sums to 1."
+    after = f" Dropout zeroes {rate:.0%} of the weights in training and scales the others by {1 / (1 - rate):.3g}."
+    return first + (after if rate else "")

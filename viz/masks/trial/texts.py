@@ -1,0 +1,135 @@
+"""What each mask that can be tried is, and what came of it, in plain words. No Streamlit here."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from model.behaviour.checks import TITLES
+
+from ...figures.labels import quoted
+
+if TYPE_CHECKING:
+    from model.behaviour.checks import Outcome
+    from model.experiments.input_perturbation import Poked
+    from model.experiments.mask_trial import MaskName, Tried
+    from model.trace import Kind
+
+TITLES_OF: dict[MaskName, str] = {
+    "no mask": "No mask at all",
+    "no padding mask": "Padding not masked",
+    "no causal mask": "No causal mask",
+    "inverted": "Upside down",
+    "causal": "Causal, where none belongs",
+    "own place blocked": "Own position blocked",
+    "window": "A window",
+    "one word hidden": "One word hidden",
+    "added, not filled": "0/1 added to the scores",
+    "rule": "A rule",
+}
+EXPLAINED: dict[MaskName, str] = {
+    "no mask": "Every cell is open.",
+    "no padding mask": "Padding may be attended to. It changes nothing when there is none: add some.",
+    "no causal mask": "Positions see what comes after them, which the model never could in training.",
+    "inverted": "What may be seen is blocked and the rest is open.",
+    "causal": "A position sees only what stands before it or at it.",
+    "own place blocked": "triu with offset 0: nobody sees their own position, and the first row is empty.",
+    "window": "Only near positions are seen.",
+    "one word hidden": "One key is blocked for every query.",
+    "added, not filled": "The mask as zeros and ones, added: a tint in place of a wall.",
+    "rule": "A mask by a rule of the part Build: causal, padding, window 3, prefix 2, joined by and, or, not.",
+}
+AT_ONCE = (
+    "A decoder that writes token by token has no future to see; the missing mask shows once several positions run at "
+    "once, as here and in training."
+)
+
+
+def effect(tried: Tried) -> str:
+    """What became of the translation."""
+    same = tried.right.ids == tried.tried.ids
+    change = tried.tried.log_prob_of_right - tried.right.log_prob_of_right
+    what = "The translation stays the same." if same else "The translation changes."
+    if change == 0:
+        return f"{what} Not a single probability moved."
+    less = "less" if change < 0 else "more"
+    return f"{what} The right one is {times(abs(change))} {less} likely under this mask."
+
+
+def times(nats: float) -> str:
+    """How many times likelier, from a difference of log-probabilities, to two digits."""
+    factor = float(np.exp(min(nats, 50)))
+    if factor > 1e6:
+        return "more than a million times"
+    return f"{float(f'{factor:.2g}'):,g} times" if factor >= 1.1 else f"{factor:.3f} times"
+
+
+def moved(outputs: Sequence[str], poked: Poked, at: int, name: str) -> str:
+    """Which outputs move with one input, and which of them should not."""
+    change, may = poked.change[:, at], poked.may[:, at]
+    leaks = [quoted(outputs[int(t)]) for t in np.flatnonzero((change > 0) & ~may)]
+    count = int((change > 0).sum())
+    if not count:
+        return f"{name}: no output moves, not even in the last bit."
+    listed = ", ".join(leaks[:8]) + (f" and {len(leaks) - 8} more" if len(leaks) > 8 else "")
+    wrong = f"; {len(leaks)} of them should not: {listed}." if leaks else ", all of which may."
+    return f"{name}: {count} of {len(outputs)} outputs move{wrong}"
+
+
+def checks_table(own: Sequence[Outcome], tried: Sequence[Outcome]) -> str:
+    """The eight tests as an HTML table: with the model's own mask and with the one tried."""
+    rows = "".join(
+        f"<tr><td>{one.code}</td><td>{html.escape(TITLES[one.code])}</td>{_cell(one)}{_cell(other)}</tr>"
+        for one, other in zip(own, tried, strict=True)
+    )
+    head = "<tr><th></th><th>What is tested</th><th>The model as it is</th><th>With this mask</th></tr>"
+    return f'<table class="checks"><thead>{head}</thead><tbody>{rows}</tbody></table>'
+
+
+def checks_lines(own: Sequence[Outcome], tried: Sequence[Outcome]) -> list[str]:
+    """The same in plain lines."""
+    pairs = zip(own, tried, strict=True)
+    return [f"{a.code} {TITLES[a.code]}: {_line(a)}; with this mask {_line(b)}." for a, b in pairs]
+
+
+def _line(one: Outcome) -> str:
+    return "pass" if one.status == "pass" else f"{one.status} ({one.reason.rstrip('.')})"
+
+
+def checks_numbers(own: Sequence[Outcome], tried: Sequence[Outcome]) -> pd.DataFrame:
+    """One test a row: what it said of the model as it is and with this mask."""
+    rows = [
+        {"test": a.code, "what": TITLES[a.code], "own mask": a.status, "this mask": b.status, "reason": b.reason}
+        for a, b in zip(own, tried, strict=True)
+    ]
+    return pd.DataFrame(rows).set_index("test")
+
+
+def _cell(one: Outcome) -> str:
+    reason = html.escape(one.reason)
+    if one.status == "pass":
+        return f"<td>✓ pass{_by(one)}</td>"
+    if one.status == "fault":
+        return f'<td><span class="fault">● fault</span> {reason}</td>'
+    return f'<td class="not">not applicable: {reason}</td>'
+
+
+def _by(one: Outcome) -> str:
+    return f" (up to {one.difference:.1e})" if one.difference else ""
+
+
+def of_tests(kind: Kind) -> str:
+    """What the tests look at, and what they cannot see."""
+    part = {
+        "encoder": "the encoder, from embeddings to its last states",
+        "decoder": "the decoder, from embeddings to logits",
+        "cross": "the way from the source to the logits",
+    }[kind]
+    blind = " Too much blocking here shows in the attention, not in these tests." if kind == "cross" else ""
+    return (
+        f"Run on {part}, with the sentence and its first half, padded. Padding is left out of every comparison.{blind}"
+    )

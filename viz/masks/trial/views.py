@@ -1,0 +1,135 @@
+"""What a tried mask does: to the attention, to every output when one token is another, and to the behaviour tests.
+
+Each view draws itself and returns what can be saved of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from ...components.chart import chart
+from ...export.parts import Chart, Words
+from ...figures.gallery_pair import Panel, gallery_pair
+from ...figures.gallery_poked import poked_bars
+from ...figures.labels import KIND_NAMES, readable
+from ...figures.palette import Look
+from ...ui import cache, controls, theme
+from ...ui.captions import caption
+from ..saving import Shown
+from . import texts as words
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from model.experiments.mask_trial import MaskTrial, Tried
+    from model.trace import Kind
+    from model.translate import Translator
+
+    from ...figures.palette import Palette
+
+MOVES = {"leak": "moves and should not", "over": "should move and does not", "nan": "not a number", "blocked": "still"}
+PAIR = (
+    "Both while the right translation is fed, so that rows compare; rows are named by the token predicted. A row "
+    "whose sum is 0 has no key left: this model gives zeros there, never NaN."
+)
+POKED = (
+    "Each column: that token exchanged for another, and how far the next-token probabilities move, 0 to 1 (total "
+    "variation). Compared to the last bit, so that nothing is nothing."
+)
+
+
+def attention(tried: Tried, kind: Kind, beside: Any) -> Shown:
+    """One head with the model's own mask and with this one."""
+    own, other = tried.right.maps[kind], tried.tried.maps[kind]
+    with beside:
+        layer, head = controls.place(own)
+    sides = (("own mask", own), ("this mask", other))
+    panels = [Panel(title, one.weights[layer, head], own.mask) for title, one in sides]
+    title = f"{KIND_NAMES[kind]} · layer {layer + 1}, head {head + 1}"
+    rows, columns = own.rows("predicted"), own.key_tokens
+    alt = f"{title}: with the model's own mask and with this one"
+
+    def drawn(palette: Palette) -> go.Figure:
+        return gallery_pair(panels, rows, columns, title, Look(palette))
+
+    chart(drawn(theme.palette()), alt, key="tried-pair", on_cell=_nothing)
+    caption(PAIR)
+
+    def numbers() -> pd.DataFrame:
+        cells = [
+            {"query": readable(row), "key": readable(column)}
+            | {name: float(one.weights[layer, head, i, j]) for name, one in sides}
+            for i, row in enumerate(rows)
+            for j, column in enumerate(columns)
+        ]
+        return pd.DataFrame(cells).set_index("query")
+
+    return Shown("attention", lambda palette: [Chart(drawn(palette), alt), Words(PAIR)], numbers)
+
+
+def poked(model: Translator, text: str, trial: MaskTrial, pads: int, tried: Tried, beside: Any) -> Shown:
+    """Which outputs move with one input, and the same for every input."""
+    own = cache.mask_poke(model.name, text, None, pads)
+    other = cache.mask_poke(model.name, text, trial, pads)
+    fed = tried.right.maps["decoder"].query_tokens
+    inputs, sources = (*tried.source_tokens, *fed), len(tried.source_tokens)
+    if (st.session_state.get("poked") or 0) >= len(inputs):
+        del st.session_state["poked"]
+
+    def name(at: int) -> str:
+        return f"{'source' if at < sources else 'target'} {readable(inputs[at])}"
+
+    with beside:
+        first = sources + len(fed) // 2 if trial.kind == "decoder" else 0
+        at = st.selectbox("Change", range(len(inputs)), first, format_func=name, key="poked", width=290)
+    title = f"Another token in place of {name(at)}: grey with the own mask, in colour with this one"
+    every = "What each output (down) depends on: source, then the target fed in (across)"
+
+    def bars(palette: Palette) -> go.Figure:
+        return poked_bars(tried.target_tokens, own.change[:, at], other.change[:, at], other.may[:, at], title, palette)
+
+    def pair(palette: Palette) -> go.Figure:
+        panels = [Panel(label, one.change, one.may, sums=False) for label, one in sides]
+        look = Look(palette)
+        return gallery_pair(panels, tried.target_tokens, inputs, every, look, MOVES, pinned=at, divided=sources)
+
+    sides = (("own mask", own), ("this mask", other))
+    said = [words.moved(tried.target_tokens, one, at, label.capitalize()) for label, one in sides]
+    chart(bars(theme.palette()), "How far each output moves", key="poked-bars", on_cell=_nothing)
+    for line in said:
+        caption(line)
+    choose: Callable[[int, int], None] = lambda _, column: st.session_state.update(poked=column)  # noqa: E731
+    chart(pair(theme.palette()), every, key="poked-pair", on_cell=choose)
+    caption(f"{POKED} Click a column to choose it.")
+    names = [readable(token) for token in tried.target_tokens]
+    return Shown(
+        "one-token",
+        lambda palette: [
+            Chart(bars(palette), "How far each output moves"),
+            *map(Words, said),
+            Chart(pair(palette), every),
+            Words(POKED),
+        ],
+        lambda: pd.DataFrame(other.change, names, [name(column) for column in range(len(inputs))]),
+    )
+
+
+def tests(model: Translator, text: str, kind: Kind, trial: MaskTrial) -> Shown:
+    """The eight behaviour tests, on the model as it is and with this mask."""
+    own, other = cache.mask_checks(model.name, text, kind, None), cache.mask_checks(model.name, text, kind, trial)
+    st.html(words.checks_table(own, other))
+    caption(words.of_tests(kind))
+    lines = words.checks_lines(own, other)
+    return Shown(
+        "tests",
+        lambda _: [*(Words(line, "picture") for line in lines), Words(words.of_tests(kind))],
+        lambda: words.checks_numbers(own, other),
+    )
+
+
+def _nothing(_: int, __: int) -> None:
+    """A click says nothing here."""

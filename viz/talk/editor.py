@@ -1,0 +1,141 @@
+"""The scenes of a talk side by side with the one that is edited: order, title, notes, what is hidden, the view."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from viz.ui.captions import caption, plain
+
+from . import session
+from .scenes import LONGEST, MOST_SCENES, PARTS, Mistake, Scene, Talk, read, write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+STYLE = Path(__file__).parent / "talk.css"
+VIEW_ROWS = 190
+"""Pixels of the field that holds a view."""
+
+
+def scenes(talk: Talk) -> None:
+    """The list on the left, the chosen scene on the right."""
+    if not talk.scenes:
+        caption("There is no scene yet. Press “Add this view” at the top of any page, or open a talk.")
+        return
+    at = min(session.current(), len(talk.scenes) - 1)
+    left, right = st.columns([0.36, 0.64], gap="large")
+    with left:
+        st.session_state["scene-choice"] = at
+        st.radio(
+            "Scenes",
+            range(len(talk.scenes)),
+            format_func=lambda one: f"{one + 1} {plain(talk.scenes[one].title)}",
+            key="scene-choice",
+            label_visibility="collapsed",
+            on_change=_choose,
+        )
+    with right:
+        _moves(at, len(talk.scenes))
+        _fields(at, talk.scenes[at])
+
+
+def _choose() -> None:
+    session.choose(st.session_state["scene-choice"])
+
+
+def _moves(at: int, count: int) -> None:
+    """Buttons that change the order of the scenes, or how many there are."""
+
+    def button(name: str, what: str, possible: bool, change: Callable[[list[Scene]], int]) -> None:
+        arguments = (at, change)
+        st.button(
+            name,
+            key=f"scene-{what}",
+            type="tertiary",
+            disabled=not possible,
+            on_click=session.rearrange,
+            args=arguments,
+        )
+
+    def move(by: int) -> Callable[[list[Scene]], int]:
+        def change(scenes: list[Scene]) -> int:
+            scenes.insert(at + by, scenes.pop(at))
+            return at + by
+
+        return change
+
+    def copy(scenes: list[Scene]) -> int:
+        scenes.insert(at + 1, scenes[at])
+        return at + 1
+
+    def delete(scenes: list[Scene]) -> int:
+        del scenes[at]
+        return at
+
+    with st.container(key="scene-moves", horizontal=True, vertical_alignment="center"):
+        st.markdown(f"Scene {at + 1} of {count}")
+        button("Earlier", "earlier", at > 0, move(-1))
+        button("Later", "later", at < count - 1, move(1))
+        button("Copy", "copy", count < MOST_SCENES, copy)
+        button("Delete", "delete", True, delete)
+
+
+def _fields(at: int, scene: Scene) -> None:
+    """The scene's own fields; each change is kept at once."""
+    revision = f"{session.revision()}-{at}"
+
+    def keep(name: str) -> None:
+        value = st.session_state[f"scene-{name}-{revision}"]
+        session.edit(at, **{name: value.strip() if isinstance(value, str) else tuple(value)})
+
+    def line(name: str, label: str, hint: str) -> None:
+        key = f"scene-{name}-{revision}"
+        st.text_input(label, getattr(scene, name), LONGEST[name], key, placeholder=hint, on_change=keep, args=(name,))
+
+    def parts(name: str, label: str) -> None:
+        key = f"scene-{name}-{revision}"
+        chosen = list(getattr(scene, name))
+        st.multiselect(label, list(PARTS), chosen, key=key, on_change=keep, args=(name,), placeholder="Nothing")
+
+    line("title", "Title", "What stands above the picture")
+    line("point", "What to look at", "One line under the picture, for the audience")
+    key = f"scene-notes-{revision}"
+    st.text_area(
+        "Notes", scene.notes, 190, LONGEST["notes"], key, placeholder="What you say", on_change=keep, args=("notes",)
+    )
+    left, right = st.columns(2)
+    with left:
+        parts("hide", "Hidden until the next key")
+    with right:
+        parts("omit", "Left out")
+    _view(at, scene, revision)
+
+
+def _view(at: int, scene: Scene, revision: str) -> None:
+    """The page and its address, as they stand in the file."""
+    key = f"scene-view-{revision}"
+
+    def keep() -> None:
+        found, mistakes = _scene_of(st.session_state[key])
+        st.session_state["view-mistakes"] = (revision, mistakes)
+        if found and not mistakes:
+            session.edit(at, page=found.page, view=found.view, lines={})
+
+    with st.expander("The view", key="scene-view"):
+        source = write(Talk("", (Scene("", scene.page, scene.view),))).split("\n", 4)[4]
+        st.text_area("As it stands in the file", source, VIEW_ROWS, key=key, on_change=keep)
+        of, mistakes = st.session_state.get("view-mistakes", ("", ()))
+        for one in mistakes if of == revision else ():
+            st.error(plain(f"{one} The view stays as it was."))
+        caption("The names are those in the page's address. To change a view by hand, open it and add it again.")
+    model = session.talk()[0].model
+    st.link_button("Open this view", scene.address(model), type="tertiary")
+
+
+def _scene_of(source: str) -> tuple[Scene | None, tuple[Mistake, ...]]:
+    talk, mistakes = read(f"[[scene]]\n{source}")
+    moved = tuple(Mistake(max(one.line - 1, 1), one.text) for one in mistakes)
+    return (talk.scenes[0] if talk.scenes else None), moved

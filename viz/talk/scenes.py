@@ -1,0 +1,210 @@
+"""What a talk is and how it is kept: one TOML file, a table a scene, read with every mistake named by its line.
+
+    title = "How a Transformer attends"
+    model = "everyday-en-de"                # of every scene that names no other
+
+    [[scene]]
+    title = "Whom does each word look at?"
+    notes = "What the speaker says."
+    point = "Follow the dark cells."        # what the audience is to look at
+    page = "explore"
+    hide = ["translation"]                  # covered until the next key
+    omit = ["heads"]                        # not shown at all
+
+    [scene.view]                            # the page's address, as it stands after the question mark
+    sentence = "She lost her key."
+    kind = "cross"
+
+Nothing here knows a model; what a scene asks of one is checked in :mod:`viz.talk.checks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from .toml import Block, TalkError, blocks, quoted_list, text
+
+PARTS = {
+    "sentence": "the sentence",
+    "translation": "its translation",
+    "heads": "the overview of all heads",
+    "picture": "the large picture",
+    "next token": "the token written next, and its candidates",
+    "attention": "which words are attended to",
+    "matrix": "how the decoder looks at its own words",
+    "candidates": "the candidates for the next token",
+    "player": "the steps and where one is",
+    "decoding": "the decoding step by step",
+    "tree": "the beam tree",
+    "best": "the best translations of a beam",
+    "verdict": "what was found",
+}
+"""What a scene can hide until the next key, or leave out."""
+MOST_SCENES = 99
+LONGEST = {"title": 200, "point": 300, "notes": 8000, "page": 60}
+"""Characters of each text."""
+WINDOW = frozenset({"present", "embed", "embed_options", "scene", "contrast"})
+VALUE = 2000
+"""Characters of one value of a view."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One view of a page, and what is said to it."""
+
+    title: str
+    page: str
+    """As the file of the page is named: explore, decode, ..."""
+    view: Mapping[str, str] = field(default_factory=dict)
+    """The page's address: names and values after the question mark."""
+    notes: str = ""
+    point: str = ""
+    """What the audience is to look at; stands under the picture."""
+    hide: tuple[str, ...] = ()
+    """Of PARTS: covered until the next key."""
+    omit: tuple[str, ...] = ()
+    """Of PARTS: not shown at all."""
+    lines: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """Where its keys stand in the file it was read from, from 1; "" is its first line."""
+
+    def address(self, model: str = "", **more: str) -> str:
+        """Path and query of the view inside the app; `model` is that of the talk, `more` is added."""
+        query = ({"model": model} if model else {}) | dict(self.view) | more
+        path = "/" if self.page == "explore" else f"/{self.page}"
+        return f"{path}?{urlencode(query)}" if query else path
+
+
+@dataclass(frozen=True)
+class Talk:
+    """Scenes in the order in which they are shown."""
+
+    title: str
+    scenes: tuple[Scene, ...] = ()
+    model: str = ""
+    """Of every scene that names no other."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What is wrong in a file, and what to do; the rest of the talk still runs."""
+
+    line: int
+    """From 1; 0 where the scene is of no file."""
+    text: str
+
+    def __str__(self) -> str:
+        return f"Line {self.line}: {self.text}" if self.line else self.text
+
+
+def read(source: str) -> tuple[Talk, tuple[Mistake, ...]]:
+    """The talk in a file's text, and what is wrong with it. A part that cannot be read is left out."""
+    head, *found = blocks(source)
+    mistakes: list[Mistake] = []
+    top = _table(head, mistakes) or {}
+    _unknown(top, {"title", "model"}, head, mistakes)
+    talk = _texts(top, head, mistakes, "title", "model")
+    scenes: list[Scene] = []
+    for block in found[:MOST_SCENES]:
+        scene = _scene(block, mistakes)
+        if scene:
+            scenes.append(scene)
+    if len(found) > MOST_SCENES:
+        mistakes.append(Mistake(found[MOST_SCENES].start, f"A talk has at most {MOST_SCENES} scenes; cut it in two."))
+    if not found:
+        mistakes.append(Mistake(1, "There is no scene. Begin each with a line that says [[scene]]."))
+    return Talk(talk.get("title") or "A talk", tuple(scenes), talk.get("model", "")), tuple(mistakes)
+
+
+def write(talk: Talk) -> str:
+    """The file of a talk: what :func:`read` reads, in the order a person would write it."""
+    lines = [f"title = {text(talk.title)}"]
+    if talk.model:
+        lines.append(f"model = {text(talk.model)}")
+    for scene in talk.scenes:
+        lines += ["", "[[scene]]", f"title = {text(scene.title)}", f"page = {text(scene.page)}"]
+        lines += [f"{name} = {text(value)}" for name in ("point", "notes") if (value := getattr(scene, name))]
+        lines += [f"{name} = {quoted_list(parts)}" for name in ("hide", "omit") if (parts := getattr(scene, name))]
+        if scene.view:
+            lines += ["", "[scene.view]", *(f"{_key(name)} = {text(value)}" for name, value in scene.view.items())]
+    return "\n".join(lines) + "\n"
+
+
+def without_window(address: Mapping[str, str]) -> dict[str, str]:
+    """The view that an address holds: all but what only a window has."""
+    return {name: value for name, value in address.items() if name not in WINDOW}
+
+
+def _scene(block: Block, mistakes: list[Mistake]) -> Scene | None:
+    table = _table(block, mistakes)
+    if table is None:
+        return None
+    _unknown(table, {"title", "notes", "point", "page", "hide", "omit", "view"}, block, mistakes)
+    texts = _texts(table, block, mistakes, "title", "notes", "point", "page")
+    if not texts.get("page"):
+        mistakes.append(Mistake(block.start, 'The scene names no page; add for example: page = "explore"'))
+        return None
+    hide, omit = (_parts(table, name, block, mistakes) for name in ("hide", "omit"))
+    title = texts.get("title") or texts["page"].capitalize()
+    view = _view(table.get("view", {}), block, mistakes)
+    return Scene(title, texts["page"], view, texts.get("notes", ""), texts.get("point", ""), hide, omit, block.lines)
+
+
+def _table(block: Block, mistakes: list[Mistake]) -> dict[str, Any] | None:
+    """What the block says; None where it is not TOML, which is a mistake."""
+    try:
+        return block.table()
+    except TalkError as error:
+        mistakes.append(Mistake(error.line, str(error)))
+        return None
+
+
+def _unknown(table: Mapping[str, Any], known: set[str], block: Block, mistakes: list[Mistake]) -> None:
+    for name in table.keys() - known:
+        names = ", ".join(sorted(known))
+        mistakes.append(Mistake(block.line(name), f"There is no key {name!r} here and it is passed over; use {names}."))
+
+
+def _texts(table: Mapping[str, Any], block: Block, mistakes: list[Mistake], *names: str) -> dict[str, str]:
+    found = {}
+    for name in names:
+        value, longest = table.get(name, ""), LONGEST.get(name, 60)
+        if not isinstance(value, str):
+            mistakes.append(Mistake(block.line(name), f'{name} is to be a text in quotation marks: {name} = "..."'))
+        elif len(value) > longest:
+            mistakes.append(Mistake(block.line(name), f"{name} is cut to {longest} characters; shorten it."))
+            found[name] = value[:longest]
+        else:
+            found[name] = value.strip()
+    return found
+
+
+def _parts(table: Mapping[str, Any], name: str, block: Block, mistakes: list[Mistake]) -> tuple[str, ...]:
+    value = table.get(name, [])
+    listed = [value] if isinstance(value, str) else value if isinstance(value, list) else [repr(value)]
+    for part in listed:
+        if part not in PARTS:
+            known = ", ".join(PARTS)
+            mistakes.append(Mistake(block.line(name), f"There is nothing called {part!r} to {name}; use {known}."))
+    return tuple(part for part in PARTS if part in listed)
+
+
+def _view(value: Any, block: Block, mistakes: list[Mistake]) -> dict[str, str]:
+    if not isinstance(value, dict):
+        mistakes.append(Mistake(block.line("view"), "view is to be a table: a line that says [scene.view]."))
+        return {}
+    view = {}
+    for name, one in value.items():
+        plain = str(one).lower() if isinstance(one, bool) else str(one) if isinstance(one, (str, int, float)) else None
+        if plain is None or len(plain) > VALUE:
+            what = f"{name} is to be a text or a number of at most {VALUE} characters; it is passed over."
+            mistakes.append(Mistake(block.line(f"view.{name}"), what))
+        else:
+            view[name] = plain
+    return view
+
+
+def _key(name: str) -> str:
+    return name if name.replace("-", "").replace("_", "").isalnum() and name.isascii() else text(name)

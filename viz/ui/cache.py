@@ -1,0 +1,262 @@
+"""What is computed once and shared: the only calls of st.cache_* in the project."""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+import numpy as np
+import streamlit as st
+
+from model.behaviour.checks import Outcome
+from model.checkpoint.bleu_scores import CARD, Score, read_scores
+from model.checkpoint.files import config_of, described, folder_of
+from model.checkpoint.history import HistoryRow, read_history
+from model.checkpoint.preset_comparison import Alike, trained_alike
+from model.checkpoint.snapshots import snapshot_steps as kept_steps
+from model.cli.threads import one_thread_each
+from model.experiments.ablation import Comparison, compare, force_changed
+from model.experiments.cache_agreement import Agreement
+from model.experiments.input_perturbation import Poked, checks, poke
+from model.experiments.logit_lens import Lens, logit_lens
+from model.experiments.mask_trial import MaskTrial, Tried, run_trial
+from model.experiments.training_timeline import Moment, Stop, timeline
+from model.experiments.training_timeline import stops as training_stops
+from model.interventions.apply import intervening
+from model.interventions.changes import parse
+from model.network.config import TransformerConfig
+from model.positions.experiments import ExperimentResult, PositionExperiment, belief, run_experiment
+from model.positions.forms import FORMS, FormError, form_error, form_values
+from model.positions.geometry import Uniqueness, similarity
+from model.positions.geometry import uniqueness as closest
+from model.positions.head_scores import PositionalHeads, positional_heads
+from model.positions.table import formula_table
+from model.trace import TENSORS, AttentionTrace, Kind
+from model.translate import ObserverCheck, Translation, Translator, available
+from model.untrusted_trace import Opened, OpenError, opened
+from model.user_model import LocalError, LocalModel, option
+from model.user_model import load as load_local
+
+
+@st.cache_data(ttl=10, show_spinner=False)
+def checkpoints() -> list[str]:
+    """Names of the checkpoints that can be chosen."""
+    return list(available())
+
+
+@st.cache_data(ttl=10, show_spinner=False)
+def configurations() -> dict[str, TransformerConfig]:
+    """What each checkpoint that can be chosen is like, by name; nothing is loaded for it."""
+    folders = {name: folder_of(name) for name in checkpoints()}
+    return {name: config_of(folder, described(folder)) for name, folder in folders.items()}
+
+
+@st.cache_resource(show_spinner="Loading the model …")
+def _local(spec: str) -> Translator | LocalModel | LocalError:
+    """A failure is kept too: the factory runs once."""
+    try:
+        return load_local(spec)
+    except LocalError as error:
+        return error
+
+
+def local() -> Translator | LocalModel | LocalError | None:
+    """The model that the command line names, or why there is none."""
+    spec = option(sys.argv[1:])
+    return None if spec is None else _local(spec)
+
+
+def models() -> list[str]:
+    """Names of all that can be chosen, that of the command line first."""
+    own = local()
+    first = [own.name] if isinstance(own, Translator | LocalModel) else []
+    return [*first, *(name for name in checkpoints() if name not in first)]
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def local_trace(name: str, sentence: str) -> Opened:
+    """A sentence through the stranger's model of the command line; frozen. Raises LocalError."""
+    own = local()
+    assert isinstance(own, LocalModel)
+    try:
+        return opened(name, own.trace(sentence))
+    except OpenError as error:
+        raise LocalError(str(error)) from error
+
+
+@st.cache_resource(show_spinner="Loading the model …")
+def translator(name: str) -> Translator:
+    """The one copy of a checkpoint that all visitors share."""
+    one_thread_each()
+    own = local()
+    loaded = own if isinstance(own, Translator) and own.name == name else Translator.load(name)
+    # Streamlit collects garbage after every rerun; walking all that torch has loaded would be most of a rerun.
+    gc.collect()
+    gc.freeze()
+    return loaded
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def translation(name: str, sentence: str) -> tuple[Translation, ObserverCheck]:
+    """A sentence through a checkpoint, and whether looking changed it. Both are frozen, so visitors share them."""
+    model = translator(name)
+    translated = model.translate(sentence)
+    return translated, model.check_observer(translated)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def agreement(name: str, source_ids: tuple[int, ...], target_ids: tuple[int, ...]) -> Agreement:
+    """Whether cached, full and teacher-forced attention of a translation agree; frozen, so visitors share it."""
+    return translator(name).three_ways(source_ids, target_ids)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def position_values(form: str, positions: int, d_model: int, base: float) -> np.ndarray:
+    """A sinusoidal table (positions, d_model) as a form computes it; `reference` is the float64 formula."""
+    if form == "reference":
+        return formula_table(positions, d_model, base).values
+    return form_values(form, positions, d_model, base)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def position_errors(positions: int, d_model: int, base: float) -> dict[str, FormError]:
+    """Every form's error, by name."""
+    return {name: form_error(name, positions, d_model, base) for name in FORMS}
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def similarities(rows: np.ndarray, cosine: bool) -> np.ndarray:
+    """Similarity of all positions of a table (P, D): (P, P)."""
+    return similarity(rows, cosine=cosine)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def uniqueness(rows: np.ndarray) -> Uniqueness:
+    """The closest positions of a table (P, D)."""
+    return closest(rows)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def position_experiment(name: str, sentence: str, experiment: PositionExperiment) -> ExperimentResult:
+    """A sentence translated with its positions moved. Raises ExperimentError."""
+    return run_experiment(translator(name), translation(name, sentence)[0], experiment)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def position_belief(name: str, sentence: str, experiment: PositionExperiment, amounts: tuple[float, ...]) -> np.ndarray:
+    """What the model keeps of its translation as the experiment grows. Raises ExperimentError."""
+    return belief(translator(name), translation(name, sentence)[0], experiment, amounts)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def position_heads(name: str, sentence: str) -> PositionalHeads:
+    """Which heads of a checkpoint look at places, on one sentence."""
+    return positional_heads(translator(name), translation(name, sentence)[0])
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def given(name: str, sentence: str, target: str) -> Translation:
+    """A given translation read by teacher forcing; frozen. Raises InputError."""
+    return translator(name).force(sentence, target)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def changed(name: str, sentence: str, changes: str, target: str = "") -> Comparison:
+    """A sentence translated again by the model with changes made, as changes.text_of writes them; frozen.
+
+    With `target`, that given translation is read again. Raises InterventionError.
+    """
+    return compare(translator(name), reading(name, sentence, target), parse(changes))
+
+
+def reading(name: str, sentence: str, target: str = "", changes: str = "") -> Translation:
+    """A sentence with the model's own translation or a given one, by the model as it is or with changes made."""
+    if changes:
+        return changed(name, sentence, changes, target).after
+    return given(name, sentence, target) if target else translation(name, sentence)[0]
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def whole_trace(name: str, sentence: str, target: str = "", changes: str = "") -> AttentionTrace:
+    """The trace of a reading with queries, keys, values and scores, by one teacher-forced pass; frozen."""
+    ids = reading(name, sentence, target, changes).target_ids
+    return force_changed(translator(name), sentence, ids, parse(changes), tensors=TENSORS).trace
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def lens(name: str, sentence: str, target: str = "", changes: str = "") -> Lens:
+    """What the decoder would have written after each layer; frozen."""
+    model, found = translator(name), reading(name, sentence, target, changes)
+    with intervening(model.model, parse(changes)):
+        return logit_lens(model, found)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Loading the snapshots …")
+def stops(name: str) -> tuple[Stop, ...]:
+    """A model at every moment of its training that was kept; shared. Raises CheckpointError."""
+    return training_stops(translator(name).checkpoint)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the sentence at every snapshot …")
+def moments(name: str, sentence: str) -> tuple[Moment, ...]:
+    """A sentence at every stop, each reading the released model's translation; frozen. Raises CheckpointError."""
+    return timeline(stops(name), sentence, translation(name, sentence)[0].target_ids)
+
+
+@st.cache_data(ttl=10, show_spinner=False)
+def snapshot_steps(name: str) -> tuple[int, ...]:
+    """The steps a checkpoint has snapshots of. Raises CheckpointError."""
+    return kept_steps(name)
+
+
+@st.cache_data(ttl=10, show_spinner=False)
+def history(name: str) -> tuple[HistoryRow, ...]:
+    """The course of a checkpoint's training. Raises HistoryError."""
+    return read_history(folder_of(name))
+
+
+@st.cache_data(ttl=10, show_spinner=False)
+def scores(name: str) -> tuple[Score, ...]:
+    """The scores kept beside a checkpoint. Raises ScoresError."""
+    return read_scores(folder_of(name))
+
+
+@st.cache_data(ttl=10, show_spinner=False)
+def card(name: str) -> str:
+    """The model card, empty where there is none."""
+    try:
+        return (folder_of(name) / CARD).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+@st.cache_data(ttl=10, show_spinner=False)
+def alike() -> tuple[list[Alike], list[str]]:
+    """The checkpoints that were trained alike, and what is wrong with those that cannot be read."""
+    found, faults = [], []
+    for name in checkpoints():
+        try:
+            one = trained_alike(folder_of(name))
+        except ValueError as error:
+            faults.append(str(error))
+        else:
+            found += [one] if one else []
+    return found, faults
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def mask_trial(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> Tried:
+    """A sentence translated under another mask; None for the model's own; frozen. Raises RuleError."""
+    return run_trial(translator(name), sentence, trial, pads)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Changing one token after the other …")
+def mask_poke(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> Poked:
+    """Which outputs move with which input under a mask; frozen."""
+    return poke(translator(name), mask_trial(name, sentence, None, pads), trial)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Running the eight tests …")
+def mask_checks(name: str, sentence: str, kind: Kind, trial: MaskTrial | None) -> tuple[Outcome, ...]:
+    """B1 to B8 on the model that translates, with a mask tried or its own; frozen."""
+    return checks(translator(name), mask_trial(name, sentence, None, 0), kind, trial)

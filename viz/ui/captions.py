@@ -1,0 +1,51 @@
+"""What the page says besides its pictures: one-line captions, hints, and the badge in the header."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from ..figures.labels import quoted
+from .language import NAMES, foreign
+
+if TYPE_CHECKING:
+    from model.translate import ObserverCheck, Translation, Translator
+
+MARKDOWN = frozenset(r"\`*_{}[]()#+-.!|<>~:$^=&")
+DEVICES = {"cpu": "CPU", "cuda": "GPU"}
+
+
+def plain(text: str) -> str:
+    """Text for where Streamlit reads Markdown, with every sign of it escaped: a token or a sentence is data."""
+    return "".join(f"\\{sign}" if sign in MARKDOWN else sign for sign in text)
+
+
+def caption(text: str) -> None:
+    """One line in plain words."""
+    st.caption(plain(text))
+
+
+def badge(model: Translator, result: Translation, check: ObserverCheck) -> None:
+    """What ran, where, how fast, and whether looking changed anything; stands in the header."""
+    device = DEVICES.get(model.device.type, model.device.type)
+    ran, proof = f"{device} · {result.seconds * 1000:.0f} ms", html.escape(check.sentence)
+    sign = " ✓" if check.difference == 0 else ""
+    with st.container(key="badge"):  # Where there is little room, only what has the class "more" is left out.
+        more = [f'<span class="more">{part}</span>' for part in (f"{html.escape(model.name)} · ", f" · {proof}")]
+        st.html(f'<span title="{html.escape(model.name)}: {proof}">{more[0]}{html.escape(ran)}{more[1]}{sign}</span>')
+
+
+def hints(model: Translator, result: Translation) -> None:
+    """What a reader should know about this sentence before trusting the picture."""
+    language = model.card.get("source_language", "")
+    other = foreign(result.source, language)
+    if other:
+        reads = NAMES.get(language, language)
+        caption(f"This looks like {NAMES[other]}. The model reads {reads}, so its translation may make no sense.")
+    if result.unknown:
+        pieces = ", ".join(map(quoted, dict.fromkeys(result.unknown)))
+        caption(f"Not in the model's vocabulary, so it cannot tell what this is: {pieces}.")
+    if result.stopped == "length":
+        caption(f"Cut off at the limit of {len(result.steps)} pieces: the model had not ended the sentence.")

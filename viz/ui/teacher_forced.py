@@ -1,0 +1,46 @@
+"""A translation that is given instead of made: where it is typed, and what the model thinks of it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from ..figures.labels import quoted, signed
+from .controls import SHARED
+
+if TYPE_CHECKING:
+    from model.decoding.steps import DecodingStep
+
+HINT = "Type a translation: how probable is each of its tokens?"
+SURPRISING = 0.05
+"""A given token less probable than this is named."""
+NAMED = 4
+
+
+def typed() -> str:
+    """The translation that a visitor gives; pages share it."""
+    return st.text_input("Given", placeholder=HINT, key="given", label_visibility="collapsed", **SHARED) or ""
+
+
+def given_in_words(steps: tuple[DecodingStep, ...]) -> str:
+    """What the model thinks of a given translation: its probability, and the tokens that surprised it most."""
+    total = sum(step.log_prob for step in steps)
+    perplexity = math.exp(-total / len(steps))
+    found = f"Log-probability {signed(total)}, perplexity {perplexity:.1f} a token."
+    odd = sorted((step for step in steps if step.log_prob < math.log(SURPRISING)), key=lambda step: step.log_prob)
+    if not odd:
+        return f"{found} Nothing surprised the model: every token had a probability of {SURPRISING:.0%} or more."
+    named = "; ".join(
+        f"{quoted(step.token)} was its choice no. {step.rank:,} ({_chance(step.log_prob)}), "
+        f"it would have written {quoted(step.candidates[0].token)}"
+        for step in odd[:NAMED]
+    )
+    more = f"; and {len(odd) - NAMED} more" if len(odd) > NAMED else ""
+    return f"{found} Surprising: {named}{more}."
+
+
+def _chance(log_prob: float) -> str:
+    chance = math.exp(log_prob)
+    return f"{chance:.2%}" if chance >= 0.0001 else "less than 0.01%"
