@@ -1,4 +1,4 @@
-"""A saved trace from a stranger: read without trusting it, and made fit to be drawn. No Streamlit."""
+"""A saved trace from a stranger: read without trusting it, and made fit to be drawn."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ class OpenError(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
-    """What the pages show of a trace."""
+class OpenedTrace:
+    """A trace that the pages can show."""
 
     identity: str
-    """No two are the same."""
+    """No two traces have the same."""
     name: str
-    """Of the file."""
+    """Name of the file, or of the user's own model."""
     trace: AttentionTrace
-    """As it was saved."""
-    shown: AttentionTrace
-    """The same, fit to be drawn: finite float32 weights, tokens and texts of a length that can be read."""
+    """The trace as it was saved."""
+    drawable: AttentionTrace
+    """The same with finite float32 weights, and with tokens and texts of a length that can be read."""
     notes: tuple[str, ...] = ()
-    """What was changed for showing."""
+    """Sentences on what differs between the two."""
 
 
-def read(name: str, data: bytes | memoryview) -> Opened:
-    """A saved trace as it was uploaded under `name`, which is never used as a path.
+def read_trace(name: str, data: bytes | memoryview) -> OpenedTrace:
+    """Read a saved trace as it was uploaded under `name`, which is never used as a path.
 
     Raises:
         OpenError: whatever is wrong with it, in a sentence.
@@ -59,23 +59,23 @@ def read(name: str, data: bytes | memoryview) -> Opened:
         raise OpenError(f"{name} cannot be opened. {clean(str(error), 300)} {HINT}") from error
     except Exception as error:  # whatever a parser can be made to raise, the file is to blame
         raise OpenError(f"{name} cannot be opened: it is broken or no saved trace. {HINT}") from error
-    return opened(name, trace)
+    return open_trace(name, trace)
 
 
-def opened(name: str, trace: AttentionTrace) -> Opened:
-    """A trace made fit to be drawn. Raises OpenError for one that is too large or has nothing to show."""
+def open_trace(name: str, trace: AttentionTrace) -> OpenedTrace:
+    """Make a trace fit to be drawn. Raises OpenError for one that is too large or has nothing to show."""
     _check(name, trace)
-    shown: dict[str, Any] = {kind: _drawable(one) for kind, one in trace.maps.items()}
-    odd = sum(int((~np.isfinite(one.weights)).sum()) for one in trace.maps.values())
-    notes = (f"{odd:,} weights are NaN or infinite: they are drawn as zero.",) if odd else ()
+    maps: dict[str, Any] = {kind: _drawable(one) for kind, one in trace.maps.items()}
+    count = sum(int((~np.isfinite(one.weights)).sum()) for one in trace.maps.values())
+    notes = (f"{count:,} weights are NaN or infinite: they are drawn as zero.",) if count else ()
     source, target = clean(trace.source, LONGEST_TEXT), clean(trace.target, LONGEST_TEXT)
     model = clean(trace.model, LONGEST_NAME) or "an unnamed model"
-    tidy = dataclasses.replace(trace, **shown, source=source, target=target, model=model)
-    return Opened(uuid.uuid4().hex, name, trace, tidy, notes)
+    drawable = dataclasses.replace(trace, **maps, source=source, target=target, model=model)
+    return OpenedTrace(uuid.uuid4().hex, name, trace, drawable, notes)
 
 
 def clean(text: str, longest: int) -> str:
-    """Text that can be sent and read: no half characters, no control characters, not endless."""
+    """Text that can be sent and read: no half characters, no control characters, at most `longest` characters."""
     whole = text[: longest + 1].encode("utf-8", "replace").decode()
     printable = "".join(sign if sign.isprintable() else " " for sign in whole)
     return printable if len(printable) <= longest else printable[: longest - 1] + "…"
@@ -108,10 +108,10 @@ def _drawable(one: AttentionMap) -> AttentionMap:
     if not np.isfinite(weights).all():
         weights = np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0)
     drawn = dataclasses.replace(one, weights=weights)
-    return with_tokens(drawn, *map(tokens, (one.query_tokens, one.key_tokens, one.predicted_tokens)))
+    return with_tokens(drawn, *map(clean_tokens, (one.query_tokens, one.key_tokens, one.predicted_tokens)))
 
 
-def tokens(raw: Sequence[str]) -> tuple[str, ...]:
-    """As this project writes them: a word begins with a space, whatever sign the tokenizer has for it."""
+def clean_tokens(raw: Sequence[str]) -> tuple[str, ...]:
+    """Tokens as this project writes them: a word begins with a space, whatever sign the tokenizer has for it."""
     short = (clean(token, LONGEST_TOKEN) or " " for token in raw)
     return tuple(" " + token[1:] if token[0] in STARTS and len(token) > 1 else token for token in short)

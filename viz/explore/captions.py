@@ -1,4 +1,4 @@
-"""What Explore says about the chosen head and about how its map is arranged."""
+"""What Explore says about the chosen head and about how its tokens are displayed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from viz.figures.words import head_in_words, overview_in_words, row_in_words
 from viz.ui.captions import caption
 
 from .choices import SMALLEST_FIRST
-from .interventions import off_in_words
+from .intervention_texts import head_remark
 
 if TYPE_CHECKING:
     from model.analysis.head_statistics import Measure
 
     from .scene import Scene
-    from .token_display import Arranged
+    from .token_display import TokenDisplay
 
 
 def head_captions(scene: Scene, measure: Measure | None) -> None:
-    """What the order of the tiles is, what the chosen head does, and where its pinned row looks."""
-    caption(_ordered(measure) if measure else overview_in_words(scene.attention))
+    """Draw what the order of the tiles is, what the chosen head does, and where its pinned row looks."""
+    caption(_order(measure) if measure else overview_in_words(scene.attention))
     caption(scene.summary)
-    if scene.reading.changes and (remark := off_in_words(scene.kind, scene.layer, scene.head)):
+    run = scene.source.run
+    if run and (remark := head_remark(run, scene.kind, scene.layer, scene.head)):
         caption(remark)
     if measure == "alignment":
         _alignment(scene)
@@ -32,7 +33,7 @@ def head_captions(scene: Scene, measure: Measure | None) -> None:
 
 
 def alt(scene: Scene) -> str:
-    """What a picture of the chosen head shows, for who does not see it."""
+    """The text alternative of a picture of the chosen head."""
     return f"{scene.summary} {_looks(scene)}"
 
 
@@ -42,26 +43,26 @@ def _looks(scene: Scene) -> str:
     return head_in_words(*place, scene.rows) if scene.query is None else row_in_words(*place, scene.query, scene.rows)
 
 
-def _ordered(measure: Measure) -> str:
+def _order(measure: Measure) -> str:
     first = "smallest" if measure in SMALLEST_FIRST else "largest"
     return f"Ordered by {measure}, the {first} first. {EXPLAINED[measure]}"
 
 
 def _alignment(scene: Scene) -> None:
-    """How well the chosen head aligns, and how that is found out."""
-    ranking = rank_alignment(scene.arranged.captured)
+    """Draw how well the chosen head aligns, and how that is measured."""
+    ranking = rank_alignment(scene.tokens.original)
     places = [(one.layer, one.head) for one in ranking]
     place = places.index((scene.layer, scene.head))
     caption(f"{ranking[place].sentence} Place {place + 1} of {len(ranking)}.")
     caption(ALIGNMENT_EXPLAINED)
 
 
-def arranged_in_words(arranged: Arranged) -> None:
-    """What was done to the map before it was drawn."""
-    if arranged.hidden:
+def token_captions(tokens: TokenDisplay) -> None:
+    """Draw what was done to the map before it was drawn."""
+    if tokens.hidden:
         caption(
             f"Renormalised: special tokens are hidden and each row is divided by what is left of it. In this kind of "
-            f"attention they held {arranged.hidden_mass:.0%} of all weight."
+            f"attention they held {tokens.hidden_mass:.0%} of all weight."
         )
-    if arranged.merged:
+    if tokens.merged:
         caption("Pieces are merged into words: weights are summed over a word's keys and averaged over its queries.")

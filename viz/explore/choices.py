@@ -1,28 +1,26 @@
-"""The controls of Explore alone. Each returns a plain value, which lives in the address."""
+"""The controls of Explore's pictures. Each returns a plain value, which lives in the address."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import streamlit as st
 
 from model.analysis.alignment import rank_alignment
-from model.analysis.head_statistics import Measure, between, head_statistics, ranked
+from model.analysis.head_statistics import Measure, between, ranked
 from viz.components.overview import Ranked
 from viz.figures.flow import FLOWS, Flow
 from viz.figures.labels import readable
 from viz.ui import controls
 from viz.ui.controls import SHARED
 
+from .token_display import Display
 from .view_texts import VIEWS, View
 
 if TYPE_CHECKING:
-    from model.trace import AttentionMap
-    from viz.figures.heatmap import Rows
-    from viz.figures.palette import Look
+    from model.trace import AttentionMap, Kind
 
     from .scene import Scene
 
@@ -31,18 +29,7 @@ THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 Layout = Literal["vertical", "horizontal"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 SMALLEST_FIRST: tuple[Measure, ...] = ("entropy", "distance")
-"""Measures of which a small value is what one looks for."""
-
-
-@dataclass(frozen=True)
-class Display:
-    """How maps are arranged and coloured."""
-
-    look: Look
-    rows: Rows
-    merge: bool
-    hide: bool
-    numbers: bool
+"""Measures by which the heads with the smallest values come first."""
 
 
 def view() -> View:
@@ -61,27 +48,33 @@ def display() -> Display:
         return Display(*controls.look_choices(), merge, hide, numbers)
 
 
-def order(
-    attention: AttentionMap, values: Mapping[Measure, np.ndarray] | None = None
-) -> tuple[tuple[Ranked, ...], Measure | None]:
-    """The heads by a chosen measure, those outside a chosen range faint; nothing and None for the order by layer.
+def kind(kinds: Sequence[Kind]) -> Kind:
+    """Which of the maps is shown; the last until one is chosen."""
+    if st.session_state.get("kind") not in (None, *kinds):
+        st.session_state["kind"] = kinds[-1]  # chosen where there were more
+    return st.segmented_control(
+        "Attention", kinds, default=kinds[-1], required=True, key="kind", label_visibility="collapsed", **SHARED
+    )
 
-    `values` are those of head_statistics, where they are known already.
+
+def order(kind: Kind, statistics: Mapping[Measure, np.ndarray]) -> tuple[tuple[Ranked, ...], Measure | None]:
+    """The heads of a map by a chosen measure, those outside a chosen range faint; () and None for the order by layer.
+
+    `statistics` are those of head_statistics, each (L, H).
     """
-    values = head_statistics(attention) if values is None else values
-    measures = (BY_LAYER, *values)
+    measures = (BY_LAYER, *statistics)
     if st.session_state.get("order") not in (None, *measures):
         st.session_state["order"] = BY_LAYER  # a measure that only another kind of attention has
     with st.popover("Sort heads", type="tertiary", key="sort"):
-        chosen = st.radio("Order of the heads", measures, key="order", **SHARED)
-        if chosen == BY_LAYER:
+        measure = st.radio("Order of the heads", measures, key="order", **SHARED)
+        if measure == BY_LAYER:
             return (), None
-        array = values[chosen]
-        top = max(1.0, float(np.ceil(array.max())))
-        low, high = st.slider("Show heads between", 0.0, top, (0.0, top), 0.05, key=f"range-{attention.kind}-{chosen}")
-    kept = between(array, low, high)
-    heads = ranked(array, largest_first=chosen not in SMALLEST_FIRST)
-    return tuple(Ranked(*one, float(array[one]), bool(kept[one])) for one in heads), chosen
+        values = statistics[measure]
+        top = max(1.0, float(np.ceil(values.max())))
+        low, high = st.slider("Show heads between", 0.0, top, (0.0, top), 0.05, key=f"range-{kind}-{measure}")
+    inside = between(values, low, high)
+    heads = ranked(values, largest_first=measure not in SMALLEST_FIRST)
+    return tuple(Ranked(*place, float(values[place]), bool(inside[place])) for place in heads), measure
 
 
 def find_aligning(attention: AttentionMap) -> None:
@@ -108,7 +101,7 @@ def layout() -> Layout:
 
 
 def flow() -> tuple[Flow, bool]:
-    """How many heads are made one, and whether weights count by the norms of their values."""
+    """Which mean or rollout is shown, and whether weights are multiplied by the norms of their values."""
     with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
         which = st.segmented_control(
             "Flow", FLOWS, default="rollout", required=True, key="flow", label_visibility="collapsed", **SHARED
@@ -123,12 +116,11 @@ def mean_of_heads() -> bool:
 
 
 def query(scene: Scene) -> int:
-    """The row whose making is shown: the pinned one, as captured, or the first; choosing one pins it."""
-    names = [readable(token) for token in scene.arranged.captured.rows(scene.rows)]
-    pinned = scene.captured_query or 0
-    st.session_state["query"] = pinned
+    """The row whose steps are shown: the pinned one, as captured, or the first; choosing one pins it."""
+    names = [readable(token) for token in scene.tokens.original.rows(scene.rows)]
+    st.session_state["query"] = scene.captured_query or 0
 
-    def chosen() -> None:
+    def pin() -> None:
         scene.pin_captured(st.session_state["query"])
 
     return st.selectbox(
@@ -137,21 +129,21 @@ def query(scene: Scene) -> int:
         format_func=lambda at: f"{at + 1} {names[at]}",
         key="query",
         width=230,
-        on_change=chosen,
+        on_change=pin,
     )
 
 
 def step(count: int) -> int:
-    """The step of the pipeline that is reached, from 0; kept in the address from 1."""
+    """The current step of the pipeline, from 0; kept in the address from 1."""
     if "step" not in st.session_state:
-        brought = st.query_params.get("step", "1")
-        st.session_state["step"] = int(brought) - 1 if brought.isdecimal() else 0
-    found = min(max(st.session_state["step"], 0), count - 1)
-    if found:
-        st.query_params["step"] = str(found + 1)
+        text = st.query_params.get("step", "1")
+        st.session_state["step"] = int(text) - 1 if text.isdecimal() else 0
+    current = min(max(st.session_state["step"], 0), count - 1)
+    if current:
+        st.query_params["step"] = str(current + 1)
     elif "step" in st.query_params:
         del st.query_params["step"]
-    return found
+    return current
 
 
 def go_to_step(to: int) -> None:
@@ -164,12 +156,12 @@ def beside(heads: int, head: int) -> tuple[int, ...]:
     if "beside" not in st.session_state:
         parts = st.query_params.get("beside", "").split(",")
         st.session_state["beside"] = tuple(sorted({int(part) - 1 for part in parts if part.isdecimal()}))
-    found = tuple(one for one in st.session_state["beside"] if 0 <= one < heads and one != head)
-    if found:
-        st.query_params["beside"] = ",".join(str(one + 1) for one in found)
+    others = tuple(one for one in st.session_state["beside"] if 0 <= one < heads and one != head)
+    if others:
+        st.query_params["beside"] = ",".join(str(one + 1) for one in others)
     elif "beside" in st.query_params:
         del st.query_params["beside"]
-    return found
+    return others
 
 
 def draw_beside(heads: list[int]) -> None:

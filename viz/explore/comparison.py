@@ -19,29 +19,29 @@ from viz.export.parts import Chart, Words
 from viz.figures.comparison import CHANGE, ROW, SECOND, Pins, Side, clicked, comparison, comparison_in_words
 from viz.ui.captions import caption, plain
 
-from . import second_side
-from .saving import Shown
-from .token_display import Arranged, arrange
-from .view_texts import ABOUT
+from .saving import DrawnView
+from .second_side import SecondSide, second_side
+from .token_display import TokenDisplay, display_tokens
+from .view_texts import VIEW_TEXTS
 
 if TYPE_CHECKING:
     from model.trace import AttentionMap
 
     from .scene import Scene
-    from .second_side import Other
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class HeadComparison:
     """Two heads, and what they share."""
 
     scene: Scene
     """The first side; its map is in words where the second cuts words into other pieces."""
-    arranged: Arranged
+    tokens: TokenDisplay
     """The second side's map."""
     first: AttentionMap
-    """Of one head, as is the second."""
+    """The first head as a map of its own."""
     second: AttentionMap
+    """The second head as a map of its own."""
     queries: Pairs
     keys: Pairs
     difference: Difference | None
@@ -69,78 +69,78 @@ class Compared:
             self.scene.pin(query=query, key=key)
 
 
-def draw(scene: Scene) -> Shown | None:
-    """The view, with the controls that say what the second side is."""
+def draw(scene: Scene) -> DrawnView | None:
+    """Draw the view, with the controls that choose the second side."""
     try:
-        second = second_side.choose(scene)
+        second = second_side(scene)
     except (InputError, CheckpointError) as error:
         st.info(plain(str(error)))
         return None
     if second is None:
         return None
-    found = compared(scene, second)
-    own, across, among = found.pinned
-    drawn = partial(
+    pair = compare_heads(scene, second)
+    own, across, among = pair.pinned
+    draw = partial(
         comparison,
-        Side(found.first, second.first_name, own),
-        Side(found.second, second.name, across),
-        found.difference,
+        Side(pair.first, second.first_name, own),
+        Side(pair.second, second.name, across),
+        pair.difference,
         among,
         rows=scene.rows,
     )
-    said = in_words(found, among)
-    chart(drawn(look=scene.look), " ".join(said), key="compare", on_cell=found.pin)
-    for line in said:
-        caption(line)
-    caption(ABOUT["compare"].line)
-    change = found.difference
+    sentences = in_words(pair, among)
+    text = " ".join(sentences)
+    chart(draw(look=scene.look), text, key="compare", on_cell=pair.pin)
+    for sentence in sentences:
+        caption(sentence)
+    caption(VIEW_TEXTS["compare"].line)
+    change = pair.difference
     numbers = (lambda: table(change, scene)) if change else None
-    return Shown(lambda look: [Chart(drawn(look=look), " ".join(said)), *map(Words, said)], numbers)
+    return DrawnView(lambda look: [Chart(draw(look=look), text), *map(Words, sentences)], numbers)
 
 
-def compared(scene: Scene, second: Other) -> Compared:
-    """Both sides arranged alike, and what they share by the labels that the rows have."""
+def compare_heads(scene: Scene, second: SecondSide) -> HeadComparison:
+    """Both sides with their tokens displayed in the same way, and what they share by the labels of their rows."""
     display = scene.display
-    if second.in_words and not display.merge:
-        scene = dataclasses.replace(
-            scene, arranged=arrange(scene.arranged.captured, scene.rows, merge=True, hide=display.hide)
-        )
     merge = display.merge or second.in_words
-    arranged = arrange(second.captured, scene.rows, merge=merge, hide=display.hide)
+    if merge and not display.merge:
+        words = display_tokens(scene.tokens.original, scene.rows, merge=True, hide=display.hide)
+        scene = dataclasses.replace(scene, tokens=words)
+    tokens = display_tokens(second.attention, scene.rows, merge=merge, hide=display.hide)
     one = only(scene.attention, scene.layer, scene.head)
-    two = only(arranged.attention, second.layer, second.head)
+    two = only(tokens.attention, second.layer, second.head)
     try:
-        found = difference(one, two, scene.rows)
+        change = difference(one, two, scene.rows)
     except TraceError:
-        found = None
-    return Compared(scene, arranged, one, two, *shared_axes(one, two, scene.rows), found)
+        change = None
+    return HeadComparison(scene, tokens, one, two, *shared_axes(one, two, scene.rows), change)
 
 
-def in_words(found: Compared, pinned: Pins) -> list[str]:
+def in_words(pair: HeadComparison, pinned: Pins) -> list[str]:
     """What the comparison shows, a sentence each."""
-    if found.difference is None:
-        return [_nothing_shared(found)]
-    said = [comparison_in_words(found.difference, pinned, found.scene.rows)]
+    if pair.difference is None:
+        return [_nothing_shared(pair)]
+    sentences = [comparison_in_words(pair.difference, pinned, pair.scene.rows)]
     counts = [
         f"{len(pairs)} of {one} and {two} {name}"
         for pairs, one, two, name in (
-            (found.queries, len(found.first.query_tokens), len(found.second.query_tokens), "rows"),
-            (found.keys, len(found.first.key_tokens), len(found.second.key_tokens), "columns"),
+            (pair.queries, len(pair.first.query_tokens), len(pair.second.query_tokens), "rows"),
+            (pair.keys, len(pair.first.key_tokens), len(pair.second.key_tokens), "columns"),
         )
         if not len(pairs) == one == two
     ]
     if counts:
-        said.append(f"Both share {' and '.join(counts)}; the difference is taken on these.")
-    if found.arranged.merged and not found.scene.display.merge:
-        said.append("The two models cut words into other pieces, so both are shown in words.")
-    return said
+        sentences.append(f"Both share {' and '.join(counts)}; the difference is taken on these.")
+    if pair.tokens.merged and not pair.scene.display.merge:
+        sentences.append("The two models cut words into other pieces, so both are shown in words.")
+    return sentences
 
 
-def table(found: Difference, scene: Scene) -> pd.DataFrame:
+def table(change: Difference, scene: Scene) -> pd.DataFrame:
     """Every shared pair of tokens that is allowed: its weight in both maps and the difference."""
-    rows, columns = found.mask.nonzero()
-    first, second = (one.weights[0, 0][rows, columns] for one in (found.first, found.second))
-    queries, keys = found.first.rows(scene.rows), found.first.key_tokens
+    rows, columns = change.mask.nonzero()
+    first, second = (one.weights[0, 0][rows, columns] for one in (change.first, change.second))
+    queries, keys = change.first.rows(scene.rows), change.first.key_tokens
     return pd.DataFrame(
         {
             "query": [queries[row] for row in rows],
@@ -152,10 +152,10 @@ def table(found: Difference, scene: Scene) -> pd.DataFrame:
     ).rename_axis("pair")
 
 
-def _nothing_shared(found: Compared) -> str:
-    if found.queries:
+def _nothing_shared(pair: HeadComparison) -> str:
+    if pair.queries:
         return "Both have the same rows but other columns, so there is no difference; a pinned row is marked twice."
-    if found.keys:
+    if pair.keys:
         return (
             "Both have the same columns but other rows, so there is no difference; a pinned column is marked in both."
         )

@@ -1,4 +1,4 @@
-"""The views of the chosen head: one function each, from a scene to what stands on the page."""
+"""The views of the chosen head: one function each, which draws a scene on the page."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from viz.figures.labels import KIND_NAMES
 from viz.figures.words import heatmap_in_words, row_of_weights
 from viz.ui.captions import caption, plain
 
-from . import choices, comparison, multi_head_views
+from . import choices, comparison, joint_view, multi_head_views
 from .captions import alt
-from .saving import Shown, offer
+from .saving import DrawnView, offer
 from .scene import Scene
 from .token_display import special_places
-from .view_texts import ABOUT, VIEWS, View
+from .view_texts import VIEW_TEXTS, VIEWS, View
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -37,108 +37,117 @@ if TYPE_CHECKING:
     from viz.figures.palette import Look
 
 STYLE = Path(__file__).parent / "explore.css"
-"""What this page looks like beyond the style of all pages."""
-
-
+"""The style of this page beyond that of all pages."""
 READY: tuple[View, ...] = ("heatmap", "links", "text")
-"""Views that stand on the page together, one of them seen: to change between them nobody has to be asked."""
+"""Views that are sent to the page together, one of them visible: changing between them needs no rerun."""
 READY_UP_TO = 128 * 128
 """Cells of a head: of larger ones only the chosen view is sent."""
+NO_TENSORS = (
+    "This trace holds no queries, keys, values and scores. Capture it with "
+    "capture_attention(model, tensors=['q', 'k', 'v', 'scores', 'masked_scores'])."
+)
 
 
 def show(view: View, scene: Scene, menu: DeltaGenerator) -> None:
     """Draw a view, say in a line what it is, and put what can be saved of it into `menu`."""
     ready = READY if view in READY and scene.attention.mask.size <= READY_UP_TO else (view,)
     if len(ready) > 1:
-        st.html(f"<style>{_seen(view, ready)}</style>")
+        st.html(f"<style>{_visible(view, ready)}</style>")
     for name in ready:
         with st.container(key=f"view-{name}"):
-            shown = DRAW[name](scene)
-        if shown and name == view:
+            drawn = DRAW[name](scene)
+        if drawn and name == view:
             with menu:
-                offer(shown, scene, name)
+                offer(drawn, scene, name)
 
 
-def _seen(view: View, ready: Sequence[View]) -> str:
-    """CSS: of the views on the page the chosen one is seen, from the click on; until another one is there, the last."""
+def _visible(view: View, ready: Sequence[View]) -> str:
+    """CSS that shows the chosen view of those on the page from the click on; until a click, `view`."""
     rules = []
     for name in ready:
         switch = f".st-key-view button:nth-of-type({VIEWS.index(name) + 1})[data-selected]"
-        chosen = f'[data-testid="stColumn"]:has({switch})'
+        column = f'[data-testid="stColumn"]:has({switch})'
         own, *others = (f":has(> .st-key-view-{one})" for one in (name, *(one for one in ready if one != name)))
-        unseen = f'[data-testid="stLayoutWrapper"]:is({", ".join(others)}) {{ display: none; }}'
-        rules += [unseen] if name == view else []
-        rules += [f"{chosen} {unseen}", f'{chosen} [data-testid="stLayoutWrapper"]{own} {{ display: flex; }}']
+        hidden = f'[data-testid="stLayoutWrapper"]:is({", ".join(others)}) {{ display: none; }}'
+        rules += [hidden] if name == view else []
+        rules += [f"{column} {hidden}", f'{column} [data-testid="stLayoutWrapper"]{own} {{ display: flex; }}']
     return " ".join(rules)
 
 
 def question_mark(view: View) -> None:
-    """The longer explanation of a view, folded away."""
+    """Draw the longer explanation of a view, folded away."""
     with st.popover("?", type="tertiary", key="about"):
-        st.markdown(ABOUT[view].more)
+        st.markdown(VIEW_TEXTS[view].details)
 
 
-def _heatmap(scene: Scene) -> Shown | None:
+def _heatmap(scene: Scene) -> DrawnView | None:
     grid = head_grid(scene.attention, scene.layer, scene.head, scene.rows)
-    told = alt(scene)
-    drawn: dict[str, Any] = {
-        "model": scene.model.name,
+    alternative = alt(scene)
+    options: dict[str, Any] = {
+        "model": scene.source.model,
         "pinned": (scene.query, scene.key),
         "numbers": scene.display.numbers,
         "follows": KIND_NAMES[scene.kind],
         "special": special_places(scene.attention, scene.rows),
     }
-    heatmap(grid, scene.look, told, **drawn, key="heatmap", on_cell=lambda query, key: scene.pin(query=query, key=key))
-    says = heatmap_in_words(scene.attention, scene.rows, scene.look.scale)
-    caption(says)
+
+    def pin(query: int | None, key: int | None) -> None:
+        scene.pin(query=query, key=key)
+
+    heatmap(grid, scene.look, alternative, **options, key="heatmap", on_cell=pin)
+    line = heatmap_in_words(scene.attention, scene.rows, scene.look.scale)
+    caption(line)
     if scene.display.numbers and not room_for_numbers(scene.attention.weights):
         caption("There is no room for numbers in so many cells: hover over one to read it.")
 
     def parts(look: Look) -> list[Part]:
-        data = packed_heatmap(grid, look, told, **drawn, pins=True)
-        return [Component("heatmap", data, follows=True), Words(says)]
+        data = packed_heatmap(grid, look, alternative, **options, pins=True)
+        return [Component("heatmap", data, follows=True), Words(line)]
 
-    return Shown(parts, follows=True)
+    return DrawnView(parts, follows=True)
 
 
-def _links(scene: Scene) -> Shown | None:
+def _links(scene: Scene) -> DrawnView | None:
     with st.container(key="linksbar", horizontal=True, vertical_alignment="center"):
         layout = choices.layout()
         least = choices.threshold()
     beside = choices.beside(scene.attention.heads, scene.head)
     lines = Lines(scene.layer, scene.head, beside, least, layout == "horizontal")
-    drawn = scene.rows, (scene.query, scene.key), alt(scene)
-    links(scene.attention, lines, scene.look, *drawn, key="links", on_pin=_pin(scene), on_beside=choices.draw_beside)
-    caption(ABOUT["links"].line)
-    return _component("links", lambda look: packed_links(scene.attention, lines, look, *drawn), follows=True)
+    options = scene.rows, (scene.query, scene.key), alt(scene)
+    links(scene.attention, lines, scene.look, *options, key="links", on_pin=_pin(scene), on_beside=choices.draw_beside)
+    caption(VIEW_TEXTS["links"].line)
+    return _component("links", lambda look: packed_links(scene.attention, lines, look, *options), follows=True)
 
 
-def _text(scene: Scene) -> Shown | None:
-    head, drawn = (scene.attention, scene.layer, scene.head), (scene.rows, (scene.query, scene.key), alt(scene))
-    text(*head, scene.look, *drawn, key="text", on_pin=_pin(scene))
-    caption(ABOUT["text"].line)
-    return _component("text", lambda look: packed_text(*head, look, *drawn), follows=True)
+def _text(scene: Scene) -> DrawnView | None:
+    head, options = (scene.attention, scene.layer, scene.head), (scene.rows, (scene.query, scene.key), alt(scene))
+    text(*head, scene.look, *options, key="text", on_pin=_pin(scene))
+    caption(VIEW_TEXTS["text"].line)
+    return _component("text", lambda look: packed_text(*head, look, *options), follows=True)
 
 
-def _pipeline(scene: Scene) -> Shown | None:
+def _pipeline(scene: Scene) -> DrawnView | None:
+    attention = scene.source.whole_trace.maps[scene.kind]
+    if "q" not in attention.tensors:
+        st.info(plain(NO_TENSORS))
+        return None
     query = choices.query(scene)
-    captured = scene.whole_trace.maps[scene.kind]
     try:
-        steps = pipeline(captured, scene.layer, scene.head, query)
+        steps = pipeline(attention, scene.layer, scene.head, query)
     except TraceError as error:
         st.info(plain(str(error)))
         return None
-    token = captured.rows(scene.rows)[query]
+    token = attention.rows(scene.rows)[query]
     step = choices.step(STEPS)
-    told = f"{scene.title}. {row_of_weights(token, steps.key_tokens, steps.weights)}"
-    pipeline_steps(steps, token, scene.look, step, told, key="pipeline", on_step=choices.go_to_step)
-    caption(f"{ABOUT['pipeline'].line} Computed again here, they differ by at most {steps.difference:.1g}.")
-    return _component("pipeline", lambda look: packed_pipeline(steps, token, look, step, told), follows=False)
+    alternative = f"{scene.title}. {row_of_weights(token, steps.key_tokens, steps.weights)}"
+    pipeline_steps(steps, token, scene.look, step, alternative, key="pipeline", on_step=choices.go_to_step)
+    caption(f"{VIEW_TEXTS['pipeline'].line} Computed again here, they differ by at most {steps.difference:.1g}.")
+    return _component("pipeline", lambda look: packed_pipeline(steps, token, look, step, alternative), follows=False)
 
 
-def _component(name: View, packed: Callable[[Look], bytes], *, follows: bool) -> Shown:
-    return Shown(
-        lambda look: [Component(name, packed(look), follows=follows), Words(ABOUT[name].line)], follows=follows
+def _component(name: View, packed: Callable[[Look], bytes], *, follows: bool) -> DrawnView:
+    return DrawnView(
+        lambda look: [Component(name, packed(look), follows=follows), Words(VIEW_TEXTS[name].line)], follows=follows
     )
 
 
@@ -146,12 +155,12 @@ def _pin(scene: Scene) -> Callable[[str, int], None]:
     return lambda side, index: scene.pin(query=index) if side == "query" else scene.pin(key=index)
 
 
-DRAW: dict[View, Callable[[Scene], Shown | None]] = {
+DRAW: dict[View, Callable[[Scene], DrawnView | None]] = {
     "heatmap": _heatmap,
     "links": _links,
     "text": _text,
     "pipeline": _pipeline,
-    "joint": multi_head_views.joint,
+    "joint": joint_view.joint,
     "flow": multi_head_views.flow,
     "layers": multi_head_views.layers,
     "compare": comparison.draw,

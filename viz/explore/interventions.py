@@ -1,40 +1,32 @@
-"""The switchboard: heads turned off, levelled or made like another, and what that does to the translation."""
+"""The controls that change the model: heads turned off, made uniform or given the weights of another head."""
 
 from __future__ import annotations
 
-import html
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Literal, get_args
 
 import streamlit as st
 
 from model.interventions.changes import Change, HeadChange, InterventionError, parse, text_of
-from viz.export.parts import Mark, Words
+from viz.components.switchboard import switchboard
 from viz.ui import cache, controls
 from viz.ui.captions import caption, plain
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from .intervention_texts import change_name, difference_html, effect_in_words
 
-    from model.experiments.ablation import Comparison, WordChange
+if TYPE_CHECKING:
+    from model.analysis.head_statistics import Place
     from model.trace import AttentionMap, Kind
     from model.translate import Translator
+    from viz.components.switchboard import Head
 
-    from .run import Reading
-
-AS_IT_IS = "as it is"
-Pictured = Literal["changed", "unchanged"]
-PICTURED: tuple[Pictured, ...] = get_args(Pictured)
-REMARKS = {
-    "off": "This head is off: it still computes these weights, but nothing it reads is passed on.",
-    "uniform": "This head is made uniform: every key that it may attend to has the same weight.",
-    "copy": "This head has the weights of another head; the values it reads are its own.",
-}
-TAGS = {"same": "span", "removed": "del", "added": "ins"}
-MARKS: dict[str, Mark] = {"same": "same", "removed": "gone", "added": "new"}
+UNCHANGED = "as it is"
+Version = Literal["changed", "unchanged"]
+VERSIONS: tuple[Version, ...] = get_args(Version)
 
 
 def changes() -> tuple[Change, ...]:
-    """The changes made, kept in the address as ``changes=cross.3.1:off``."""
+    """The changes that the visitor has made, kept in the address as ``changes=cross.3.1:off``."""
     if "changes" not in st.session_state:
         try:
             st.session_state["changes"] = parse(st.query_params.get("changes", ""))
@@ -49,13 +41,17 @@ def changes() -> tuple[Change, ...]:
     return made
 
 
-def switch(attention: AttentionMap, layer: int, head: int) -> None:
-    """What the chosen head, counted from 0, does: its own, nothing, the same for all keys, or what another does."""
+def changed_heads(kind: Kind) -> frozenset[Place]:
+    """The heads of an attention, (layer, head) from 0, that the visitor has changed."""
+    return frozenset((one.layer, one.head) for one in _head_changes() if one.kind == kind)
+
+
+def head_switch(attention: AttentionMap, layer: int, head: int) -> None:
+    """Draw the control of one head, counted from 0: unchanged, off, uniform, or with the weights of another head."""
     place = attention.kind, layer, head
-    heads = (one for one in changes() if isinstance(one, HeadChange))
-    own = [one for one in heads if (one.kind, one.layer, one.head) == place]
-    options = {AS_IT_IS: None} | {
-        _name(one): one
+    own = [one for one in _head_changes() if (one.kind, one.layer, one.head) == place]
+    options = {UNCHANGED: None} | {
+        change_name(one): one
         for one in (
             HeadChange(attention.kind, layer, head, "off"),
             HeadChange(attention.kind, layer, head, "uniform"),
@@ -67,83 +63,81 @@ def switch(attention: AttentionMap, layer: int, head: int) -> None:
         )
     }
     key = f"switch-{attention.kind}-{layer}-{head}"
-    st.session_state[key] = _name(own[0]) if own else AS_IT_IS
+    st.session_state[key] = change_name(own[0]) if own else UNCHANGED
 
-    def switched() -> None:
-        kept = tuple(one for one in changes() if one not in own)
-        chosen = options[st.session_state[key]]
-        st.session_state["changes"] = (*kept, chosen) if chosen else kept
+    def switch() -> None:
+        rest = tuple(one for one in changes() if one not in own)
+        change = options[st.session_state[key]]
+        st.session_state["changes"] = (*rest, change) if change else rest
 
-    st.selectbox("This head", list(options), key=key, width=200, on_change=switched)
-
-
-def changed_heads(attention: AttentionMap) -> frozenset[tuple[int, int]]:
-    """The heads of this kind, (layer, head) from 0, that do not run as they are."""
-    made = (one for one in changes() if isinstance(one, HeadChange) and one.kind == attention.kind)
-    return frozenset((one.layer, one.head) for one in made)
+    st.selectbox("This head", list(options), key=key, width=200, on_change=switch)
 
 
-def translated_again(model: Translator, text: str, given: str = "") -> str:
-    """With any change made: the new translation, word by word against the old one, and how likely the old one is.
+def board(maps: Mapping[Kind, AttentionMap]) -> None:
+    """Draw a switch for every head of every attention, folded away."""
+    sizes = {kind: (one.layers, one.heads) for kind, one in maps.items()}
+    off = [(one.kind, one.layer, one.head) for one in _head_changes() if one.change == "off"]
 
-    A given translation is read again instead. Returns the changes that the pictures show, "" for none.
+    def switch(heads: Collection[Head]) -> None:
+        st.session_state["changes"] = with_heads_off(changes(), heads)
+
+    with st.popover("Switch heads off", type="tertiary", key="board"):
+        caption(
+            "Press a head to turn it off, or the name of a layer for all of its heads. The translation is made again, "
+            "and what changes in it is marked. “This head” can do more: look at all keys alike, or copy another head."
+        )
+        switchboard(sizes, off, key="switches", on_switch=switch)
+
+
+def with_heads_off(made: tuple[Change, ...], off: Collection[Head]) -> tuple[Change, ...]:
+    """`made` with exactly the heads `off`, (kind, layer, head) from 0, turned off; other changes of others stay."""
+
+    def stays(one: Change) -> bool:
+        return not isinstance(one, HeadChange) or (one.change != "off" and (one.kind, one.layer, one.head) not in off)
+
+    return (*filter(stays, made), *(HeadChange(*place) for place in off))
+
+
+def effect(model: Translator, text: str, given: str = "") -> str:
+    """Translate again with the changes made, and draw the difference in the words and in the log-probability.
+
+    A `given` translation is read again instead of a new one. Returns the changes that the pictures are to show, in
+    their text form: "" for none, and where the visitor looks at the unchanged model.
     """
     made = changes()
     if not made:
         return ""
     try:
-        found = cache.changed(model.name, text, text_of(made), given)
+        comparison = cache.changed(model.name, text, text_of(made), given)
     except InterventionError as error:
         st.info(plain(str(error)))
         _undo_button()
         return ""
     with st.container(key="again"):
         if not given:
-            st.html(f'<p dir="auto">{difference(found.words)}</p>')
-        caption(_in_words(found))
+            st.html(f'<p dir="auto">{difference_html(comparison.words)}</p>')
+        caption(effect_in_words(comparison))
         with st.container(key="pictured", horizontal=True, vertical_alignment="center"):
-            pictured = _pictured()
+            version = _version()
             _undo_button()
-    return text_of(made) if pictured == "changed" else ""
+    return text_of(made) if version == "changed" else ""
 
 
-def said(reading: Reading) -> list[Words]:
-    """The same for a saved file."""
-    found = cache.changed(reading.model, reading.sentence, reading.changes, reading.given)
-    marked = [(one.text, MARKS[one.change]) for one in found.words]
-    text = "".join(one.text for one in found.words)
-    words = [] if reading.given else [Words(text, "translation", marked=marked)]
-    return [*words, Words(_in_words(found), "translation")]
+def _head_changes() -> list[HeadChange]:
+    return [one for one in changes() if isinstance(one, HeadChange)]
 
 
-def _in_words(found: Comparison) -> str:
-    return f"With {', '.join(told(changes()))}. {found.sentence}"
-
-
-def _pictured() -> Pictured:
-    """Whether all that stands below is of the changed model or of the model as it is."""
-    controls.in_address("pictures", PICTURED, "changed")
+def _version() -> Version:
+    """Whether the pictures are of the changed model or of the unchanged one."""
+    controls.in_address("pictures", VERSIONS, "changed")
     return st.segmented_control(
         "Pictures show",
-        PICTURED,
+        VERSIONS,
         required=True,
         key="pictures",
-        format_func=lambda which: f"{which} model",
+        format_func=lambda version: f"{version} model",
         **controls.KEPT,
     )
-
-
-def off_in_words(kind: Kind, layer: int, head: int) -> str:
-    """What has to be known of a picture of this head, counted from 0, where it does not run as it is."""
-    for one in changes():
-        if isinstance(one, HeadChange) and (one.kind, one.layer, one.head) == (kind, layer, head):
-            return REMARKS[one.change]
-    return ""
-
-
-def difference(words: Sequence[WordChange]) -> str:
-    """Words as HTML, what is gone struck through and what is new underlined."""
-    return "".join(f"<{TAGS[one.change]}>{html.escape(one.text)}</{TAGS[one.change]}>" for one in words)
 
 
 def _undo_button() -> None:
@@ -152,32 +146,3 @@ def _undo_button() -> None:
 
 def _undo() -> None:
     st.session_state["changes"] = ()
-
-
-def _name(change: HeadChange) -> str:
-    return f"as head {change.source + 1}" if change.source is not None else change.change
-
-
-def told(made: Sequence[Change]) -> list[str]:
-    """Changes in words, those of one layer together; what no control here makes, as its text form."""
-    heads: dict[tuple[str, int, str], list[int]] = {}
-    others = []
-    for one in made:
-        if isinstance(one, HeadChange):
-            heads.setdefault((one.kind, one.layer + 1, _name(one)), []).append(one.head + 1)
-        else:
-            others.append(str(one))
-    return [*(f"{kind} layer {layer} {_heads(found)} {done}" for (kind, layer, done), found in heads.items()), *others]
-
-
-def _heads(numbers: Sequence[int]) -> str:
-    """Which heads of a layer: head 3, heads 1 to 4 and 6."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    names = [name for run in runs for name in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]
-    several = ", ".join(names[:-1])
-    return f"heads {several} and {names[-1]}" if several else f"head{'s' * (len(numbers) > 1)} {names[-1]}"

@@ -1,68 +1,118 @@
-"""Which run of the model the pictures are of: its own translation or a given one, as it is or with changes made."""
+"""A live run of a model: its own translation or a given one, as it is or with changes made."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.analysis.head_statistics import head_statistics
 from model.translate import InputError
-from viz.components.tokens import tokens
+from viz.components.tokens import pieces, tokens
+from viz.export.parts import Component, Part, Words
 from viz.ui import cache, controls
 from viz.ui.captions import caption, hints, plain
 from viz.ui.controls import SHARED
 from viz.ui.teacher_forced import given_in_words, typed
 
-from . import board, interventions
+from . import interventions
+from .intervention_texts import saved_effect
+from .run_key import RunKey
+from .token_display import Display, TokenDisplay, display_tokens
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from model.analysis.head_statistics import Measure, Place
+    from model.experiments.logit_lens import Lens
+    from model.trace import AttentionMap, AttentionTrace, Kind
     from model.translate import Translation, Translator
 
 
-class Reading(NamedTuple):
-    """All that a picture depends on but how it is shown, as :mod:`viz.ui.cache` takes it."""
+@dataclass(frozen=True, eq=False)
+class LiveRun:
+    """A run whose model is loaded, so that it can be asked for more. Implements `TraceSource`."""
 
-    model: str
-    sentence: str
-    given: str = ""
-    """The translation that was typed; "" for the model's own."""
-    changes: str = ""
-    """As :mod:`model.interventions.changes` writes them; "" for the model as it is."""
+    run: RunKey
+    translation: Translation
+    view_errors: tuple[type[Exception], ...] = ()
+
+    @property
+    def trace(self) -> AttentionTrace:
+        return self.translation.trace
+
+    @property
+    def whole_trace(self) -> AttentionTrace:
+        return cache.whole_trace(*self.run)
+
+    @property
+    def model(self) -> str:
+        return self.run.model
+
+    @property
+    def identity(self) -> str:
+        return self.run.sentence
+
+    def statistics(self, kind: Kind) -> Mapping[Measure, np.ndarray]:
+        return head_statistics(self.trace.maps[kind])
+
+    def display_tokens(self, kind: Kind, display: Display) -> TokenDisplay:
+        return display_tokens(self.trace.maps[kind], display.rows, merge=display.merge, hide=display.hide)
+
+    def tiles(self, attention: AttentionMap) -> AttentionMap:
+        return attention
+
+    def lens(self) -> Lens:
+        return cache.lens(*self.run)
+
+    def changed_heads(self, kind: Kind) -> Collection[Place]:
+        return interventions.changed_heads(kind)
+
+    def head_controls(self, attention: AttentionMap, layer: int, head: int) -> None:
+        interventions.head_switch(attention, layer, head)
+
+    def saved_texts(self) -> list[Part]:
+        steps, pinned = self.translation.steps, controls.pinned(self.identity, "target")
+        line = {"pieces": pieces(steps), "pinned": pinned if pinned is not None and pinned < len(steps) else None}
+        effect = saved_effect(self.run) if self.run.changes else []
+        return [Words(self.trace.source, "sentence", "large"), Component("tokens", line, "translation"), *effect]
 
 
-def read(model: Translator, text: str) -> tuple[Reading, Translation]:
-    """The translation that the pictures are of, in large type, and under it what can be changed about it."""
+def live_run(model: Translator, text: str) -> LiveRun:
+    """Draw the translation in large type with the controls that change the run under it, and return the run."""
     line = st.container()
     with st.container(key="underline", horizontal=True, vertical_alignment="center"):
         caption("Underlined where the model was less sure. Click a piece to pin its row.")
         own = cache.translation(model.name, text)[0]
-        board.board(own.trace.maps)
-        wanted = _wanted(text, own.text)
-    given = _given(model, text) if wanted else ""
-    reading = Reading(model.name, text, given, interventions.translated_again(model, text, given))
-    shown = cache.reading(*reading)
+        interventions.board(own.trace.maps)
+        forced = _forced(text, own.text)
+    given = _given(model, text) if forced else ""
+    key = RunKey(model.name, text, given, interventions.effect(model, text, given))
+    run = LiveRun(key, cache.reading(*key))
     with line:
         pinned = controls.pinned(text, "target")
-        tokens(shown.steps, pinned, key="translation", on_pin=lambda at: controls.pin(text, {"target": at}))
-    hints(model, shown)
-    return reading, shown
+        tokens(run.translation.steps, pinned, key="translation", on_pin=lambda at: controls.pin(text, {"target": at}))
+    hints(model, run.translation)
+    return run
 
 
-def _wanted(text: str, own: str) -> bool:
-    """Whether a given translation is read instead of the model's own; with another sentence it no longer is."""
+def _forced(text: str, own: str) -> bool:
+    """Whether the model reads a given translation instead of its own; with another sentence it no longer does."""
     state = st.session_state
     if state.setdefault("given-of", text) != text:
         state["given-of"], state["forced"] = text, False
 
-    def switched() -> None:
+    def fill_in() -> None:
         if state["forced"] and (state.get("given-for") != text or not state.get("given")):
             state["given"], state["given-for"] = own, text  # what the model wrote, for the visitor to change
 
-    return st.toggle("Given translation", key="forced", on_change=switched, **SHARED)
+    return st.toggle("Given translation", key="forced", on_change=fill_in, **SHARED)
 
 
 def _given(model: Translator, text: str) -> str:
-    """The translation that a visitor types and what the model thinks of it; "" where it cannot be read."""
+    """The translation that a visitor types, and what the model makes of it; "" where it cannot be read."""
     given = typed().strip()
     if not given:
         return ""

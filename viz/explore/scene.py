@@ -8,61 +8,50 @@ from typing import TYPE_CHECKING
 
 from model.analysis.head_statistics import summary
 from viz.figures.labels import KIND_NAMES
-from viz.ui import cache, controls
+from viz.ui import controls
 
-from .choices import Display
-from .token_display import Arranged
+from .token_display import Display, TokenDisplay, display_tokens
 
 if TYPE_CHECKING:
+    from model.text.words import Label
     from model.trace import AttentionMap, AttentionTrace, Kind
-    from model.translate import Translation, Translator
-    from viz.figures.heatmap import Rows
     from viz.figures.palette import Look
 
-    from .run import Reading
+    from .trace_source import TraceSource
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """One sentence, one head, and what is pinned."""
+    """One head of a trace, how it is displayed, and what is pinned in it."""
 
-    model: Translator
-    reading: Reading
-    result: Translation
-    """What was read: the translation that the pictures are of."""
-    arranged: Arranged
+    source: TraceSource
+    tokens: TokenDisplay
     layer: int
     """From 0, as is the head."""
     head: int
     display: Display
 
     @property
-    def text(self) -> str:
-        """The sentence; what is pinned is pinned in it."""
-        return self.reading.sentence
-
-    @property
-    def whole_trace(self) -> AttentionTrace:
-        """With queries, keys, values and scores."""
-        return cache.whole_trace(*self.reading)
+    def trace(self) -> AttentionTrace:
+        return self.source.trace
 
     @cached_property
     def summary(self) -> str:
         """What the chosen head does, in a sentence."""
-        return summary(self.arranged.captured, self.layer, self.head)
+        return summary(self.tokens.original, self.layer, self.head)
 
     @property
     def look(self) -> Look:
         return self.display.look
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> Label:
         return self.display.rows
 
     @property
     def attention(self) -> AttentionMap:
-        """The map as it is to be shown."""
-        return self.arranged.attention
+        """The map as it is displayed."""
+        return self.tokens.attention
 
     @property
     def kind(self) -> Kind:
@@ -70,53 +59,57 @@ class Scene:
 
     @property
     def title(self) -> str:
-        """What a saved picture is of."""
-        place = f"{KIND_NAMES[self.kind]} · layer {self.layer + 1}, head {self.head + 1} · {self.model.name}"
-        return f"{place} · {self.reading.changes}" if self.reading.changes else place
+        """The title of a saved picture."""
+        run = self.source.run
+        place = f"{KIND_NAMES[self.kind]} · layer {self.layer + 1}, head {self.head + 1} · {self.source.model}"
+        return f"{place} · {run.changes}" if run and run.changes else place
+
+    def display_tokens(self, attention: AttentionMap) -> TokenDisplay:
+        """Another map with its tokens displayed as those of the chosen head are."""
+        return display_tokens(attention, self.rows, merge=self.display.merge, hide=self.display.hide)
 
     @property
     def captured_query(self) -> int | None:
         """The pinned row of the map as it was captured."""
-        found = controls.pinned(self.text, self._query_place)
-        return found if found is not None and found < len(self.arranged.captured.query_tokens) else None
-
-    @property
-    def position(self) -> int | None:
-        """The pinned position of the translation."""
-        found = controls.pinned(self.text, "target")
-        return found if found is not None and found < len(self.result.steps) else None
-
-    @property
-    def query(self) -> int | None:
-        """The pinned row of the map shown."""
-        return self.arranged.row(self.captured_query)
-
-    @property
-    def key(self) -> int | None:
-        """The pinned column of the map shown."""
-        return self.arranged.column(self.captured_key)
+        position = controls.pinned(self.source.identity, self._query_place)
+        return position if position is not None and position < len(self.tokens.original.query_tokens) else None
 
     @property
     def captured_key(self) -> int | None:
         """The pinned column of the map as it was captured."""
-        return controls.pinned(self.text, self._key_place)
+        return controls.pinned(self.source.identity, self._key_place)
+
+    @property
+    def query(self) -> int | None:
+        """The pinned row of the displayed map."""
+        return self.tokens.row(self.captured_query)
+
+    @property
+    def key(self) -> int | None:
+        """The pinned column of the displayed map."""
+        return self.tokens.column(self.captured_key)
+
+    def position(self, length: int) -> int | None:
+        """The pinned position of the translation, which has `length` tokens."""
+        position = controls.pinned(self.source.identity, "target")
+        return position if position is not None and position < length else None
 
     def pin(self, *, query: int | None = None, key: int | None = None) -> None:
-        """Pin a row, a column or both; for callbacks."""
+        """Pin a row of the displayed map, a column or both; for callbacks."""
         cell: dict[controls.Place, int] = {}
         if query is not None:
-            cell[self._query_place] = self.arranged.queries[query][0]
+            cell[self._query_place] = self.tokens.queries[query][0]
         if key is not None:
-            cell[self._key_place] = self.arranged.keys[key][0]
-        controls.pin(self.text, cell)
+            cell[self._key_place] = self.tokens.keys[key][0]
+        self.pin_places(cell)
 
     def pin_captured(self, query: int) -> None:
         """Pin a row of the map as it was captured; for callbacks."""
-        controls.pin(self.text, {self._query_place: query})
+        self.pin_places({self._query_place: query})
 
-    def pin_position(self, position: int) -> None:
-        """Pin a position of the translation; for callbacks."""
-        controls.pin(self.text, {"target": position})
+    def pin_places(self, cell: dict[controls.Place, int]) -> None:
+        """Pin positions as they were captured, each by its place; for callbacks."""
+        controls.pin(self.source.identity, cell)
 
     @property
     def _query_place(self) -> controls.Place:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -16,11 +16,12 @@ from viz.ui.controls import KEPT, SHARED
 if TYPE_CHECKING:
     from model.trace import AttentionMap
 
+    from .run_key import RunKey
     from .scene import Scene
 
 T = TypeVar("T")
-With = Literal["head", "sentence", "model", "original"]
-NAMES: dict[With, str] = {
+Choice = Literal["head", "sentence", "model", "original"]
+NAMES: dict[Choice, str] = {
     "head": "another head",
     "sentence": "another sentence",
     "model": "another model",
@@ -31,10 +32,11 @@ TITLE = 38
 
 
 @dataclass(frozen=True, eq=False)
-class Other:
-    """The second side of a comparison."""
+class SecondSide:
+    """The second side of a comparison, and the titles of both sides."""
 
-    captured: AttentionMap
+    attention: AttentionMap
+    """The map as it was captured."""
     layer: int
     """From 0, as is the head."""
     head: int
@@ -44,36 +46,37 @@ class Other:
     """The two sides cut the same text into different pieces, so only words can be compared."""
 
 
-def choose(scene: Scene) -> Other | None:
-    """What a visitor has chosen; None, and a sentence that says so, where something is still missing.
+def second_side(scene: Scene) -> SecondSide | None:
+    """The second side that a visitor has chosen; None, and a sentence that says so, where something is missing.
 
     Raises InputError and CheckpointError.
     """
-    options = _options(scene)
+    options = _options(scene.source.run)
     with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
         controls.in_address("with", options, "head")
-        chosen = st.selectbox("Compare with", options, format_func=NAMES.__getitem__, key="with", width=285, **KEPT)
-        return CHOICES[chosen](scene)
+        choice: Choice = st.selectbox(
+            "Compare with", options, format_func=NAMES.__getitem__, key="with", width=285, **KEPT
+        )
+        if choice == "head" or scene.source.run is None:
+            return _head(scene)
+        return OF_RUNS[choice](scene, scene.source.run)
 
 
-def _options(scene: Scene) -> tuple[With, ...]:
-    """What there is to compare with: of a trace without a model, only its own heads."""
-    if not scene.result.steps:
+def _options(run: RunKey | None) -> tuple[Choice, ...]:
+    """What there is to compare with; without a model, only the trace's own heads."""
+    if run is None:
         return ("head",)
-    changed = scene.reading.given or scene.reading.changes
-    return ("head", "sentence", "model", "original") if changed else ("head", "sentence", "model")
+    return ("head", "sentence", "model", "original") if run.given or run.changes else ("head", "sentence", "model")
 
 
-def _head(scene: Scene) -> Other:
-    kind = _following(
-        "Its kind", "with-kind", tuple(scene.result.trace.maps), scene.kind, 120, label_visibility="collapsed"
-    )
-    captured = scene.result.trace.maps[kind]
-    layer, head = _place(captured, scene.layer, (scene.head + 1) % captured.heads)
-    return Other(captured, layer, head, _named(scene.kind, scene.layer, scene.head), _named(kind, layer, head))
+def _head(scene: Scene) -> SecondSide:
+    maps = scene.trace.maps
+    kind = _following("Its kind", "with-kind", tuple(maps), scene.kind, 120, label_visibility="collapsed")
+    layer, head = _place(maps[kind], scene.layer, (scene.head + 1) % maps[kind].heads)
+    return SecondSide(maps[kind], layer, head, _title(scene.kind, scene.layer, scene.head), _title(kind, layer, head))
 
 
-def _sentence(scene: Scene) -> Other | None:
+def _sentence(scene: Scene, run: RunKey) -> SecondSide | None:
     text = st.text_input(
         "Second sentence",
         placeholder="Type a second sentence",
@@ -84,38 +87,42 @@ def _sentence(scene: Scene) -> Other | None:
     if not text or not text.strip():
         caption("Type a sentence that has some words in common with the first.")
         return None
-    second = cache.reading(scene.reading.model, text, "", scene.reading.changes)
-    captured = second.trace.maps[scene.kind]
-    return Other(captured, scene.layer, scene.head, _short(scene.reading.sentence), _short(text))
+    second = cache.reading(run.model, text, "", run.changes)
+    titles = label_text(run.sentence, TITLE), label_text(text, TITLE)
+    return SecondSide(second.trace.maps[scene.kind], scene.layer, scene.head, *titles)
 
 
-def _model(scene: Scene) -> Other | None:
-    others = [name for name in cache.checkpoints() if name != scene.reading.model]
+def _model(scene: Scene, run: RunKey) -> SecondSide | None:
+    others = [name for name in cache.checkpoints() if name != run.model]
     if not others:
         caption("There is only one model. Train another with `python -m model train`, and it can be chosen here.")
         return None
     controls.in_address("with-model", others, others[0])
     name = st.selectbox("Second model", others, key="with-model", width=215, label_visibility="collapsed", **KEPT)
     cache.translator(name)
-    second = cache.reading(name, scene.reading.sentence, scene.reading.given)
-    captured = second.trace.maps[scene.kind]
-    layer, head = _place(captured, scene.layer, scene.head)
-    titles = f"{scene.model.name}: L{scene.layer + 1} h{scene.head + 1}", f"{name}: L{layer + 1} h{head + 1}"
-    return Other(captured, layer, head, *titles, in_words=second.source_tokens != scene.result.source_tokens)
+    first, second = cache.reading(*run), cache.reading(name, run.sentence, run.given)
+    attention = second.trace.maps[scene.kind]
+    layer, head = _place(attention, scene.layer, scene.head)
+    titles = f"{run.model}: L{scene.layer + 1} h{scene.head + 1}", f"{name}: L{layer + 1} h{head + 1}"
+    return SecondSide(attention, layer, head, *titles, in_words=first.source_tokens != second.source_tokens)
 
 
-def _original(scene: Scene) -> Other:
-    own = cache.reading(scene.reading.model, scene.reading.sentence)
-    first = "Given translation" if scene.reading.given else "Changed model"
-    return Other(own.trace.maps[scene.kind], scene.layer, scene.head, first, "The model's own, unchanged")
+def _original(scene: Scene, run: RunKey) -> SecondSide:
+    own = cache.reading(run.model, run.sentence)
+    first = "Given translation" if run.given else "Changed model"
+    return SecondSide(own.trace.maps[scene.kind], scene.layer, scene.head, first, "The model's own, unchanged")
 
 
-CHOICES = {"head": _head, "sentence": _sentence, "model": _model, "original": _original}
+OF_RUNS: dict[Choice, Callable[[Scene, RunKey], SecondSide | None]] = {
+    "sentence": _sentence,
+    "model": _model,
+    "original": _original,
+}
 
 
-def _place(captured: AttentionMap, layer: int, head: int) -> tuple[int, int]:
+def _place(attention: AttentionMap, layer: int, head: int) -> tuple[int, int]:
     """Layer and head of the second side, from 0; those given until others are chosen."""
-    layers, heads = range(1, captured.layers + 1), range(1, captured.heads + 1)
+    layers, heads = range(1, attention.layers + 1), range(1, attention.heads + 1)
     return (
         _following("Layer", "with-layer", layers, min(layer + 1, layers[-1]), 115) - 1,
         _following("Head", "with-head", heads, min(head + 1, heads[-1]), 115) - 1,
@@ -124,25 +131,21 @@ def _place(captured: AttentionMap, layer: int, head: int) -> tuple[int, int]:
 
 def _following(label: str, key: str, options: Sequence[T], default: T, width: int, **more: Any) -> T:
     """One of `options`, in the address once it is chosen; until then it follows the first side, which is `default`."""
-    state, kept = st.session_state, f"{key}-chosen"
-    if kept not in state:
-        state[kept] = next((one for one in options if str(one) == st.query_params.get(key)), None)
-    chosen = state[kept] if state[kept] in options else None
-    state[key] = default if chosen is None else chosen
-    if chosen is not None:
-        st.query_params[key] = str(chosen)
+    state, own = st.session_state, f"{key}-chosen"
+    if own not in state:
+        state[own] = next((one for one in options if str(one) == st.query_params.get(key)), None)
+    choice = state[own] if state[own] in options else None
+    state[key] = default if choice is None else choice
+    if choice is not None:
+        st.query_params[key] = str(choice)
     elif key in st.query_params:
         del st.query_params[key]
 
     def choose() -> None:
-        state[kept] = state[key]
+        state[own] = state[key]
 
     return st.selectbox(label, options, key=key, width=width, on_change=choose, **more)
 
 
-def _named(kind: str, layer: int, head: int) -> str:
+def _title(kind: str, layer: int, head: int) -> str:
     return f"{kind.capitalize()}, layer {layer + 1}, head {head + 1}"
-
-
-def _short(text: str) -> str:
-    return label_text(text, TITLE)

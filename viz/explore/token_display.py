@@ -1,4 +1,4 @@
-"""A map as a visitor wants it shown, with or without special tokens and in pieces or words, and the way back."""
+"""A map in pieces or words, with or without special tokens, and the way back to the tokens as captured."""
 
 from __future__ import annotations
 
@@ -8,53 +8,68 @@ from functools import lru_cache
 
 from model.text.words import SPECIAL_TOKENS, Label, hide_special, merge_words, words
 from model.trace import AttentionMap
+from viz.figures.palette import Look
 
 Groups = tuple[tuple[int, ...], ...]
-"""For each token shown, the positions of the captured tokens that it stands for."""
+"""For each token of a display, the positions of the captured tokens that it stands for."""
+
+
+@dataclass(frozen=True)
+class Display:
+    """How maps are shown: the choices of the menu Display."""
+
+    look: Look
+    rows: Label
+    merge: bool
+    """Pieces are merged into words."""
+    hide: bool
+    """Special tokens are hidden."""
+    numbers: bool
+    """Weights are written into the cells."""
 
 
 @dataclass(frozen=True, eq=False)
-class Arranged:
-    """A map for showing, and which captured positions its rows and columns stand for."""
+class TokenDisplay:
+    """A map for display, and which captured positions its rows and columns stand for."""
 
     attention: AttentionMap
-    captured: AttentionMap
+    original: AttentionMap
     """The map as it was captured."""
     queries: Groups
     keys: Groups
     merged: bool
-    """Whether pieces were made into words."""
+    """Whether pieces were merged into words."""
     hidden: tuple[str, ...]
     """The key tokens taken out; rows were divided by what was left."""
     hidden_mass: float
     """The share of all weight that lay on them, 0 to 1."""
 
     def row(self, position: int | None) -> int | None:
-        """The row shown of a captured query; None where it is hidden."""
-        return _holding(self.queries, position)
+        """The row of a captured query; None where it is hidden."""
+        return _group_of(self.queries, position)
 
     def column(self, position: int | None) -> int | None:
-        """The column shown of a captured key; None where it is hidden."""
-        return _holding(self.keys, position)
+        """The column of a captured key; None where it is hidden."""
+        return _group_of(self.keys, position)
 
 
 # A map is frozen and known by its identity; views and heads are changed far more often than what is hidden.
 @lru_cache(maxsize=8)
-def arrange(captured: AttentionMap, rows: Label, *, merge: bool, hide: bool) -> Arranged:
-    """Hide special tokens and merge pieces into words, as asked; `rows` is the label by which both are told."""
-    attention, mass = captured, 0.0
+def display_tokens(original: AttentionMap, rows: Label, *, merge: bool, hide: bool) -> TokenDisplay:
+    """Hide special tokens and merge pieces into words; the `rows` label tells which rows are special or one word."""
+    attention, mass = original, 0.0
     hidden: tuple[str, ...] = ()
     if hide:
-        without = hide_special(captured, rows)
+        without = hide_special(original, rows)
         attention, hidden = without.attention, without.hidden
         mass = float(without.hidden_mass.mean())
-    queries = _kept(captured.rows(rows), len(attention.query_tokens))
-    keys = _kept(captured.key_tokens, len(attention.key_tokens))
+    queries = _single_groups(original.rows(rows), len(attention.query_tokens))
+    keys = _single_groups(original.key_tokens, len(attention.key_tokens))
     if merge:
-        queries = _grouped(queries, words(attention.rows(rows)))
-        keys = _grouped(keys, words(attention.key_tokens))
+        queries = _merge_groups(queries, words(attention.rows(rows)))
+        keys = _merge_groups(keys, words(attention.key_tokens))
         attention = merge_words(attention, rows)
-    return Arranged(attention, captured, queries, keys, merge, hidden, mass)
+    return TokenDisplay(attention, original, queries, keys, merge, hidden, mass)
 
 
 def special_places(attention: AttentionMap, rows: Label) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -66,16 +81,17 @@ def special_places(attention: AttentionMap, rows: Label) -> tuple[tuple[int, ...
     return queries, keys
 
 
-def _kept(tokens: Sequence[str], left: int) -> Groups:
-    """The positions that are left of `tokens`, each by itself."""
-    if left == len(tokens):
-        return tuple((position,) for position in range(left))
+def _single_groups(tokens: Sequence[str], count: int) -> Groups:
+    """A group for each position; where only `count` of the tokens are left, for each that is not special."""
+    if count == len(tokens):
+        return tuple((position,) for position in range(count))
     return tuple((position,) for position, token in enumerate(tokens) if token not in SPECIAL_TOKENS)
 
 
-def _grouped(groups: Groups, joined: Sequence[range]) -> Groups:
-    return tuple(tuple(position for group in one for position in groups[group]) for one in joined)
+def _merge_groups(groups: Groups, spans: Sequence[range]) -> Groups:
+    """One group for each span of groups."""
+    return tuple(tuple(position for group in span for position in groups[group]) for span in spans)
 
 
-def _holding(groups: Groups, position: int | None) -> int | None:
-    return next((at for at, group in enumerate(groups) if position in group), None)
+def _group_of(groups: Groups, position: int | None) -> int | None:
+    return next((index for index, group in enumerate(groups) if position in group), None)

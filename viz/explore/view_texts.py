@@ -1,4 +1,4 @@
-"""What each view is, in one line and at more length, with its equation."""
+"""What each view shows, in one line and in detail, with its equation."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ View = Literal["heatmap", "links", "text", "pipeline", "joint", "flow", "layers"
 VIEWS: tuple[View, ...] = get_args(View)
 
 
-class About(NamedTuple):
-    """A view's explanation."""
+class ViewText(NamedTuple):
+    """The explanation of a view."""
 
     line: str
-    more: str
-    """Markdown, as it stands behind the question mark."""
+    details: str
+    """Markdown, behind the question mark."""
 
 
 _WEIGHTS = (
@@ -24,38 +24,38 @@ _WEIGHTS = (
     "not attend to a key, which makes that weight exactly 0 (Vaswani et al. 2017, equation 1)."
 )
 
-ABOUT: dict[View, About] = {
-    "heatmap": About(
+VIEW_TEXTS: dict[View, ViewText] = {
+    "heatmap": ViewText(
         "One head: each row is a query, each column a key, each cell the weight between them.",
         "Read a row from left to right: these are the shares of its attention that one token gives to all others. "
         "Click a cell to pin its pair of tokens in every view; click it again to let go.\n\n" + _WEIGHTS,
     ),
-    "links": About(
+    "links": ViewText(
         "A line from each query to the keys it attends to: the larger the weight, the stronger and thicker the line.",
         "Hover over a token to see only its own lines, and the weight of each. Click to pin it; pin a token on both "
         "sides to see the one line between them. Weights below the threshold have no line, and masked pairs never "
         "have one. Add heads of the same layer to compare them by colour.\n\n" + _WEIGHTS,
     ),
-    "text": About(
+    "text": ViewText(
         "Both texts as one reads them: hover over a token, and the other side is shaded by the weights between them.",
         "Hovering over a token on the attending side shades a **row** of the matrix, which sums to 1: what the token "
         "attends to. Hovering on the other side shades a **column**, which may have any sum: which tokens attend to "
         "it.\n\n" + _WEIGHTS,
     ),
-    "pipeline": About(
-        "How one row of this head comes about, a step at a time, with the model's own numbers.",
+    "pipeline": ViewText(
+        "How one row of this head is computed, a step at a time, with the model's own numbers.",
         "The row is that of the pinned token. Go on with the buttons or the arrow keys; hover over a key to read its "
         "numbers. Colour of a cell is sign and size of one number, within its column. Every step is computed again "
         "from the one before and held against what the model really did.\n\n" + _WEIGHTS + "\n\n"
         r"The head passes on $\sum_k A_{qk} v_k$, which the output projection then mixes with the other heads.",
     ),
-    "joint": About(
+    "joint": ViewText(
         "All three attentions of a layer in one matrix: the sentence attends to itself, the translation to both.",
         "Upper left: the encoder. Lower left: cross-attention, from the translation to the sentence. Lower right: the "
         "decoder's own. Upper right is empty, since the encoder never sees the translation. A row of the translation "
         "sums to 2, for it is two attentions beside each other. The picture is that of Tensor2Tensor.",
     ),
-    "flow": About(
+    "flow": ViewText(
         "Many heads as one picture: their mean, or attention rolled out through the layers.",
         r"Rollout: $\tilde A_l = \left(\tfrac12 \bar A_l + \tfrac12 I\right) \tilde A_{l-1}$, where $\bar A_l$ is "
         "the mean over the heads of layer $l$ and the identity is the residual connection (Abnar and Zuidema 2020)."
@@ -64,14 +64,14 @@ ABOUT: dict[View, About] = {
         r"\rVert$, and each row divided by its sum: a large weight on a value of almost nothing passes almost nothing "
         "on (after Kobayashi et al. 2020, who also include the output projection).",
     ),
-    "layers": About(
+    "layers": ViewText(
         "What the decoder would write if it stopped after each layer (logit lens); colour is how sure it would be.",
         "The residual stream after each layer is sent through the last norm and the generator as if it were the end: "
         r"$p_l = \mathrm{softmax}(W\, \mathrm{norm}(x_l))$ (nostalgebraist 2020). Early layers were never trained to "
         "be read in this way: a token far down the list does not mean that the model does not know it yet. Click a "
         "column to follow one position.",
     ),
-    "compare": About(
+    "compare": ViewText(
         "Two heads, sentences or models side by side; below, what the second has more (indigo) or less (orange).",
         r"The difference is $A^{(2)}_{qk} - A^{(1)}_{qk}$ on the rows and columns that both have, in a scale with zero "
         "in its middle. Nothing is rescaled. Two sentences share the tokens that stand in both in the same order; two "

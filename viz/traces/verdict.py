@@ -1,9 +1,8 @@
-"""What the diagnosis of the page Masks says of an opened trace, in a line for each map."""
+"""The diagnosis of an opened trace's masks, in a line for each map; the page Masks shows it in full."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -11,73 +10,73 @@ import streamlit as st
 from model.diagnosis import Diagnosis, DiagnosisError, judge
 from model.diagnosis.inputs import NAMES, arrange
 from model.trace import AttentionMap
+from model.untrusted_trace import OpenedTrace
 from viz.ui.captions import caption, plain
 
-from ..explore.trace.derived import kept
-
-if TYPE_CHECKING:
-    from model.untrusted_trace import Opened
+from .session import remember
 
 MOST_CELLS = 2**20
-"""Cells that are judged while a visitor waits; of a larger map every so-manieth head is."""
+"""Cells that are judged while a visitor waits; of a larger map, every n-th head is judged."""
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """Of one map."""
+    """The diagnosis of one map and its summary."""
 
     map: str
     diagnosis: Diagnosis | None
-    """None where it cannot be judged."""
+    """None where the map cannot be judged."""
     sentence: str
-    judged: str = ""
-    """Which heads, where not all were."""
+    coverage: str = ""
+    """How many heads were judged; "" for all."""
 
     @property
     def sound(self) -> bool:
         return self.diagnosis is not None and self.diagnosis.sound
 
 
-def verdict(one: AttentionMap) -> Verdict:
+def verdict(attention: AttentionMap) -> Verdict:
     """Judge one map as it was saved."""
-    heads = one.layers * one.heads
-    step = max(1, int(np.ceil(one.weights.size / MOST_CELLS)))
+    heads = attention.layers * attention.heads
+    step = max(1, int(np.ceil(attention.weights.size / MOST_CELLS)))
     rows = np.arange(0, heads, step)
-    judged = f"{len(rows)} of {heads} heads were judged; python -m model diagnose judges all." if step > 1 else ""
+    coverage = f"{len(rows)} of {heads} heads were judged; python -m model diagnose judges all." if step > 1 else ""
     try:
-        found = judge(arrange(_arrays(one, rows), one.kind))
+        diagnosis = judge(arrange(_arrays(attention, rows), attention.kind))
     except (DiagnosisError, ValueError) as error:
-        return Verdict(one.kind, None, f"cannot be judged: {error}", judged)
-    codes = list(dict.fromkeys(finding.code for finding in found.findings if finding.severity != "info"))
-    said = "sound" if found.sound else ", ".join(codes)
-    return Verdict(one.kind, found, f"{said} (meant: {found.meaning}, {found.sure:.0%} sure)", judged)
+        return Verdict(attention.kind, None, f"cannot be judged: {error}", coverage)
+    codes = list(dict.fromkeys(finding.code for finding in diagnosis.findings if finding.severity != "info"))
+    summary = "sound" if diagnosis.sound else ", ".join(codes)
+    sentence = f"{summary} (meant: {diagnosis.meaning}, {diagnosis.sure:.0%} sure)"
+    return Verdict(attention.kind, diagnosis, sentence, coverage)
 
 
-def _arrays(one: AttentionMap, rows: np.ndarray) -> dict[str, np.ndarray]:
-    """(1, heads chosen, 1, Q, K): every head as a layer of its own where not all are judged."""
-    arrays = {"weights": one.weights, **{name: one.tensors[name] for name in one.tensors if name in NAMES}}
-    if len(rows) < one.layers * one.heads:
+def _arrays(attention: AttentionMap, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """The map's arrays by name, with a batch axis; where not all heads are judged, each is a layer of its own."""
+    tensors = {name: array for name, array in attention.tensors.items() if name in NAMES}
+    arrays = {"weights": attention.weights, **tensors}
+    if len(rows) < attention.layers * attention.heads:
         arrays = {name: array.reshape(-1, 1, *array.shape[2:])[rows] for name, array in arrays.items()}
-    return {name: array[None] for name, array in arrays.items()} | {"mask": one.mask}
+    return {name: array[None] for name, array in arrays.items()} | {"mask": attention.mask}
 
 
-def verdicts(opened: Opened) -> list[Verdict]:
-    """Of every map, worked out once for a visitor."""
+def verdicts(opened: OpenedTrace) -> list[Verdict]:
+    """The verdict on every map, computed once for a visitor."""
     with st.spinner("Looking at the masks …"):
-        return kept(opened, "verdict", 0, lambda: [verdict(one) for one in opened.trace.maps.values()])
+        return remember(opened, "verdict", None, lambda: [verdict(one) for one in opened.trace.maps.values()])
 
 
-def show(opened: Opened) -> None:
-    """The verdict on every map in one line, its findings folded away."""
+def show(opened: OpenedTrace) -> None:
+    """Draw the verdict on every map in one line, and the findings folded away."""
     every = verdicts(opened)
-    judged = list(dict.fromkeys(one.judged for one in every if one.judged))
-    line = " ".join(["Masks: " + " · ".join(f"{one.map} {one.sentence}" for one in every) + ".", *judged])
+    coverage = list(dict.fromkeys(one.coverage for one in every if one.coverage))
+    line = " ".join(["Masks: " + " · ".join(f"{one.map} {one.sentence}" for one in every) + ".", *coverage])
     sound = all(one.sound for one in every)
     caption(line) if sound else st.error(plain(line))
-    found = [finding for one in every if one.diagnosis for finding in one.diagnosis.findings]
-    if found:
-        with st.expander(f"{len(found)} finding{'s' * (len(found) > 1)}"):
-            for finding in found:
+    findings = [finding for one in every if one.diagnosis for finding in one.diagnosis.findings]
+    if findings:
+        with st.expander(f"{len(findings)} finding{'s' * (len(findings) > 1)}"):
+            for finding in findings:
                 st.markdown(f"**{plain(finding.map)} · {finding.code}** ({finding.severity})")
                 caption(finding.message)
                 st.code(finding.fix, language="python")

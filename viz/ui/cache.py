@@ -33,7 +33,7 @@ from model.positions.head_scores import PositionalHeads, positional_heads
 from model.positions.table import formula_table
 from model.trace import TENSORS, AttentionTrace, Kind
 from model.translate import ObserverCheck, Translation, Translator, available
-from model.untrusted_trace import Opened, OpenError, opened
+from model.untrusted_trace import OpenedTrace, OpenError, open_trace
 from model.user_model import LocalError, LocalModel, option
 from model.user_model import load as load_local
 
@@ -74,12 +74,12 @@ def models() -> list[str]:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def local_trace(name: str, sentence: str) -> Opened:
+def local_trace(name: str, sentence: str) -> OpenedTrace:
     """A sentence through the stranger's model of the command line; frozen. Raises LocalError."""
     own = local()
     assert isinstance(own, LocalModel)
     try:
-        return opened(name, own.trace(sentence))
+        return open_trace(name, own.trace(sentence))
     except OpenError as error:
         raise LocalError(str(error)) from error
 

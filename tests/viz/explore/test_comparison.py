@@ -13,9 +13,9 @@ from streamlit.testing.v1 import AppTest
 from model.analysis.difference import difference, only, shared_axes
 from model.experiments.logit_lens import logit_lens
 from model.trace import AttentionMap
-from viz.explore.comparison import Compared, in_words, table
+from viz.explore.comparison import HeadComparison, in_words, table
 from viz.explore.multi_head_views import lens_table
-from viz.explore.token_display import arrange
+from viz.explore.token_display import display_tokens
 from viz.figures.comparison import CHANGE, OFFSET, SECOND, Side, clicked, comparison, comparison_in_words
 from viz.figures.palette import DARK, LIGHT, Look
 from viz.ui import cache
@@ -90,10 +90,10 @@ def test_words_name_the_greatest_change_or_the_pinned_pair() -> None:
     assert "Pinned: " in comparison_in_words(found, (1, 0), "fed")
 
 
-def compared(first: AttentionMap, second: AttentionMap) -> Compared:
+def compared(first: AttentionMap, second: AttentionMap) -> HeadComparison:
     scene: Any = Scene()
-    arranged = arrange(second, "fed", merge=False, hide=False)
-    return Compared(scene, arranged, first, second, *shared_axes(first, second), difference(first, second))
+    tokens = display_tokens(second, "fed", merge=False, hide=False)
+    return HeadComparison(scene, tokens, first, second, *shared_axes(first, second), difference(first, second))
 
 
 class Scene:

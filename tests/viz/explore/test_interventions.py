@@ -7,8 +7,8 @@ from streamlit.testing.v1 import AppTest
 
 from model.experiments.ablation import Comparison, WordChange
 from model.interventions.changes import parse, text_of
-from viz.explore.board import with_off
-from viz.explore.interventions import difference, told
+from viz.explore.intervention_texts import changes_in_words, difference_html
+from viz.explore.interventions import with_heads_off
 from viz.ui import cache
 
 from ..fakes import FakeTranslator
@@ -60,7 +60,7 @@ def test_the_address_brings_changes(switched: AppTest) -> None:
     ],
 )
 def test_many_changes_are_told_in_few_words(changes: str, words: list[str]) -> None:
-    assert told(parse(changes)) == words
+    assert changes_in_words(parse(changes)) == words
 
 
 def test_nonsense_in_the_address_is_told(switched: AppTest) -> None:
@@ -72,13 +72,13 @@ def test_nonsense_in_the_address_is_told(switched: AppTest) -> None:
 
 def test_words_of_a_difference_are_data() -> None:
     assert (
-        difference([WordChange("removed", " <b>"), WordChange("added", " &")])
+        difference_html([WordChange("removed", " <b>"), WordChange("added", " &")])
         == "<del> &lt;b&gt;</del><ins> &amp;</ins>"
     )
 
 
 def test_the_board_turns_off_what_it_is_told_and_keeps_other_changes() -> None:
     made = parse("cross.1.1:off, encoder.2.1:uniform, decoder.1.2:head.1, mask.cross.*.*.4:block")
-    found = with_off(made, [("encoder", 1, 0), ("decoder", 0, 0)])
+    found = with_heads_off(made, [("encoder", 1, 0), ("decoder", 0, 0)])
     assert text_of(found) == "decoder.1.2:head.1,mask.cross.*.*.4:block,encoder.2.1:off,decoder.1.1:off"
-    assert text_of(with_off(found, [])) == "decoder.1.2:head.1,mask.cross.*.*.4:block"
+    assert text_of(with_heads_off(found, [])) == "decoder.1.2:head.1,mask.cross.*.*.4:block"

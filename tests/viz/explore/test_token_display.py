@@ -7,7 +7,7 @@ import pytest
 
 from model.text.words import Label
 from model.trace import AttentionMap
-from viz.explore.token_display import arrange, special_places
+from viz.explore.token_display import display_tokens, special_places
 
 SOURCE = (" the", " old", "est", " house", ".", "</s>")
 PREDICTED = (" das", " älte", "ste", " Haus", ".", "</s>")
@@ -21,14 +21,14 @@ def cross() -> AttentionMap:
 
 
 def test_as_captured_every_token_stands_for_itself(cross: AttentionMap) -> None:
-    shown = arrange(cross, "predicted", merge=False, hide=False)
+    shown = display_tokens(cross, "predicted", merge=False, hide=False)
     assert shown.attention is cross
     assert [shown.row(position) for position in range(6)] == list(range(6))
     assert shown.hidden == ()
 
 
 def test_hiding_renormalises_and_says_how_much_was_hidden(cross: AttentionMap) -> None:
-    shown = arrange(cross, "predicted", merge=False, hide=True)
+    shown = display_tokens(cross, "predicted", merge=False, hide=True)
     np.testing.assert_allclose(shown.attention.weights.sum(-1), 1, rtol=1e-5)
     assert shown.hidden == ("</s>",)
     assert shown.hidden_mass == pytest.approx(cross.weights[:, :, :5, 5].mean(), rel=1e-5)
@@ -37,7 +37,7 @@ def test_hiding_renormalises_and_says_how_much_was_hidden(cross: AttentionMap) -
 
 
 def test_hiding_by_the_token_fed_in_takes_out_another_row(cross: AttentionMap) -> None:
-    shown = arrange(cross, "fed", merge=False, hide=True)
+    shown = display_tokens(cross, "fed", merge=False, hide=True)
     assert shown.row(0) is None
     assert shown.row(5) == 4
 
@@ -45,11 +45,11 @@ def test_hiding_by_the_token_fed_in_takes_out_another_row(cross: AttentionMap) -
 @pytest.mark.parametrize(("rows", "special"), [("predicted", ((5,), (5,))), ("fed", ((0,), (5,)))])
 def test_special_places_are_what_hiding_takes_away(cross: AttentionMap, rows: Label, special: object) -> None:
     assert special_places(cross, rows) == special
-    assert special_places(arrange(cross, rows, merge=False, hide=True).attention, rows) == ((), ())
+    assert special_places(display_tokens(cross, rows, merge=False, hide=True).attention, rows) == ((), ())
 
 
 def test_words_know_their_pieces(cross: AttentionMap) -> None:
-    shown = arrange(cross, "predicted", merge=True, hide=True)
+    shown = display_tokens(cross, "predicted", merge=True, hide=True)
     assert shown.attention.key_tokens == (" the", " oldest", " house", ".")
     assert shown.keys == ((0,), (1, 2), (3,), (4,))
     assert shown.queries == ((0,), (1, 2), (3,), (4,))
@@ -58,4 +58,4 @@ def test_words_know_their_pieces(cross: AttentionMap) -> None:
 
 
 def test_no_position_is_in_no_row(cross: AttentionMap) -> None:
-    assert arrange(cross, "fed", merge=True, hide=False).row(None) is None
+    assert display_tokens(cross, "fed", merge=True, hide=False).row(None) is None

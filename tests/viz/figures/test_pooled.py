@@ -12,9 +12,9 @@ from model.trace import AttentionMap
 from viz.components.heatmap import packed as packed_heatmap
 from viz.components.overview import packed as packed_overview
 from viz.components.packing import MASKED
-from viz.explore.saving import Shown, has_all_heads
+from viz.explore.saving import DrawnView, has_all_heads
 from viz.explore.saving import parts as saved_parts
-from viz.explore.token_display import arrange
+from viz.explore.token_display import display_tokens
 from viz.export.parts import Columns, Words
 from viz.figures.heatmap import head_grid
 from viz.figures.palette import LIGHT, Look
@@ -35,7 +35,7 @@ def long_map(tokens: int, layers: int = 12, heads: int = 12) -> AttentionMap:
 
 
 def test_a_long_map_is_saved_alone_as_its_tiles_are_too_coarse_to_be_opened() -> None:
-    shown = Shown(lambda look: [Words("the view")], follows=True)
+    shown = DrawnView(lambda look: [Words("the view")], follows=True)
     for tokens, beside in ((SHARPEST, True), (SHARPEST + 1, False)):
         scene: Any = SimpleNamespace(attention=long_map(tokens, 2, 2), layer=0, head=1, look=Look())
         (part,) = saved_parts(shown, scene, LIGHT, frozenset())
@@ -98,6 +98,6 @@ def test_144_heads_of_512_tokens_are_under_a_megabyte_and_the_page_says_why() ->
 
 def test_what_is_hidden_or_merged_is_worked_out_once() -> None:
     one = long_map(20, 2, 2)
-    first = arrange(one, "fed", merge=True, hide=True)
-    assert arrange(one, "fed", merge=True, hide=True) is first
-    assert arrange(one, "fed", merge=False, hide=True) is not first
+    first = display_tokens(one, "fed", merge=True, hide=True)
+    assert display_tokens(one, "fed", merge=True, hide=True) is first
+    assert display_tokens(one, "fed", merge=False, hide=True) is not first

@@ -15,7 +15,7 @@ from model.diagnosis import diagnose
 from model.diagnosis.inputs import softmax
 from model.faults.printed_examples import EXAMPLES
 from model.trace import AttentionMap, AttentionTrace
-from model.untrusted_trace import opened
+from model.untrusted_trace import open_trace
 from viz.components.mask_editor import Mark, Panel, State, packed
 from viz.figures.mask_colours import mask_colours
 from viz.figures.mask_pipeline import Stage, mask_pipeline
@@ -203,7 +203,7 @@ def test_a_trace_opened_on_explore_is_judged_here_its_faulty_map_first() -> None
     app = page()
     causal = AttentionMap("decoder", np.full((2, 3, 3, 3), 1 / 3), ("▁a", "b", "c"), ("▁a", "b", "c"), np.tri(3) > 0)
     whole = AttentionMap("cross", np.full((2, 3, 3, 2), 0.5), ("▁a", "b", "c"), ("x", "y"), np.ones((3, 2), bool))
-    app.session_state["opened"] = opened("mine", AttentionTrace(decoder=causal, cross=whole))
+    app.session_state["opened"] = open_trace("mine", AttentionTrace(decoder=causal, cross=whole))
     app.run()
     assert not app.exception
     assert "mask-ignored" in told(app)

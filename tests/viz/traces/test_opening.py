@@ -12,9 +12,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from model.trace import AttentionMap, AttentionTrace
-from model.untrusted_trace import LONGEST_TOKEN, OpenError, opened, read
+from model.untrusted_trace import LONGEST_TOKEN, OpenError, open_trace, read_trace
 from tests.model.diagnosis.readers.hostile_files import mutated, special
-from viz.explore.trace.derived import smaller
+from viz.explore.trace.static_trace import pool
 from viz.explore.view_texts import VIEWS
 from viz.traces.verdict import MOST_CELLS, verdict
 
@@ -39,25 +39,25 @@ def captions(app: AppTest) -> str:
 
 
 def test_a_saved_trace_is_shown_with_its_tokens(tmp_path: Path) -> None:
-    found = read("../../mine.safetensors", saved(tmp_path, trace()))
+    found = read_trace("../../mine.safetensors", saved(tmp_path, trace()))
     assert found.name == "../../mine.safetensors"
-    assert found.shown.encoder is not None
-    assert found.shown.encoder.key_tokens == (" a", "b", " c", "</s>")
-    assert (found.shown.source, found.shown.model, found.notes) == ("a bc", "Theirs", ())
+    assert found.drawable.encoder is not None
+    assert found.drawable.encoder.key_tokens == (" a", "b", " c", "</s>")
+    assert (found.drawable.source, found.drawable.model, found.notes) == ("a bc", "Theirs", ())
 
 
 def test_what_cannot_be_drawn_is_made_fit_and_said() -> None:
     weights = np.array([[[[np.nan, 1], [np.inf, 0.5]]]], np.float16)
     wild = ("\ud800" + "\u202e" * 3, "long " * 1000)
     one = AttentionMap("encoder", weights, wild, wild, np.ones((2, 2), bool))
-    found = opened("x", AttentionTrace(one, source="\ud800" * 9000))
-    shown = found.shown.encoder
+    found = open_trace("x", AttentionTrace(one, source="\ud800" * 9000))
+    shown = found.drawable.encoder
     assert shown is not None
     assert shown.weights.dtype == np.float32
     assert shown.weights.tolist() == [[[[0, 1], [0, 0.5]]]]
     assert found.notes == ("2 weights are NaN or infinite: they are drawn as zero.",)
     assert all(len(token) <= LONGEST_TOKEN for token in shown.key_tokens)
-    json.dumps([*shown.key_tokens, found.shown.source], ensure_ascii=False).encode()
+    json.dumps([*shown.key_tokens, found.drawable.source], ensure_ascii=False).encode()
     assert found.trace.encoder is one
 
 
@@ -73,16 +73,16 @@ def test_sizes_that_no_page_can_show_are_refused(weights: np.ndarray, said: str)
     queries, keys = weights.shape[2:]
     one = AttentionMap("encoder", weights, ("a",) * queries, ("b",) * keys, np.ones((queries, keys), bool))
     with pytest.raises(OpenError, match=said):
-        opened("big", AttentionTrace(one))
+        open_trace("big", AttentionTrace(one))
     with pytest.raises(OpenError, match="without any map"):
-        opened("none", AttentionTrace())
+        open_trace("none", AttentionTrace())
 
 
 def test_hostile_files_get_a_sentence_and_run_nothing(tmp_path: Path) -> None:
     mark = tmp_path / "executed"
     for name, data in special(mark).items():
         with pytest.raises(OpenError, match=r"(is empty|cannot be opened|nothing to show).*\.$"):
-            read(name, data)
+            read_trace(name, data)
     assert not mark.exists()
 
 
@@ -94,26 +94,28 @@ def test_a_damaged_trace_is_refused_or_shown(tmp_path: Path) -> None:
         for at in random.integers(0, min(len(data), 2000), int(random.integers(1, 6))):
             data[at] = int(random.integers(0, 256))
         try:
-            answers.add(type(read("x", bytes(data[: int(random.integers(len(data) // 2, len(data) * 2))]))).__name__)
+            answers.add(
+                type(read_trace("x", bytes(data[: int(random.integers(len(data) // 2, len(data) * 2))]))).__name__
+            )
         except OpenError:
             answers.add("refused")
-    assert answers == {"Opened", "refused"}
+    assert answers == {"OpenedTrace", "refused"}
 
 
 def test_random_files_are_refused() -> None:
     random = np.random.default_rng(1)
     for _ in range(200):
         with pytest.raises(OpenError):
-            read("x", mutated(random)[1])
+            read_trace("x", mutated(random)[1])
 
 
 def test_a_large_map_has_smaller_tiles_that_keep_the_largest_weight() -> None:
     one = attention("decoder", tuple("abcdefgh"), tuple("abcdefgh"))
-    small = smaller(one, one.weights.size // 4)
+    small = pool(one, one.weights.size // 4)
     assert small.weights.shape == (*one.weights.shape[:2], 4, 4)
     np.testing.assert_array_equal(small.mask, np.tri(4, dtype=bool))
     assert small.weights[1, 2, 3, 0] == one.weights[1, 2, 6:, :2].max()
-    assert smaller(one, one.weights.size) is one
+    assert pool(one, one.weights.size) is one
 
 
 def test_the_verdict_of_a_large_map_says_how_many_heads_it_is_of() -> None:
@@ -122,12 +124,12 @@ def test_the_verdict_of_a_large_map_says_how_many_heads_it_is_of() -> None:
     tokens = ("x",) * size
     whole = np.broadcast_to(weights, (3, 4, size, size))
     found = verdict(AttentionMap("decoder", whole, tokens, tokens, np.tri(size, dtype=bool)))
-    assert found.judged == "4 of 12 heads were judged; python -m model diagnose judges all."
+    assert found.coverage == "4 of 12 heads were judged; python -m model diagnose judges all."
     assert found.sentence.startswith("sound")
 
 
 def test_every_view_of_an_opened_trace(app: AppTest) -> None:
-    app.session_state["opened"] = opened("mine.safetensors", trace(settings={"looking": "It was looked at."}))
+    app.session_state["opened"] = open_trace("mine.safetensors", trace(settings={"looking": "It was looked at."}))
     app.run()
     assert not app.exception
     assert "**mine\\.safetensors** · an opened trace of Theirs" in [one.value for one in app.markdown]
@@ -152,13 +154,13 @@ def test_maps_that_do_not_fit_each_other_leave_the_page_alive(app: AppTest) -> N
         "encoder": attention("encoder", ("a",), ("a", "b", "c")),
         "cross": attention("cross", ("x",), ("y",)),
     }
-    app.session_state["opened"] = opened(
+    app.session_state["opened"] = open_trace(
         "odd", AttentionTrace(**maps, decoder=attention("decoder", ("d",) * 5, ("e",)))
     )
     app.run()
     for view in ("links", "joint", "flow"):
         app.segmented_control(key="view").set_value(view).run()
         assert not app.exception, view
-    app.segmented_control(key="opened-kind").set_value("encoder").run()
+    app.segmented_control(key="kind").set_value("encoder").run()
     assert not app.exception
     assert any("Rollout follows tokens" in one.value for one in app.info)

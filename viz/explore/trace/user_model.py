@@ -1,20 +1,19 @@
-"""Explore for a model that is none of this project: a sentence goes in, its trace is shown."""
+"""The page Explore for a user's own model: it reads a sentence, and its trace is shown."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from model.user_model import LocalError, LocalModel
+from viz.traces.upload import offer
 from viz.ui import cache, controls
-from viz.ui.captions import caption, plain
+from viz.ui.captions import plain
 
-from ...traces import verdict
-from ...traces.session import offer, texts
-from .pictures import pictures
+from .page import show_trace
 
 
-def chosen() -> LocalModel | None:
-    """The model named on the command line, where it is a stranger's and the one that is looked at."""
+def current() -> LocalModel | None:
+    """The model named on the command line, where it is none of this project and is the one chosen."""
     local = cache.local()
     if not isinstance(local, LocalModel):
         return None
@@ -23,20 +22,14 @@ def chosen() -> LocalModel | None:
 
 
 def show(local: LocalModel) -> None:
-    """The page: the sentence, and what the model attends to."""
+    """Draw the page: the sentence, and what the model attends to."""
     text = controls.plain_sentence(offer)
     if not text.strip():
         st.info("Type a sentence for the model to read.")
         return
     try:
-        found = cache.local_trace(local.name, text)
+        trace = cache.local_trace(local.name, text)
     except LocalError as error:
         st.info(plain(str(error)))
         return
-    texts(found)
-    caption(str(found.trace.settings.get("looking", "")))
-    with st.container(key="verdict"):
-        said = st.empty()
-    pictures(found)
-    with said.container():
-        verdict.show(found)
+    show_trace(trace)

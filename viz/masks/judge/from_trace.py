@@ -6,9 +6,9 @@ import streamlit as st
 
 from model.diagnosis.readers.files import Contents, of_trace
 from model.trace import AttentionMap, Kind
-from model.untrusted_trace import OpenError, read
+from model.untrusted_trace import OpenError, read_trace
 
-from ...traces.session import current
+from ...traces.session import current, set_current
 from ...traces.verdict import verdicts
 from ...ui.captions import caption, plain
 from .input import MOST_CELLS, Brought
@@ -34,10 +34,10 @@ def offered() -> bool:
 def share(name: str, data: bytes | memoryview, *, alone: bool) -> None:
     """Let Explore show a trace that was brought here, where it can; brought ``alone`` it is that trace here too."""
     try:
-        opened = read(name, data)
+        opened = read_trace(name, data)
     except OpenError:
         return
-    st.session_state["opened"] = opened
+    set_current(opened)
     if alone:
         st.rerun(scope="fragment")
     st.session_state[_SEEN] = opened.identity
@@ -48,7 +48,7 @@ def brought() -> Brought | None:
     opened = current()
     if opened is None:
         return None
-    st.markdown(f"**{plain(opened.name)}** · a trace of {plain(opened.shown.model)}, open on Explore too")
+    st.markdown(f"**{plain(opened.name)}** · a trace of {plain(opened.drawable.model)}, open on Explore too")
     maps = dict(zip(opened.trace.maps, of_trace(opened.trace), strict=True))
     kinds: list[Kind] = list(maps)
     faulty = [one.map for one in verdicts(opened) if not one.sound]

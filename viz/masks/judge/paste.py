@@ -17,7 +17,7 @@ from model.diagnosis.readers.printed import read_printed
 from model.diagnosis.readers.roles import FLIPPED, ROLE_NAMES, ROLES, Guess, Role, guess, take
 from model.faults.printed_examples import EXAMPLES
 from model.trace import Kind
-from model.untrusted_trace import tokens as tidy
+from model.untrusted_trace import clean_tokens
 
 from ...ui.captions import caption, plain
 from .input import MOST_CELLS, Brought
@@ -80,7 +80,7 @@ def asked(contents: Contents, identity: str) -> Brought | None:
         return None
     with told:
         caption(" ".join([*notes, *brought.notes]))
-    queries, keys = map(tidy, contents.tokens)
+    queries, keys = map(clean_tokens, contents.tokens)
     return replace(brought, tokens=(queries, keys))
 
 

@@ -1,0 +1,127 @@
+"""The one screen of Explore: a live run and its saved trace look the same, as far as a trace goes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from model.trace import AttentionTrace
+from model.translate import Translator
+from model.untrusted_trace import OpenedTrace, open_trace, read_trace
+from viz.explore.view_texts import View
+from viz.export.parts import COLLECTED, Columns, Component, Words
+from viz.figures.palette import LIGHT
+from viz.ui import cache
+from viz.ui.captions import plain
+
+from ..components.test_packing import unpack
+from ..fakes import FakeTranslator, attention
+
+SENTENCE = "the old dog sees a tree today."
+ABOVE = ("Underlined where", "Press a head to turn it off", plain("Masks: "))
+"""Captions above the screen, of one source alone."""
+PLACE = {"layer": "2", "head": "2", "order": "entropy", "with-head": "1"}
+
+
+@pytest.fixture
+def translator(app: AppTest, monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> Translator:
+    """A model that really runs, in place of the fake one."""
+    monkeypatch.setattr(cache, "checkpoints", lambda: [toy_translator.name])
+    monkeypatch.setattr(cache, "translator", lambda name: toy_translator)
+    cache.whole_trace.clear()
+    cache.lens.clear()
+    return toy_translator
+
+
+def components(app: AppTest) -> dict[str, bytes]:
+    """What every component of the screen was drawn with, by name."""
+    names = {
+        one.proto.component_name.rpartition("attenscope_")[2]: one.proto.bytes for one in app.get("bidi_component")
+    }
+    return {name: data for name, data in names.items() if name in ("overview", "heatmap", "links", "text", "pipeline")}
+
+
+def screen(app: AppTest) -> tuple[dict[str, bytes], list[Any], list[str]]:
+    """Components, charts and captions."""
+    assert not app.exception
+    charts = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
+    captions = [one.value for one in app.caption if not one.value.startswith(ABOVE)]
+    return components(app), charts, captions
+
+
+def reopened(trace: AttentionTrace, folder: Path) -> OpenedTrace:
+    """The trace as somebody opens it who was sent the file."""
+    trace.save(folder / "trace.safetensors")
+    return read_trace("trace.safetensors", (folder / "trace.safetensors").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("view", "kind"),
+    [
+        ("heatmap", "encoder"),
+        ("heatmap", "decoder"),
+        ("heatmap", "cross"),
+        ("joint", "encoder"),
+        ("flow", "cross"),
+        ("compare", "decoder"),
+    ],
+)
+def test_a_run_and_its_saved_trace_give_the_same_screen(
+    app: AppTest, translator: Translator, tmp_path: Path, view: View, kind: str
+) -> None:
+    app.query_params.update({"sentence": SENTENCE, "view": view, "kind": kind, **PLACE})
+    live = screen(app.run())
+    app.session_state["opened"] = reopened(cache.reading(translator.name, SENTENCE).trace, tmp_path)
+    static = screen(app.run())
+    assert "overview" in live[0]
+    assert static == live
+
+
+def test_the_pipeline_of_a_saved_trace_is_that_of_the_run(app: AppTest, translator: Translator, tmp_path: Path) -> None:
+    app.query_params.update({"sentence": SENTENCE, "view": "pipeline", **PLACE})
+    live = screen(app.run())[0]["pipeline"]
+    app.session_state["opened"] = reopened(cache.whole_trace(translator.name, SENTENCE), tmp_path)
+    assert screen(app.run())[0]["pipeline"] == live
+
+
+def test_the_lens_needs_the_model(app: AppTest, translator: Translator, tmp_path: Path) -> None:
+    app.query_params.update({"sentence": SENTENCE, "view": "layers"})
+    assert len(screen(app.run())[1]) == 2
+    app.session_state["opened"] = reopened(cache.reading(translator.name, SENTENCE).trace, tmp_path)
+    assert screen(app.run())[1] == []
+    assert "needs a running model" in app.info[0].value
+
+
+def test_the_kind_falls_back_to_one_that_the_trace_has(app: AppTest) -> None:
+    tokens = (" a", " b")
+    app.session_state["opened"] = open_trace("x", AttentionTrace(encoder=attention("encoder", tokens, tokens)))
+    app.query_params["kind"] = "cross"
+    app.run()
+    assert not app.exception
+    assert app.segmented_control(key="kind").value == "encoder"
+    app.button(key="close").click().run()
+    assert not app.exception
+    app.segmented_control(key="kind").set_value("cross").run()
+    assert unpack(components(app)["heatmap"])[0]["title"].startswith("Cross-attention")
+
+
+def test_changes_to_the_model_are_not_marked_on_a_saved_trace(app: AppTest) -> None:
+    trace = dataclasses.replace(FakeTranslator().translate("Two words").trace, target="ZWEI")
+    app.session_state["opened"] = open_trace("x", trace)
+    app.session_state[COLLECTED] = []
+    app.query_params["changes"] = "cross.1.1:off"
+    app.run()
+    assert not app.exception
+    assert unpack(components(app)["overview"])[0]["changed"] == []
+    sentence, translation, columns = app.session_state[COLLECTED][0].parts(LIGHT)[:3]
+    assert (sentence, translation) == (Words("Two words", "sentence", "large"), Words("ZWEI", "translation", "large"))
+    assert isinstance(columns, Columns)
+    (tiles,) = columns.columns[0]
+    assert isinstance(tiles, Component)
+    assert isinstance(tiles.data, bytes)
+    assert unpack(tiles.data)[0]["changed"] == []

@@ -1,0 +1,31 @@
+"""The page Explore for the models of this project: a sentence is translated, and the run is shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from viz.traces.upload import offer
+from viz.ui import controls
+from viz.ui.captions import badge
+
+from .run import live_run
+from .screen import screen
+
+if TYPE_CHECKING:
+    from model.translate import Translator
+
+
+def show() -> None:
+    """Draw the sentence, its translation and the pictures. The badge says whether looking changed the model."""
+    model, text = controls.sentence(offer)
+    badge(model, *controls.translated(model, text))
+    _pictures(model, text)
+
+
+@st.fragment
+def _pictures(model: Translator, text: str) -> None:
+    """Draw the run. A fragment: a click here leaves the sentence's controls alone."""
+    controls.pins_in_address(text)
+    screen(live_run(model, text))

@@ -1,0 +1,75 @@
+"""The screen of Explore: all heads of a trace, and the chosen one large."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from viz.components.overview import overview
+from viz.ui import controls
+from viz.ui.captions import caption
+
+from . import choices, head_views
+from .captions import head_captions, token_captions
+from .saving import SHARES
+from .scene import Scene
+
+if TYPE_CHECKING:
+    from model.trace import AttentionTrace
+
+    from .token_display import Display
+    from .trace_source import TraceSource
+
+
+def screen(source: TraceSource) -> None:
+    """Draw the overview of all heads and the chosen view of the chosen head, with their controls."""
+    left, right = st.columns(SHARES, gap="large")
+    with right, st.container(key="viewbar", horizontal=True, vertical_alignment="center"):
+        view = choices.view()
+        head_views.question_mark(view)
+        display = _with_known_rows(choices.display(), source.trace)
+        menu = st.container(width="content")
+    with left:
+        scene = _heads(source, display)
+    with right:
+        try:
+            head_views.show(view, scene, menu)
+        except source.view_errors as error:
+            caption(f"This view cannot be drawn of this trace: {error}.")
+        token_captions(scene.tokens)
+
+
+def _heads(source: TraceSource, display: Display) -> Scene:
+    """Draw the overview with the controls that choose a head; the scene of that head."""
+    maps = source.trace.maps
+    with st.container(key="kindbar", horizontal=True, vertical_alignment="center"):
+        kind = choices.kind(tuple(maps))
+        order, measure = choices.order(kind, source.statistics(kind))
+        if "cross" in maps:
+            choices.find_aligning(maps["cross"])
+    tiles = st.container()
+    with st.container(key="placebar", horizontal=True, vertical_alignment="center"):
+        layer, head = controls.place(maps[kind])
+        source.head_controls(maps[kind], layer, head)
+    scene = Scene(source, source.display_tokens(kind, display), layer, head, display)
+    with tiles:
+        overview(
+            source.tiles(scene.attention),
+            layer,
+            head,
+            display.look,
+            order,
+            source.changed_heads(kind),
+            key="overview",
+            on_pick=controls.choose,
+        )
+    head_captions(scene, measure)
+    return scene
+
+
+def _with_known_rows(display: Display, trace: AttentionTrace) -> Display:
+    """Rows of the decoder can be named by the tokens predicted only where the trace has these."""
+    known = all(one.predicted_tokens for kind, one in trace.maps.items() if kind != "encoder")
+    return display if known else replace(display, rows="fed")

@@ -1,0 +1,66 @@
+"""The interface between the screen of Explore and what it shows: a live run of a model, or a saved trace."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from model.analysis.head_statistics import Measure, Place
+    from model.experiments.logit_lens import Lens
+    from model.trace import AttentionMap, AttentionTrace, Kind
+    from viz.export.parts import Part
+
+    from .run_key import RunKey
+    from .token_display import Display, TokenDisplay
+
+
+class TraceSource(Protocol):
+    """A trace, and what can be computed of it. Implemented by `run.LiveRun` and `trace.static_trace.StaticTrace`."""
+
+    @property
+    def trace(self) -> AttentionTrace:
+        """The maps; at least one."""
+
+    @property
+    def whole_trace(self) -> AttentionTrace:
+        """The maps with queries, keys, values and scores, as far as these are known."""
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+
+    @property
+    def identity(self) -> str:
+        """What pinned positions belong to: the sentence, or the identity of a saved trace."""
+
+    @property
+    def run(self) -> RunKey | None:
+        """The run, which can be made again with something changed; None where there is no model to run."""
+
+    @property
+    def view_errors(self) -> tuple[type[Exception], ...]:
+        """What a view may raise because arrays from elsewhere do not fit each other; () for a model of this project."""
+
+    def statistics(self, kind: Kind) -> Mapping[Measure, np.ndarray]:
+        """Return every measure of every head of a map, each (L, H)."""
+
+    def display_tokens(self, kind: Kind, display: Display) -> TokenDisplay:
+        """Return a map in pieces or words, with or without special tokens."""
+
+    def tiles(self, attention: AttentionMap) -> AttentionMap:
+        """Return a map with few enough cells for the overview of all heads."""
+
+    def lens(self) -> Lens:
+        """Return what each layer would write. Raises TraceError where there is no model to run."""
+
+    def changed_heads(self, kind: Kind) -> Collection[Place]:
+        """Return the heads of a map that the visitor has changed."""
+
+    def head_controls(self, attention: AttentionMap, layer: int, head: int) -> None:
+        """Draw what can be done to a head, counted from 0."""
+
+    def saved_texts(self) -> list[Part]:
+        """Return what stands above the pictures in a saved file: the sentence and its translation."""

@@ -1,0 +1,41 @@
+"""The folded-away place where a visitor opens a saved trace."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from model.untrusted_trace import MEGABYTES, OpenError, read_trace
+from viz.ui.captions import plain
+
+from .session import set_current
+
+_COUNT, _ERROR = "files-opened", "open-error"
+
+
+def offer() -> None:
+    """Draw the menu with the uploader and, after a file that cannot be opened, the sentence that says why."""
+    with st.popover("Open a trace", type="tertiary", key="open"):
+        st.markdown("A trace that `capture.trace.save(…)` or *Save* has written. It stays in your session alone.")
+        _uploader()
+    error = st.session_state.pop(_ERROR, None)
+    if error:
+        st.error(plain(error))
+
+
+def _uploader() -> None:
+    """Draw an uploader that is empty again after every file: the trace is kept in the session, not the bytes."""
+    key = f"trace-file-{st.session_state.get(_COUNT, 0)}"
+
+    def open_file() -> None:
+        file = st.session_state[key]
+        if file is None:
+            return
+        st.session_state[_COUNT] = st.session_state.get(_COUNT, 0) + 1
+        try:
+            set_current(read_trace(file.name, file.getbuffer()))
+        except OpenError as error:
+            st.session_state[_ERROR] = str(error)
+
+    st.file_uploader(
+        "Trace", key=key, label_visibility="collapsed", max_upload_size=MEGABYTES, on_change=open_file, type=None
+    )
