@@ -31,6 +31,13 @@ def attention(
     return AttentionMap(kind, weights, queries, keys, mask, predicted)
 
 
+def foreign_trace(**more: Any) -> AttentionTrace:
+    """A trace of a model of somebody else, whose tokens bear the signs of two tokenizers; `more` are fields of it."""
+    source, fed = ("▁a", "b", "Ġc", "</s>"), ("<s>", "x", "y")
+    maps: dict[str, Any] = {"encoder": attention("encoder", source, source), "decoder": attention("decoder", fed, fed)}
+    return AttentionTrace(**maps, cross=attention("cross", fed, source), source="a bc", model="Theirs", **more)
+
+
 class FakeTranslator:
     """Speaks the interface of model.translate.Translator; "translates" by capitalising every word."""
 

@@ -13,7 +13,7 @@ from model.translate import Translator
 from model.user_model import LocalError, LocalModel, load, option
 from viz.ui import cache
 
-APP = Path(__file__).resolve().parents[3] / "app.py"
+APP = Path(__file__).resolve().parents[4] / "app.py"
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
 FACTORIES = '''
 import torch

@@ -1,0 +1,58 @@
+"""The page of an opened trace: every view, and maps that do not fit each other."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+from model.trace import AttentionTrace
+from model.untrusted_trace import open_trace
+from viz.explore.view_texts import VIEWS
+
+from ...fakes import attention, foreign_trace
+
+
+def captions(app: AppTest) -> str:
+    return re.sub(r"[\\\u2068\u2069]", "", " ".join(one.value for one in (*app.caption, *app.info, *app.error)))
+
+
+def test_every_view_of_an_opened_trace(app: AppTest) -> None:
+    app.session_state["opened"] = open_trace(
+        "mine.safetensors", foreign_trace(settings={"looking": "It was looked at."})
+    )
+    app.run()
+    assert not app.exception
+    assert "**mine\\.safetensors** · an opened trace of Theirs" in [one.value for one in app.markdown]
+    assert "Masks: encoder sound" in captions(app)
+    assert "It was looked at." in captions(app)
+    assert "named by the token fed in" in captions(app)
+    for view in VIEWS:
+        app.segmented_control(key="view").set_value(view).run()
+        assert not app.exception, view
+    app.segmented_control(key="view").set_value("layers").run()
+    assert "needs a running model" in captions(app)
+    app.segmented_control(key="view").set_value("pipeline").run()
+    assert "holds no queries, keys" in captions(app)
+    app.segmented_control(key="view").set_value("heatmap").run()
+    app.button(key="close").click().run()
+    assert not app.exception
+    assert app.text_input(key="sentence").value
+
+
+def test_maps_that_do_not_fit_each_other_leave_the_page_alive(app: AppTest) -> None:
+    maps: dict[str, Any] = {
+        "encoder": attention("encoder", ("a",), ("a", "b", "c")),
+        "cross": attention("cross", ("x",), ("y",)),
+    }
+    app.session_state["opened"] = open_trace(
+        "odd", AttentionTrace(**maps, decoder=attention("decoder", ("d",) * 5, ("e",)))
+    )
+    app.run()
+    for view in ("links", "joint", "flow"):
+        app.segmented_control(key="view").set_value(view).run()
+        assert not app.exception, view
+    app.segmented_control(key="kind").set_value("encoder").run()
+    assert not app.exception
+    assert any("Rollout follows tokens" in one.value for one in app.info)
