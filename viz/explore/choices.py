@@ -33,14 +33,14 @@ SMALLEST_FIRST: tuple[Measure, ...] = ("entropy", "distance")
 
 
 def view() -> View:
-    """Which view of the chosen head is shown."""
+    """Return the chosen view."""
     return st.segmented_control(
         "View", VIEWS, default="heatmap", required=True, key="view", label_visibility="collapsed", **SHARED
     )
 
 
 def display() -> Display:
-    """How maps are shown; folded away, as it is rarely changed."""
+    """Return how maps are shown; the controls are folded away, as they are rarely changed."""
     with controls.display():
         merge = st.toggle("Merge pieces into words", key="words", **SHARED)
         hide = st.toggle("Hide special tokens", key="hide", **SHARED)
@@ -49,7 +49,7 @@ def display() -> Display:
 
 
 def kind(kinds: Sequence[Kind]) -> Kind:
-    """Which of the maps is shown; the last until one is chosen."""
+    """Return which of the maps is shown; the last until one is chosen."""
     if st.session_state.get("kind") not in (None, *kinds):
         st.session_state["kind"] = kinds[-1]  # chosen where there were more
     return st.segmented_control(
@@ -58,9 +58,9 @@ def kind(kinds: Sequence[Kind]) -> Kind:
 
 
 def order(kind: Kind, statistics: Mapping[Measure, np.ndarray]) -> tuple[tuple[Ranked, ...], Measure | None]:
-    """The heads of a map by a chosen measure, those outside a chosen range faint; () and None for the order by layer.
+    """Return the heads of a map ordered by a chosen measure, and the measure; () and None for the order by layer.
 
-    `statistics` are those of head_statistics, each (L, H).
+    Heads outside a chosen range are faint. `statistics` are those of head_statistics, each (L, H).
     """
     measures = (BY_LAYER, *statistics)
     if st.session_state.get("order") not in (None, *measures):
@@ -78,7 +78,7 @@ def order(kind: Kind, statistics: Mapping[Measure, np.ndarray]) -> tuple[tuple[R
 
 
 def find_aligning(attention: AttentionMap) -> None:
-    """A button that opens the cross-attention head that aligns best, and orders all heads by how well they do."""
+    """Draw a button that opens the cross-attention head that aligns best, and orders all heads by how well they do."""
 
     def open_best() -> None:
         best = rank_alignment(attention)[0]
@@ -89,19 +89,19 @@ def find_aligning(attention: AttentionMap) -> None:
 
 
 def threshold() -> float:
-    """The least weight that gets a line."""
+    """Return the least weight that gets a line."""
     return st.selectbox("Lines from a weight of", THRESHOLDS, 2, key="threshold", width=250, **SHARED)
 
 
 def layout() -> Layout:
-    """How the two sides of the lines are laid out."""
+    """Return how the two sides of the lines are laid out."""
     return st.segmented_control(
         "Layout", LAYOUTS, default="vertical", required=True, key="layout", label_visibility="collapsed", **SHARED
     )
 
 
 def flow() -> tuple[Flow, bool]:
-    """Which mean or rollout is shown, and whether weights are multiplied by the norms of their values."""
+    """Return which mean or rollout is shown, and whether weights are multiplied by the norms of their values."""
     with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
         which = st.segmented_control(
             "Flow", FLOWS, default="rollout", required=True, key="flow", label_visibility="collapsed", **SHARED
@@ -111,12 +111,12 @@ def flow() -> tuple[Flow, bool]:
 
 
 def mean_of_heads() -> bool:
-    """Whether all heads of the layer are shown as their mean."""
+    """Return whether all heads of the layer are shown as their mean."""
     return st.toggle("Mean of all heads", True, key="mean", **SHARED)
 
 
 def query(scene: Scene) -> int:
-    """The row whose steps are shown: the pinned one, as captured, or the first; choosing one pins it."""
+    """Return the row whose steps are shown: the pinned one, as captured, or the first; choosing a row pins it."""
     names = [readable(token) for token in scene.tokens.original.rows(scene.rows)]
     st.session_state["query"] = scene.captured_query or 0
 
@@ -134,7 +134,7 @@ def query(scene: Scene) -> int:
 
 
 def step(count: int) -> int:
-    """The current step of the pipeline, from 0; kept in the address from 1."""
+    """Return the current step of the pipeline, from 0; kept in the address from 1."""
     if "step" not in st.session_state:
         text = st.query_params.get("step", "1")
         st.session_state["step"] = int(text) - 1 if text.isdecimal() else 0
@@ -147,12 +147,12 @@ def step(count: int) -> int:
 
 
 def go_to_step(to: int) -> None:
-    """For callbacks."""
+    """Go to a step of the pipeline, from 0; for callbacks."""
     st.session_state["step"] = to
 
 
 def beside(heads: int, head: int) -> tuple[int, ...]:
-    """The other heads drawn beside the chosen one, from 0; kept in the address from 1: ``beside=2,5``."""
+    """Return the other heads drawn beside the chosen one, from 0; kept in the address from 1: ``beside=2,5``."""
     if "beside" not in st.session_state:
         parts = st.query_params.get("beside", "").split(",")
         st.session_state["beside"] = tuple(sorted({int(part) - 1 for part in parts if part.isdecimal()}))

@@ -26,7 +26,7 @@ VERSIONS: tuple[Version, ...] = get_args(Version)
 
 
 def changes() -> tuple[Change, ...]:
-    """The changes that the visitor has made, kept in the address as ``changes=cross.3.1:off``."""
+    """Return the changes that the visitor has made, kept in the address as ``changes=cross.3.1:off``."""
     if "changes" not in st.session_state:
         try:
             st.session_state["changes"] = parse(st.query_params.get("changes", ""))
@@ -42,7 +42,7 @@ def changes() -> tuple[Change, ...]:
 
 
 def changed_heads(kind: Kind) -> frozenset[Place]:
-    """The heads of an attention, (layer, head) from 0, that the visitor has changed."""
+    """Return the heads of an attention, (layer, head) from 0, that the visitor has changed."""
     return frozenset((one.layer, one.head) for one in _head_changes() if one.kind == kind)
 
 
@@ -90,7 +90,7 @@ def board(maps: Mapping[Kind, AttentionMap]) -> None:
 
 
 def with_heads_off(made: tuple[Change, ...], off: Collection[Head]) -> tuple[Change, ...]:
-    """`made` with exactly the heads `off`, (kind, layer, head) from 0, turned off; other changes of others stay."""
+    """Return `made` with exactly the heads `off`, (kind, layer, head) from 0, turned off; other changes stay."""
 
     def stays(one: Change) -> bool:
         return not isinstance(one, HeadChange) or (one.change != "off" and (one.kind, one.layer, one.head) not in off)
@@ -128,7 +128,7 @@ def _head_changes() -> list[HeadChange]:
 
 
 def _version() -> Version:
-    """Whether the pictures are of the changed model or of the unchanged one."""
+    """Return whether the pictures are of the changed model or of the unchanged one."""
     controls.in_address("pictures", VERSIONS, "changed")
     return st.segmented_control(
         "Pictures show",

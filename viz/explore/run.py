@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import streamlit as st
 
@@ -37,7 +37,7 @@ class LiveRun:
 
     run: RunKey
     translation: Translation
-    view_errors: tuple[type[Exception], ...] = ()
+    view_errors: ClassVar[tuple[type[Exception], ...]] = ()
 
     @property
     def trace(self) -> AttentionTrace:
@@ -99,7 +99,7 @@ def live_run(model: Translator, text: str) -> LiveRun:
 
 
 def _forced(text: str, own: str) -> bool:
-    """Whether the model reads a given translation instead of its own; with another sentence it no longer does."""
+    """Return whether the model reads a given translation instead of its own; a new sentence turns this off."""
     state = st.session_state
     if state.setdefault("given-of", text) != text:
         state["given-of"], state["forced"] = text, False
@@ -112,7 +112,7 @@ def _forced(text: str, own: str) -> bool:
 
 
 def _given(model: Translator, text: str) -> str:
-    """The translation that a visitor types, and what the model makes of it; "" where it cannot be read."""
+    """Return the translation that a visitor types, and draw its probability; "" where it cannot be read."""
     given = typed().strip()
     if not given:
         return ""

@@ -42,7 +42,7 @@ def screen(source: TraceSource) -> None:
 
 
 def _heads(source: TraceSource, display: Display) -> Scene:
-    """Draw the overview with the controls that choose a head; the scene of that head."""
+    """Draw the overview with the controls that choose a head, and return the scene of that head."""
     maps = source.trace.maps
     with st.container(key="kindbar", horizontal=True, vertical_alignment="center"):
         kind = choices.kind(tuple(maps))
@@ -70,6 +70,6 @@ def _heads(source: TraceSource, display: Display) -> Scene:
 
 
 def _with_known_rows(display: Display, trace: AttentionTrace) -> Display:
-    """Rows of the decoder can be named by the tokens predicted only where the trace has these."""
+    """Name the decoder's rows by the tokens fed in where the trace does not have the tokens predicted."""
     known = all(one.predicted_tokens for kind, one in trace.maps.items() if kind != "encoder")
     return display if known else replace(display, rows="fed")

@@ -47,7 +47,7 @@ class SecondSide:
 
 
 def second_side(scene: Scene) -> SecondSide | None:
-    """The second side that a visitor has chosen; None, and a sentence that says so, where something is missing.
+    """Draw the controls and return the second side; None, with a sentence that says so, where something is missing.
 
     Raises InputError and CheckpointError.
     """
@@ -63,7 +63,7 @@ def second_side(scene: Scene) -> SecondSide | None:
 
 
 def _options(run: RunKey | None) -> tuple[Choice, ...]:
-    """What there is to compare with; without a model, only the trace's own heads."""
+    """Return what the head can be compared with; without a model, only the trace's own heads."""
     if run is None:
         return ("head",)
     return ("head", "sentence", "model", "original") if run.given or run.changes else ("head", "sentence", "model")
@@ -121,7 +121,7 @@ OF_RUNS: dict[Choice, Callable[[Scene, RunKey], SecondSide | None]] = {
 
 
 def _place(attention: AttentionMap, layer: int, head: int) -> tuple[int, int]:
-    """Layer and head of the second side, from 0; those given until others are chosen."""
+    """Return the layer and head of the second side, from 0; those given until others are chosen."""
     layers, heads = range(1, attention.layers + 1), range(1, attention.heads + 1)
     return (
         _following("Layer", "with-layer", layers, min(layer + 1, layers[-1]), 115) - 1,
@@ -130,7 +130,7 @@ def _place(attention: AttentionMap, layer: int, head: int) -> tuple[int, int]:
 
 
 def _following(label: str, key: str, options: Sequence[T], default: T, width: int, **more: Any) -> T:
-    """One of `options`, in the address once it is chosen; until then it follows the first side, which is `default`."""
+    """Return one of `options`, in the address once it is chosen; until then the first side's, which is `default`."""
     state, own = st.session_state, f"{key}-chosen"
     if own not in state:
         state[own] = next((one for one in options if str(one) == st.query_params.get(key)), None)

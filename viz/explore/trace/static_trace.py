@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -33,8 +33,8 @@ class StaticTrace:
     """
 
     opened: OpenedTrace
-    run: None = None
-    view_errors: tuple[type[Exception], ...] = (ValueError, IndexError, KeyError)
+    run: ClassVar[None] = None
+    view_errors: ClassVar[tuple[type[Exception], ...]] = (ValueError, IndexError, KeyError)
 
     @property
     def trace(self) -> AttentionTrace:
