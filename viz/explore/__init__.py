@@ -1,1 +1,1 @@
-"""What the page Explore is made of: what is chosen, the map as it is arranged, and one function a view."""
+"""The page Explore: what a view needs, the views and the screen, live runs and opened traces."""

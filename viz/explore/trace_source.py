@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class TraceSource(Protocol):
-    """A trace, and what can be computed of it. Implemented by `run.LiveRun` and `trace.static_trace.StaticTrace`."""
+    """A trace, and what can be computed of it.
+
+    Implemented by `live.run.LiveRun` and `trace.static_trace.StaticTrace`.
+    """
 
     @property
     def trace(self) -> AttentionTrace:

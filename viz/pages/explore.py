@@ -2,17 +2,18 @@
 
 import streamlit as st
 
-from viz.explore import head_views, page
-from viz.explore.trace import page as trace_page
+from viz.explore.live import page as live
+from viz.explore.trace import page as opened
 from viz.explore.trace import user_model
+from viz.explore.views import screen
 from viz.traces.session import current
 from viz.ui import theme
 
 theme.apply()
-st.html(head_views.STYLE)
+st.html(screen.STYLE)
 if trace := current():
-    trace_page.show(trace)
+    opened.show(trace)
 elif own := user_model.current():
     user_model.show(own)
 else:
-    page.show()
+    live.show()

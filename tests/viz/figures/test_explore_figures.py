@@ -20,7 +20,7 @@ from viz.components.links import packed as packed_links
 from viz.components.packing import FULL, MASKED
 from viz.components.pipeline import packed as packed_pipeline
 from viz.components.text import packed as packed_text
-from viz.explore.multi_head_views import flow_of, times_value_norms
+from viz.explore.views.multi_head_views import flow_of, times_value_norms
 from viz.figures.flow import FLOWS, flow_heatmap
 from viz.figures.joint import joint_heatmap
 from viz.figures.labels import named, readable

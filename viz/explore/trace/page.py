@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from model.untrusted_trace import clean
-from viz.explore.screen import screen
+from viz.explore.views.screen import screen
 from viz.traces import verdict
 from viz.traces.session import close
 from viz.traces.upload import offer

@@ -19,8 +19,8 @@ from viz.figures.palette import LIGHT
 from viz.ui import cache
 from viz.ui.captions import plain
 
-from ..components.test_packing import unpack
-from ..fakes import FakeTranslator, attention
+from ...components.test_packing import unpack
+from ...fakes import FakeTranslator, attention
 
 SENTENCE = "the old dog sees a tree today."
 ABOVE = ("Underlined where", "Press a head to turn it off", plain("Masks: "))

@@ -16,16 +16,16 @@ from viz.components.chart import chart
 from viz.figures.joint import joint_heatmap, joint_in_words
 from viz.ui.captions import caption, plain
 
-from . import choices
-from .saving import DrawnView, chart_view, grid_table
-from .token_display import TokenDisplay, display_tokens
-from .view_texts import VIEW_TEXTS
+from .. import choices
+from ..saving import DrawnView, chart_view, grid_table
+from ..token_display import TokenDisplay, display_tokens
+from ..view_texts import VIEW_TEXTS
 
 if TYPE_CHECKING:
     from model.trace import Kind
     from viz.ui.controls import Place
 
-    from .scene import Scene
+    from ..scene import Scene
 
 
 def joint(scene: Scene) -> DrawnView | None:

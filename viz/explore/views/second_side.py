@@ -16,8 +16,8 @@ from viz.ui.controls import KEPT, SHARED
 if TYPE_CHECKING:
     from model.trace import AttentionMap
 
-    from .run_key import RunKey
-    from .scene import Scene
+    from ..run_key import RunKey
+    from ..scene import Scene
 
 T = TypeVar("T")
 Choice = Literal["head", "sentence", "model", "original"]

@@ -12,7 +12,7 @@ from viz.components.switchboard import switchboard
 from viz.ui import cache, controls
 from viz.ui.captions import caption, plain
 
-from .intervention_texts import change_name, difference_html, effect_in_words
+from ..intervention_texts import change_name, difference_html, effect_in_words
 
 if TYPE_CHECKING:
     from model.analysis.head_statistics import Place

@@ -13,15 +13,15 @@ from streamlit.testing.v1 import AppTest
 from model.analysis.difference import difference, only, shared_axes
 from model.experiments.logit_lens import logit_lens
 from model.trace import AttentionMap
-from viz.explore.comparison import HeadComparison, in_words, table
-from viz.explore.multi_head_views import lens_table
 from viz.explore.token_display import display_tokens
+from viz.explore.views.comparison import HeadComparison, in_words, table
+from viz.explore.views.multi_head_views import lens_table
 from viz.figures.comparison import CHANGE, OFFSET, SECOND, Side, clicked, comparison, comparison_in_words
 from viz.figures.palette import DARK, LIGHT, Look
 from viz.ui import cache
 
-from ..fakes import FakeTranslator, attention
-from .test_page import captions
+from ...fakes import FakeTranslator, attention
+from ..live.test_page import captions
 
 TOKENS = (" the", " the", "<b>", "</s>")
 

@@ -8,10 +8,10 @@ from streamlit.testing.v1 import AppTest
 from model.experiments.ablation import Comparison, WordChange
 from model.interventions.changes import parse, text_of
 from viz.explore.intervention_texts import changes_in_words, difference_html
-from viz.explore.interventions import with_heads_off
+from viz.explore.live.interventions import with_heads_off
 from viz.ui import cache
 
-from ..fakes import FakeTranslator
+from ...fakes import FakeTranslator
 from .test_page import captions
 
 

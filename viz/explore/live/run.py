@@ -17,10 +17,10 @@ from viz.ui.captions import caption, hints, plain
 from viz.ui.controls import SHARED
 from viz.ui.teacher_forced import given_in_words, typed
 
+from ..intervention_texts import saved_effect
+from ..run_key import RunKey
+from ..token_display import Display, TokenDisplay, display_tokens
 from . import interventions
-from .intervention_texts import saved_effect
-from .run_key import RunKey
-from .token_display import Display, TokenDisplay, display_tokens
 
 if TYPE_CHECKING:
     import numpy as np

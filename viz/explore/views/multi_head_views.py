@@ -20,9 +20,9 @@ from viz.figures.lens import lens_grid, lens_ranks
 from viz.figures.words import lens_in_words
 from viz.ui.captions import caption, plain
 
-from . import choices
-from .saving import DrawnView, chart_view, grid_table
-from .view_texts import VIEW_TEXTS
+from .. import choices
+from ..saving import DrawnView, chart_view, grid_table
+from ..view_texts import VIEW_TEXTS
 
 if TYPE_CHECKING:
     from model.experiments.logit_lens import Lens
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from viz.figures.flow import Flow
     from viz.figures.palette import Look
 
-    from .scene import Scene
+    from ..scene import Scene
 
 
 def flow(scene: Scene) -> DrawnView | None:

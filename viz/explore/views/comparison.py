@@ -19,15 +19,15 @@ from viz.export.parts import Chart, Words
 from viz.figures.comparison import CHANGE, ROW, SECOND, Pins, Side, clicked, comparison, comparison_in_words
 from viz.ui.captions import caption, plain
 
-from .saving import DrawnView
+from ..saving import DrawnView
+from ..token_display import TokenDisplay, display_tokens
+from ..view_texts import VIEW_TEXTS
 from .second_side import SecondSide, second_side
-from .token_display import TokenDisplay, display_tokens
-from .view_texts import VIEW_TEXTS
 
 if TYPE_CHECKING:
     from model.trace import AttentionMap
 
-    from .scene import Scene
+    from ..scene import Scene
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -24,20 +23,19 @@ from viz.figures.labels import KIND_NAMES
 from viz.figures.words import heatmap_in_words, row_of_weights
 from viz.ui.captions import caption, plain
 
-from . import choices, comparison, joint_view, multi_head_views
-from .captions import alt
-from .saving import DrawnView, offer
-from .scene import Scene
-from .token_display import special_places
-from .view_texts import VIEW_TEXTS, VIEWS, View
+from .. import choices
+from ..captions import alt
+from ..saving import DrawnView, offer
+from ..scene import Scene
+from ..token_display import special_places
+from ..view_texts import VIEW_TEXTS, VIEWS, View
+from . import comparison, joint_view, multi_head_views
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from viz.figures.palette import Look
 
-STYLE = Path(__file__).parent / "explore.css"
-"""The style of this page beyond that of all pages."""
 READY: tuple[View, ...] = ("heatmap", "links", "text")
 """Views that are sent to the page together, one of them visible: changing between them needs no rerun."""
 READY_UP_TO = 128 * 128

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -11,16 +12,20 @@ from viz.components.overview import overview
 from viz.ui import controls
 from viz.ui.captions import caption
 
-from . import choices, head_views
-from .captions import head_captions, token_captions
-from .saving import SHARES
-from .scene import Scene
+from .. import choices
+from ..captions import head_captions, token_captions
+from ..saving import SHARES
+from ..scene import Scene
+from . import head_views
 
 if TYPE_CHECKING:
     from model.trace import AttentionTrace
 
-    from .token_display import Display
-    from .trace_source import TraceSource
+    from ..token_display import Display
+    from ..trace_source import TraceSource
+
+STYLE = Path(__file__).parents[1] / "explore.css"
+"""The style of this page beyond that of all pages."""
 
 
 def screen(source: TraceSource) -> None:

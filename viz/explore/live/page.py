@@ -10,8 +10,8 @@ from viz.traces.upload import offer
 from viz.ui import controls
 from viz.ui.captions import badge
 
+from ..views.screen import screen
 from .run import live_run
-from .screen import screen
 
 if TYPE_CHECKING:
     from model.translate import Translator

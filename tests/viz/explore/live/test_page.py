@@ -13,8 +13,8 @@ from model.trace import AttentionTrace
 from model.translate import Translation
 from viz.ui import cache
 
-from ..components.test_packing import unpack
-from ..fakes import FakeTranslator
+from ...components.test_packing import unpack
+from ...fakes import FakeTranslator
 
 
 def title(app: AppTest) -> str:
