@@ -1,12 +1,12 @@
 """What each head does, in numbers: how spread its attention is, how far it looks, on which token its mass lies.
 
-Every measure is a mean over the rows (queries) it is defined for: a row that may attend to nothing counts nowhere, a
-row with one key allowed has no entropy, and the first row has no previous token. No torch.
+Every measure is a mean over the rows (queries) that have a choice and for which it is defined: a row that may attend to
+one key only, such as the decoder's first, says nothing of the head, and the first row has no previous token. Where no
+row has a choice, those with one key count. No torch.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from types import MappingProxyType
 from typing import Literal
 
@@ -14,9 +14,11 @@ import numpy as np
 
 from ..text.words import END_TOKENS
 from ..trace import AttentionMap
-from .alignment import averaged_alignment, mass_on_alignment
+from .alignment import alignment_cells
 
 Measure = Literal["entropy", "distance", "previous", "same", "next", "first", "end", "alignment"]
+Habit = Literal["previous", "same", "next", "first", "end", "alignment", "alignment fed in"]
+"""A fixed place that a head may look at in every row."""
 Place = tuple[int, int]
 """A head: (layer, head), from 0."""
 
@@ -30,25 +32,47 @@ EXPLAINED: MappingProxyType[Measure, str] = MappingProxyType(
         "next": "Weight on the token after the query.",
         "first": "Weight on the first token.",
         "end": "Weight on the end-of-sentence token, where heads with nothing to do often rest.",
-        "alignment": "Weight on the source token that the average of all cross-attention heads points to.",
+        "alignment": "Weight on the source token that the average of all cross-attention heads points to in the same "
+        "row or, if that is more, in the row before (a head that aligns the token just fed in).",
     }
 )
 FOCUS: tuple[Measure, ...] = ("previous", "same", "next", "first", "end", "alignment")
 """The measures that are a share of the mass, 0 to 1, on one token of every row."""
 
-_TOKEN_WORDS: dict[Measure, str] = {
-    "previous": "the previous token",
-    "same": "the token itself",
-    "next": "the next token",
-    "first": "the first token",
-    "end": "the end-of-sentence token",
-    "alignment": "the token that all heads together point to",
-}
-
 
 def head_statistics(attention: AttentionMap) -> dict[Measure, np.ndarray]:
     """Every measure that means something for this map, each (L, H)."""
-    return _measured(attention, averaged_alignment(attention) if attention.kind == "cross" else None)
+    measures: dict[Measure, np.ndarray] = {"entropy": entropy(attention), "distance": distance(attention)}
+    for habit, cells in habit_cells(attention).items():
+        share = _mean_over_rows((attention.weights * cells).sum(-1), cells.sum(-1) > 0)
+        name: Measure = "alignment" if habit == "alignment fed in" else habit
+        measures[name] = np.maximum(measures[name], share) if name in measures else share
+    return measures
+
+
+def habit_cells(attention: AttentionMap) -> dict[Habit, np.ndarray]:
+    """For each habit that this map allows, (Q, K) bool: the cells whose weights are its share of the mass.
+
+    Only rows with a choice hold such cells, and the habit is a mean over the rows that hold one.
+    """
+    mask = attention.mask & rows_with_choice(attention.mask)[:, None]
+    rows, columns = np.indices(mask.shape)
+    cells: dict[Habit, np.ndarray] = {}
+    if attention.kind != "cross":  # across two sentences there is no "previous"
+        cells |= {"previous": columns == rows - 1, "same": columns == rows, "next": columns == rows + 1}
+    ends = np.array([token in END_TOKENS for token in attention.key_tokens], dtype=bool)
+    cells |= {"first": columns == 0, "end": np.broadcast_to(ends, mask.shape)}
+    if attention.kind == "cross":
+        cells |= {"alignment": alignment_cells(attention, "predicted")}
+        cells |= {"alignment fed in": alignment_cells(attention, "fed")}
+    allowed = {habit: mask & chosen for habit, chosen in cells.items()}
+    return {habit: chosen for habit, chosen in allowed.items() if chosen.any()}
+
+
+def rows_with_choice(mask: np.ndarray) -> np.ndarray:
+    """(Q,) bool: the rows with two allowed keys or more; where there is none, those with one."""
+    allowed = mask.sum(-1)
+    return allowed > 1 if (allowed > 1).any() else allowed > 0
 
 
 def entropy(attention: AttentionMap) -> np.ndarray:
@@ -69,7 +93,7 @@ def distance(attention: AttentionMap) -> np.ndarray:
         apart = np.abs((rows + 0.5) * keys / queries - (columns + 0.5))
     else:
         apart = np.abs(rows - columns)
-    return _mean_over_rows((attention.weights * apart).sum(-1), attention.mask.sum(-1) > 0)
+    return _mean_over_rows((attention.weights * apart).sum(-1), rows_with_choice(attention.mask))
 
 
 def ranked(values: np.ndarray, largest_first: bool = True) -> tuple[Place, ...]:
@@ -82,53 +106,6 @@ def ranked(values: np.ndarray, largest_first: bool = True) -> tuple[Place, ...]:
 def between(values: np.ndarray, low: float = -np.inf, high: float = np.inf) -> np.ndarray:
     """values (L, H) -> (L, H) bool: the heads whose value lies in [low, high]."""
     return (values >= low) & (values <= high)
-
-
-def summary(attention: AttentionMap, layer: int, head: int) -> str:
-    """One plain sentence on a head, counted from 0: where its mass lies, or that it is spread."""
-    alone = dataclasses.replace(attention, weights=attention.weights[[layer], [head]][None], tensors={})
-    average = averaged_alignment(attention) if attention.kind == "cross" else None
-    values = {measure: array.item() for measure, array in _measured(alone, average).items()}
-    focus = {measure: mass for measure, mass in values.items() if measure in FOCUS}
-    name, spread = f"Head {head + 1} of layer {layer + 1}", values["entropy"]
-    best = max(focus, key=focus.__getitem__, default=None)
-    if attention.mask.sum(-1).max(initial=0) < 2:
-        return f"{name} has no choice: there is at most one token to look at."
-    if best and focus[best] >= 0.5:
-        return f"{name} mostly looks at {_TOKEN_WORDS[best]}: {focus[best]:.0%} of its mass."
-    if spread >= 0.9:
-        return f"{name} spreads its attention almost evenly: its entropy is {spread:.2f}, where 1 is all the same."
-    if best and focus[best] >= 0.2:
-        return (
-            f"{name} looks at {_TOKEN_WORDS[best]} more than at any other fixed place: "
-            f"{focus[best]:.0%} of its mass; the rest depends on the words."
-        )
-    far = f"{values['distance']:.1f} tokens away on average"
-    return f"{name} has no fixed place to look at: it depends on the words, {far}."
-
-
-def _measured(attention: AttentionMap, average: np.ndarray | None) -> dict[Measure, np.ndarray]:
-    """average (Q, K), the alignment of all cross-attention heads, is not that of a part of a map."""
-    found: dict[Measure, np.ndarray] = {"entropy": entropy(attention), "distance": distance(attention)}
-    for measure in ("previous", "same", "next", "first", "end"):
-        if (cells := _cells(attention, measure)).any():
-            found[measure] = _mean_over_rows((attention.weights * cells).sum(-1), cells.sum(-1) > 0)
-    if average is not None:
-        found["alignment"] = mass_on_alignment(attention, average)
-    return found
-
-
-def _cells(attention: AttentionMap, measure: Measure) -> np.ndarray:
-    """(Q, K) bool: the allowed cells whose weights a focus measure sums."""
-    rows, columns = np.indices(attention.mask.shape)
-    if measure == "first":
-        return attention.mask & (columns == 0)
-    if measure == "end":
-        return attention.mask & np.array([token in END_TOKENS for token in attention.key_tokens], dtype=bool)
-    if attention.kind == "cross":  # two different sentences: there is no "previous" across them
-        return np.zeros_like(attention.mask)
-    steps: dict[Measure, int] = {"previous": -1, "same": 0, "next": 1}
-    return attention.mask & (columns - rows == steps[measure])
 
 
 def _mean_over_rows(values: np.ndarray, counted: np.ndarray) -> np.ndarray:

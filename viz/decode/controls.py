@@ -58,7 +58,7 @@ def way(model: Translator) -> tuple[int, ...]:
 
 def shown(cross: AttentionMap, own: AttentionMap, off: list[Head]) -> Shown:
     """Where the player begins; of the heads turned off, none is the best aligning one."""
-    ranked = rank_alignment(cross)
+    ranked = rank_alignment(cross, readings=("predicted",))  # a step of the player is the row that predicts its token
     best = next((one for one in ranked if ("cross", one.layer, one.head) not in off), ranked[0])
     step = st.query_params.get("step", "1")
     return Shown(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from model.analysis.head_statistics import summary
+from model.analysis.head_claims import head_claim
 from viz.figures.labels import KIND_NAMES
 from viz.ui import controls
 
@@ -38,7 +38,7 @@ class Scene:
     @cached_property
     def summary(self) -> str:
         """What the chosen head does, in a sentence."""
-        return summary(self.tokens.original, self.layer, self.head)
+        return head_claim(self.tokens.original, self.layer, self.head, self.rows).text
 
     @property
     def look(self) -> Look:

@@ -40,8 +40,26 @@ def test_the_sharp_head_that_agrees_ranks_first() -> None:
     assert (last.head, last.mass, last.agreeing) == (0, 0.0, 0)
     assert best.sentence == (
         "Head 3 of layer 1 puts 100% of its mass on the token that all heads together point to; "
-        "it points there itself in 3 of 3 rows."
+        "its own strongest token is that one in 3 of 3 rows."
     )
+
+
+def test_a_strongest_token_that_stands_for_no_text_is_told() -> None:
+    """Two rows of three are aligned; in the third the head rests on </s>."""
+    resting = np.eye(4)[[0, 1, 3, 3]]
+    ranking = rank_alignment(cross(np.eye(4), np.eye(4), resting))
+    (head,) = (found for found in ranking if found.head == 2)
+    assert (head.agreeing, head.elsewhere, head.rows) == (2, 1, 3)
+    assert head.sentence.endswith("in 2 of 3 rows, and at a special token such as </s> in 1.")
+
+
+def test_a_head_one_step_behind_aligns_the_token_fed_in() -> None:
+    behind = np.eye(4)[[3, 0, 1, 2]]
+    ranking = rank_alignment(cross(np.eye(4), np.eye(4), behind))
+    (head,) = (found for found in ranking if found.head == 2)
+    assert (head.reading, head.mass, head.agreeing, head.rows) == ("fed", 1.0, 3, 3)
+    assert "aligns the token just fed in" in head.sentence
+    assert rank_alignment(cross(np.eye(4), np.eye(4), behind), readings=("predicted",))[-1].mass == 0
 
 
 def test_the_ranking_is_the_statistic() -> None:

@@ -1,0 +1,239 @@
+"""What is said of a head, worked out again in loops: planted habits, random maps, and every head of every model."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from model.analysis.alignment import rank_alignment
+from model.analysis.head_claims import EVEN, MORE, MOSTLY, HeadClaim, head_claim
+from model.checkpoint.files import FOLDER
+from model.checkpoint.load import available
+from model.text.words import END_TOKENS, SPECIAL_TOKENS, Label
+from model.trace import AttentionMap, Kind
+from model.translate import Translator
+
+LABELS: tuple[Label, ...] = ("fed", "predicted")
+SENTENCES = 50
+PHRASES = {
+    "the previous token": "previous",
+    "the token itself": "same",
+    "the next token": "next",
+    "the first token": "first",
+    "the end-of-sentence token": "end",
+    "the token that all heads together point to": "alignment",
+    "the token that all heads together pointed to one row earlier (it aligns the token fed in)": "alignment fed in",
+}
+PHRASES_BY_PREDICTION = {
+    "the token fed in one step earlier (two before the one that names the row)": "previous",
+    "the token just fed in (the one before the one that names the row)": "same",
+    "the token that names the row (which is not fed in yet)": "next",
+}
+
+
+def expected_keys(one: AttentionMap, habit: str, row: int) -> list[int]:
+    """The keys that a habit names in a row, by its definition alone."""
+    queries, keys = one.mask.shape
+    if habit in ("previous", "same", "next"):
+        at = row + {"previous": -1, "same": 0, "next": 1}[habit]
+        found = [at] if one.kind != "cross" and 0 <= at < keys else []
+    elif habit == "first":
+        found = [0]
+    elif habit == "end":
+        found = [key for key in range(keys) if one.key_tokens[key] in END_TOKENS]
+    else:
+        names = one.predicted_tokens or one.query_tokens
+        text = [q for q in range(queries) if names[q] not in SPECIAL_TOKENS] or list(range(queries))
+        source = row if habit == "alignment" else row - 1
+        if one.kind != "cross" or source not in text:
+            return []
+        plain = [key for key in range(keys) if one.key_tokens[key] not in SPECIAL_TOKENS] or list(range(keys))
+        mean = [float(one.weights[:, :, source, key].astype(np.float64).mean()) for key in plain]
+        found = [plain[mean.index(max(mean))]]
+    return [key for key in found if one.mask[row, key]]
+
+
+def share(one: AttentionMap, layer: int, head: int, habit: str, rows: list[int]) -> tuple[float, list[int]]:
+    masses, counted = [], []
+    for row in rows:
+        if keys := expected_keys(one, habit, row):
+            counted.append(row)
+            masses.append(math.fsum(float(one.weights[layer, head, row, key]) for key in keys))
+    return (math.fsum(masses) / len(masses) if masses else 0.0), counted
+
+
+def check(one: AttentionMap, layer: int, head: int, label: Label) -> HeadClaim:
+    """Everything the claim and its sentence say, against loops over the map."""
+    claim = head_claim(one, layer, head, label)
+    choosing = [row for row in range(len(one.query_tokens)) if one.mask[row].sum() > 1]
+    assert claim.text.startswith(f"Head {head + 1} of layer {layer + 1} ")
+    if claim.habit == "none":
+        assert not choosing
+        return claim
+    shares = {habit: share(one, layer, head, habit, choosing) for habit in PHRASES.values()}
+    best = max(mass for mass, _ in shares.values())
+    if claim.habit in shares:
+        mass, rows = shares[claim.habit]
+        assert claim.value == pytest.approx(mass, abs=1e-6)
+        assert claim.value == pytest.approx(best, abs=1e-6)
+        assert claim.rows == tuple(rows)
+        place, printed = place_and_number(claim.text)
+        assert abs(printed - 100 * mass) <= 0.5 + 1e-4
+        by_prediction = one.kind == "decoder" and label == "predicted" and bool(one.predicted_tokens)
+        assert ((PHRASES | PHRASES_BY_PREDICTION) if by_prediction else PHRASES)[place] == claim.habit
+        if by_prediction:
+            assert claim.habit not in ("previous", "same", "next") or place in PHRASES_BY_PREDICTION
+        assert mass >= MOSTLY - 1e-6 if " mostly looks at " in claim.text else MORE - 1e-6 <= mass < MOSTLY + 1e-6
+        return claim
+    assert claim.rows == tuple(choosing)
+    assert best < (MOSTLY if claim.habit == "even" else MORE) + 1e-6
+    number = spread(one, layer, head, choosing) if claim.habit == "even" else far(one, layer, head, choosing)
+    assert claim.value == pytest.approx(number, abs=1e-5)
+    said = re.search(r"entropy is ([\d.]+),|words, ([\d.]+) tokens", claim.text)
+    assert said is not None
+    assert abs(float(said[1] or said[2]) - number) <= (0.005 if said[1] else 0.05) + 1e-5
+    assert claim.habit != "even" or number >= EVEN - 1e-5
+    return claim
+
+
+def place_and_number(text: str) -> tuple[str, float]:
+    parts = re.search(r"looks at (.*?)(?: more than at any other fixed place)?: (\d+)% of its mass", text)
+    assert parts is not None, text
+    return parts[1], float(parts[2])
+
+
+def spread(one: AttentionMap, layer: int, head: int, rows: list[int]) -> float:
+    """The entropy over that of an even row, mean over the rows."""
+    parts = []
+    for row in rows:
+        weights = [float(weight) for weight in one.weights[layer, head, row] if weight > 0]
+        parts.append(-math.fsum(w * math.log(w) for w in weights) / math.log(one.mask[row].sum()))
+    return math.fsum(parts) / len(parts)
+
+
+def far(one: AttentionMap, layer: int, head: int, rows: list[int]) -> float:
+    """The weighted distance in tokens, of cross-attention from the diagonal, mean over the rows."""
+    queries, keys = one.mask.shape
+    total = 0.0
+    for row in rows:
+        for key in range(keys):
+            apart = abs((row + 0.5) * keys / queries - (key + 0.5)) if one.kind == "cross" else abs(row - key)
+            total += float(one.weights[layer, head, row, key]) * apart
+    return total / len(rows)
+
+
+def numbered(letter: str, count: int) -> tuple[str, ...]:
+    return (*(f" {letter}{at}" for at in range(count - 1)), "</s>")
+
+
+def a_map(kind: Kind, weights: np.ndarray, mask: np.ndarray) -> AttentionMap:
+    queries, keys = mask.shape
+    predicted = numbered("p", queries)
+    fed = ("<s>", *predicted[:-1])
+    if kind == "encoder":
+        tokens = numbered("t", keys)
+        return AttentionMap(kind, weights, tokens, tokens, mask)
+    own = fed if kind == "decoder" else numbered("s", keys)
+    return AttentionMap(kind, weights, fed, own, mask, predicted)
+
+
+def planted(kind: Kind, habit: str, strength: float, size: int, seed: int) -> AttentionMap:
+    """A map of 2 x 2 heads; head 2 of layer 2 puts `strength` of each row on the habit's key, where there is one."""
+    random = np.random.default_rng(seed)
+    mask = np.tri(size, dtype=bool) if kind == "decoder" else np.ones((size, size), dtype=bool)
+    weights = random.dirichlet(np.full(size, 0.7), (2, 2, size)) * mask
+    weights /= weights.sum(-1, keepdims=True)
+    if kind == "cross":  # what all heads together point to: a diagonal, held by three heads of four
+        weights[:, :, range(size), range(size)] += 3
+        weights /= weights.sum(-1, keepdims=True)
+    one = a_map(kind, weights.astype(np.float32), mask)
+    for row in range(size):
+        keys = expected_keys(one, habit, row)
+        if keys and mask[row].sum() > 1:
+            rest = random.dirichlet(np.ones(size)) * mask[row]
+            weights[1, 1, row] = (1 - strength) * rest / rest.sum()
+            weights[1, 1, row, keys] += strength / len(keys)
+    return a_map(kind, weights.astype(np.float32), mask)
+
+
+PLANTS: list[tuple[Kind, str]] = [
+    *(("encoder", habit) for habit in ("previous", "same", "next", "first", "end")),
+    *(("decoder", habit) for habit in ("previous", "same", "first")),
+    *(("cross", habit) for habit in ("first", "end", "alignment", "alignment fed in")),
+]
+
+
+@pytest.mark.parametrize(("kind", "habit"), PLANTS)
+@pytest.mark.parametrize("label", LABELS)
+def test_a_planted_habit_is_named(kind: Kind, habit: str, label: Label) -> None:
+    for seed in range(5):
+        one = planted(kind, habit, 0.9, 9, seed)
+        assert check(one, 1, 1, label).habit == habit
+
+
+@given(st.sampled_from(PLANTS), st.floats(0, 1), st.integers(1, 12), st.integers(0, 2**32 - 1), st.sampled_from(LABELS))
+@settings(max_examples=150, deadline=None)
+def test_every_claim_is_what_loops_find(
+    plant: tuple[Kind, str], strength: float, size: int, seed: int, label: Label
+) -> None:
+    kind, habit = plant
+    one = planted(kind, habit, strength, size, seed)
+    for layer, head in np.ndindex(2, 2):
+        check(one, layer, head, label)
+
+
+def test_the_decoders_first_row_has_no_choice_and_does_not_count() -> None:
+    """A head that always looks one back: in row 1 that is also the first token, in row 0 nothing else is allowed."""
+    mask = np.tri(4, dtype=bool)
+    weights = np.array([[1, 0, 0, 0], [0.4, 0.6, 0, 0], [0.2, 0.3, 0.5, 0], [0.1, 0.2, 0.3, 0.4]])
+    one = a_map("decoder", weights[None, None].astype(np.float32), mask)
+    claim = head_claim(one, 0, 0, "fed")
+    assert claim.habit == "same"
+    assert claim.rows == (1, 2, 3)
+    assert claim.value == pytest.approx((0.6 + 0.5 + 0.4) / 3)
+    assert claim.text == "Head 1 of layer 1 mostly looks at the token itself: 50% of its mass."
+
+
+def test_the_decoders_keys_are_tokens_fed_in_whatever_names_the_rows() -> None:
+    one = planted("decoder", "same", 0.95, 7, 0)
+    assert "the token itself" in head_claim(one, 1, 1, "fed").text
+    said = head_claim(one, 1, 1, "predicted").text
+    assert "itself" not in said
+    assert "the token just fed in (the one before the one that names the row)" in said
+
+
+def test_one_token_leaves_no_choice() -> None:
+    one = AttentionMap("encoder", np.ones((1, 1, 1, 1), np.float32), ("a",), ("a",), np.ones((1, 1), bool))
+    claim = head_claim(one, 0, 0)
+    assert claim.text == "Head 1 of layer 1 has no choice: there is at most one token to look at."
+    assert (claim.habit, claim.rows) == ("none", ())
+
+
+def test_a_released_head_that_aligns_the_token_fed_in_is_said_to() -> None:
+    """Layer 1, head 2 of the default model stays one step behind the translation."""
+    cross = Translator.load("multi30k-en-de").translate("A man in a red shirt is walking his dog.").trace.cross
+    assert cross is not None
+    assert check(cross, 0, 0, "predicted").habit == "alignment fed in"
+    place = [(found.layer, found.head) for found in rank_alignment(cross)].index((0, 0))
+    assert rank_alignment(cross)[place].reading == "fed"
+    assert place < 3
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("name", available(FOLDER))
+def test_every_head_of_every_model_is_what_its_sentence_says(name: str) -> None:
+    translator = Translator.load(name)
+    language = translator.card["source_language"]
+    lines = (FOLDER / f"sentences.{language}").read_text(encoding="utf-8").splitlines()
+    joined = [" ".join(lines[at : at + many]) for many in (1, 2, 3) for at in range(len(lines) - many + 1)][:SENTENCES]
+    assert len(joined) == SENTENCES
+    for line in joined:
+        for one in translator.translate(line).trace.maps.values():
+            for layer, head in np.ndindex(one.weights.shape[:2]):
+                for label in LABELS[: 1 + (one.kind == "decoder")]:
+                    check(one, layer, head, label)
