@@ -1,0 +1,193 @@
+"""What the shipped talk tells an audience, worked out again with the models that it shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+
+from model.analysis.alignment import rank_alignment
+from model.analysis.head_statistics import head_statistics
+from model.checkpoint.files import FOLDER
+from model.experiments.ablation import translate_changed
+from model.experiments.training_timeline import stops, timeline
+from model.interventions.changes import parse
+from model.positions.experiments import PositionExperiment, run_experiment
+from model.trace import AttentionTrace
+from model.translate import Translation, Translator
+from viz.talk.scenes import Scene
+from viz.talk.session import shipped
+
+SCENES = {scene.title: scene for scene in shipped()[0].scenes}
+NUMBER = re.compile(r"-?\d[\d,.]*\d|\d")
+SENTENCES = (FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines()
+
+
+@cache
+def model(name: str = "everyday-en-de") -> Translator:
+    return Translator.load(name)
+
+
+@cache
+def translated(text: str) -> Translation:
+    return model().translate(text)
+
+
+def traced(scene: Scene) -> AttentionTrace:
+    return translated(scene.view["sentence"]).trace
+
+
+def numbers(scene: Scene) -> set[str]:
+    return set(NUMBER.findall(" ".join((scene.title, scene.point, scene.notes))))
+
+
+def fahrrad(scene: Scene) -> set[str]:
+    cross = traced(scene).cross
+    assert cross is not None
+    row, column = cross.predicted_tokens.index(" Fahrrad"), cross.key_tokens.index(" bicycle")
+    assert scene.view["pin"] == f"target.{row + 1}"
+    assert cross.weights[2, 2, row, column] >= 0.9
+    assert cross.weights[2, 2, row].argmax() == column
+    assert cross.predicted_tokens[4:6] == (" ro", "tes")
+    return {"0.9"}
+
+
+def gekauft(scene: Scene) -> set[str]:
+    cross = traced(scene).cross
+    assert cross is not None
+    row = int(scene.view["step"]) - 1
+    assert (cross.predicted_tokens[row], scene.view["cross"]) == (" gekauft", "3.4")
+    assert cross.key_tokens[cross.weights[2, 3, row].argmax()] == " buy"
+    return set()
+
+
+def thirty_two(scene: Scene) -> set[str]:
+    cross = traced(scene).cross
+    assert cross is not None
+    assert cross.weights.shape[:2] == (4, 8)
+    spread = head_statistics(cross)["entropy"].mean(1)
+    assert spread[0] > spread[1:].max() + 0.1  # the haze of the first layer
+    best = {found.layer: found.mass for found in reversed(rank_alignment(cross, ("predicted",)))}
+    assert best[1] > 0.5 > best[0]
+    return set()
+
+
+def aligning(scene: Scene) -> set[str]:
+    masses = np.zeros((4, 8))
+    for text in SENTENCES:
+        cross = translated(text).trace.cross
+        assert cross is not None
+        for found in rank_alignment(cross, ("predicted",)):
+            masses[found.layer, found.head] += found.mass
+    assert np.unravel_index(masses.argmax(), masses.shape) == (2, 2)
+    assert "mich angerufen hättest" in translated(scene.view["sentence"]).text
+    return {"3"}
+
+
+def one_back(scene: Scene) -> set[str]:
+    encoder = traced(scene).encoder
+    assert encoder is not None
+    rows = encoder.weights[0, 2].diagonal(-1)
+    assert encoder.key_tokens[encoder.weights[0, 2, 0].argmax()] == "</s>"
+    shares = []
+    for text in SENTENCES:
+        other = translated(text).trace.encoder
+        assert other is not None
+        shares.append(head_statistics(other)["previous"][0, 2])
+        stripe = other.weights[0, 2].argmax(-1)[1:] == np.arange(len(other.key_tokens) - 1)
+        assert stripe.mean() >= 0.5, text  # "the stripe stays when you type another sentence"
+    assert len(SENTENCES) == 66
+    return {f"{100 * value:.0f}" for value in (np.mean(shares), rows.mean(), rows.min(), rows.max())}
+
+
+def without_places(scene: Scene) -> set[str]:
+    before = translated(scene.view["sentence"])
+    assert f"“{before.text}”" in scene.notes
+    for text in (scene.view["sentence"], "The man bit the dog."):
+        after = run_experiment(model(), translated(text), PositionExperiment("remove")).after
+        assert after.text == "Der Hund."
+    return set()
+
+
+def backwards(scene: Scene) -> set[str]:
+    after = run_experiment(model(), translated(scene.view["sentence"]), PositionExperiment("reverse")).after
+    assert f"“{after.text}”" in scene.notes
+    return set()
+
+
+def changed(scene: Scene) -> str:
+    changes = parse(scene.view["changes"])
+    return translate_changed(model(), scene.view["sentence"], changes).text
+
+
+def one_head_off(scene: Scene) -> set[str]:
+    assert sum(one.layers * one.heads for one in traced(scene).maps.values()) == 96
+    assert changed(scene) == translated(scene.view["sentence"]).text.replace("rotes", "rote")
+    return set()
+
+
+def one_layer_off(scene: Scene) -> set[str]:
+    assert scene.view["changes"].count(":off") == 8
+    assert "blond" in changed(scene)
+    return set()
+
+
+def greedy(scene: Scene) -> set[str]:
+    found = translated(scene.view["sentence"])
+    assert found.text.startswith("Morgen wird wir")
+    first, second = found.steps[int(scene.view["step"]) - 1].candidates[:2]
+    assert (first.token, second.token) == (" wird", " werden")
+    assert first.log_prob - second.log_prob < 0.5  # "by a narrow lead"
+    return set()
+
+
+def beam(scene: Scene) -> set[str]:
+    best = model().search(scene.view["sentence"], 4).best[0]
+    text = model().tokenizer.decode(best.token_ids)
+    assert "werden" in text
+    assert "wird" not in text
+    return {f"{best.score * len(best.token_ids):.1f}", f"{translated(scene.view['sentence']).log_prob:.1f}"}
+
+
+def born(scene: Scene) -> set[str]:
+    captions = model(scene.view["model"])
+    assert (captions.config.encoder_layers, captions.config.decoder_layers, captions.config.heads) == (4, 4, 4)
+    final = captions.translate(scene.view["sentence"])
+    moments = timeline(stops(captions.checkpoint), scene.view["sentence"], final.target_ids)
+    assert len(moments) == 8
+    texts = {moment.step: moment.written.text for moment in moments}
+    assert {84, 366, 1600} <= set(texts)
+    assert "Hemd" in texts[366]
+    assert "Schnee" in texts[366]
+    assert texts[1600] == final.text
+    return {"84", "366", "1,600"}
+
+
+CLAIMS: dict[str, Callable[[Scene], set[str]]] = {
+    "Attention: whom does each word look at?": fahrrad,
+    "Guess first: where does it look to write “gekauft”?": gekauft,
+    "Thirty-two heads, thirty-two habits": thirty_two,
+    "A head that aligns": aligning,
+    "A head that looks one place back": one_back,
+    "Take the places away: who bit whom?": without_places,
+    "Count the places backwards": backwards,
+    "Switch a head off": one_head_off,
+    "Switch a whole layer off": one_layer_off,
+    "Greedy: always the likeliest next token": greedy,
+    "Beam search: keep four beginnings alive": beam,
+    "Nobody told the heads: how they came to be": born,
+}
+
+
+@pytest.mark.parametrize("title", SCENES)
+def test_every_number_and_quote_of_a_scene_is_what_the_model_does(title: str) -> None:
+    """A scene without a claim prints no number; one with claims prints those that they compute, and no other."""
+    scene = SCENES[title]
+    assert numbers(scene) == (CLAIMS[title](scene) if title in CLAIMS else set())
+
+
+def test_no_claim_is_of_a_scene_that_is_gone() -> None:
+    assert set(CLAIMS) <= set(SCENES)
