@@ -28,6 +28,8 @@ class Form:
     note: str
     build: Callable[[int, int, float], Tensor]
     """(positions, d_model, base) -> (positions, d_model), sines and cosines interleaved, in the form's own type."""
+    inclusive: bool = False
+    """Whether the exponents reach 1, which makes other wavelengths than those of section 3.5."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ FORMS: dict[str, Form] = {
         "math.log(10000.0) / (D // 2 - 1)",
         "Another progression, not a rounding: wavelengths reach 10000 · 2π itself (tensor2tensor, fairseq).",
         _inclusive,
+        inclusive=True,
     ),
 }
 

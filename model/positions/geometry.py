@@ -6,14 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .table import BASE
+from .table import BASE, pair_exponent
 
 ROWS_AT_ONCE = 512  # so that 5,000 positions need megabytes, not hundreds of them
 
 
-def wavelengths(d_model: int, base: float = BASE) -> np.ndarray:
-    """(ceil(D / 2),) positions after which pair i repeats, 2 pi base^(2i/D): from 2 pi towards 2 pi base."""
-    return 2 * np.pi * base ** (np.arange(0, d_model, 2) / d_model)
+def wavelengths(d_model: int, base: float = BASE, *, inclusive: bool = False) -> np.ndarray:
+    """(ceil(D / 2),) positions after which pair i repeats, 2 pi base^exponent(i): from 2 pi towards 2 pi base.
+
+    `inclusive` is the progression of tensor2tensor and fairseq, which reaches 2 pi base itself.
+    """
+    pairs = (d_model + 1) // 2
+    return (
+        2
+        * np.pi
+        * base ** np.array([float(pair_exponent(pair, d_model, inclusive=inclusive)) for pair in range(pairs)])
+    )
 
 
 def similarity(table: np.ndarray, *, cosine: bool = False) -> np.ndarray:
@@ -50,25 +58,25 @@ def by_distance(similarities: np.ndarray) -> DistanceProfile:
     return DistanceProfile(mean, np.fmin.reduce(pairs), np.fmax.reduce(pairs))
 
 
-def shift_blocks(d_model: int, shift: float, base: float = BASE) -> np.ndarray:
+def shift_blocks(d_model: int, shift: float, base: float = BASE, *, inclusive: bool = False) -> np.ndarray:
     """(D // 2, 2, 2): block i turns (sin, cos) of pair i by `shift` positions: [[cos, sin], [-sin, cos]] of k w_i."""
-    turn = shift * 2 * np.pi / wavelengths(d_model, base)[: d_model // 2]
+    turn = shift * 2 * np.pi / wavelengths(d_model, base, inclusive=inclusive)[: d_model // 2]
     sin, cos = np.sin(turn), np.cos(turn)
     return np.stack([np.stack([cos, sin], -1), np.stack([-sin, cos], -1)], -2)
 
 
-def shift_matrix(d_model: int, shift: float, base: float = BASE) -> np.ndarray:
+def shift_matrix(d_model: int, shift: float, base: float = BASE, *, inclusive: bool = False) -> np.ndarray:
     """M_k (D, D) with PE(pos + k) = M_k PE(pos) for every pos.
 
     An odd D leaves its last sine without the cosine it would need: that row and column are zero.
     """
     matrix = np.zeros((d_model, d_model))
-    for pair, block in enumerate(shift_blocks(d_model, shift, base)):
+    for pair, block in enumerate(shift_blocks(d_model, shift, base, inclusive=inclusive)):
         matrix[2 * pair : 2 * pair + 2, 2 * pair : 2 * pair + 2] = block
     return matrix
 
 
-def shift_error(table: np.ndarray, shift: int, base: float = BASE) -> np.ndarray:
+def shift_error(table: np.ndarray, shift: int, base: float = BASE, *, inclusive: bool = False) -> np.ndarray:
     """(D // 2,) largest |M_k PE(pos) - PE(pos + k)| of each pair, over every pos that has a pos + k in `table` (P, D).
 
     Raises ValueError where none has.
@@ -79,7 +87,8 @@ def shift_error(table: np.ndarray, shift: int, base: float = BASE) -> np.ndarray
     paired = table.astype(np.float64)[:, : table.shape[1] // 2 * 2].reshape(len(table), -1, 2)
     start, end = paired[positions], paired[positions + shift]
     turned = np.empty_like(start)
-    for row, (of_sine, of_cosine) in enumerate(np.moveaxis(shift_blocks(table.shape[1], shift, base), 0, -1)):
+    blocks = shift_blocks(table.shape[1], shift, base, inclusive=inclusive)
+    for row, (of_sine, of_cosine) in enumerate(np.moveaxis(blocks, 0, -1)):
         turned[..., row] = of_sine * start[..., 0] + of_cosine * start[..., 1]
     return np.abs(turned - end).max(axis=(0, 2))
 

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 import torch
 
+from ..analysis.head_statistics import rows_with_choice
 from ..capture.hook_points import capture_attention
 from ..network.config import BOS_ID
 from ..trace import KINDS, AttentionTrace, Kind, with_tokens
@@ -27,7 +28,8 @@ class HeadScore:
     stays: float
     """Share that stays at its place when the words change places."""
     chance: float
-    """Share that would stay if the head looked at random places: large for a head that looks everywhere alike."""
+    """Share expected to stay if the head looked at random places, in closed form: large for one that looks everywhere
+    alike."""
 
     @property
     def score(self) -> float:
@@ -43,12 +45,15 @@ class PositionalHeads:
     """The most positional first."""
     shuffled: AttentionTrace
     """Encoder and cross-attention with the source's pieces shuffled, the decoder's with the translation's."""
+    shuffles: int
+    """How many orders of the words `stays` is a mean over."""
 
 
 def positional_heads(translator: Translator, translation: Translation, seed: int = 0) -> PositionalHeads:
     """Shuffle the source's pieces for the encoder and the cross-attention, the translation's for the decoder.
 
-    </s> and <s> keep their places. A shuffled sentence is fed as it is: nothing is translated anew.
+    </s> and <s> keep their places. A shuffled sentence is fed as it is: nothing is translated anew. Rows that may
+    attend to one key only have no choice and do not count.
     """
     random = np.random.default_rng(seed)
     source = np.array(translation.source_ids)
@@ -61,13 +66,14 @@ def positional_heads(translator: Translator, translation: Translation, seed: int
     for kind, plain in translation.trace.maps.items():
         runs = of_target if kind == "decoder" else of_source
         weights = np.stack([run.maps[kind].weights for run in runs])
-        stays = _overlap(weights[0], weights[1:]).mean((0, -1))
-        chance = _overlap(weights[0], _displaced(weights[0], plain.mask, count, random)).mean((0, -1))
+        choosing = rows_with_choice(plain.mask)
+        stays = _overlap(weights[0], weights[1:])[..., choosing].mean((0, -1))
+        chance = expected_overlap(weights[0], plain.mask)[..., choosing].mean(-1)
         for layer, head in np.ndindex(*stays.shape):
             found.append(HeadScore(kind, layer, head, float(stays[layer, head]), float(chance[layer, head])))
     found.sort(key=lambda one: (-one.score, KINDS.index(one.kind), one.layer, one.head))
     shuffled = replace(of_source[1], decoder=of_target[1].decoder)
-    return PositionalHeads(tuple(found), _named(shuffled, translation.trace, sources[1], targets[1]))
+    return PositionalHeads(tuple(found), _named(shuffled, translation.trace, sources[1], targets[1]), count)
 
 
 def _orders(length: int, fixed: Literal["first", "last"], count: int, random: np.random.Generator) -> np.ndarray:
@@ -104,11 +110,12 @@ def _overlap(one: np.ndarray, others: np.ndarray) -> np.ndarray:
     return np.minimum(one, others).sum(-1)
 
 
-def _displaced(weights: np.ndarray, mask: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
-    """`weights` (L,H,Q,K) with the keys each query may see in a random order, `count` times: (count, L,H,Q,K)."""
-    displaced = np.repeat(weights[None], count, axis=0)
-    for query, allowed in enumerate(mask):
-        keys = np.flatnonzero(allowed)
-        for draw in range(count):
-            displaced[draw, :, :, query, keys] = weights[:, :, query, random.permutation(keys)].transpose(2, 0, 1)
-    return displaced
+def expected_overlap(weights: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """The mean overlap of each row with itself in a random order of the keys it may see: (L,H,Q,K), (Q,K) -> (L,H,Q).
+
+    Each key is as likely to get any of the row's n weights, so the mean over all orders is
+    sum_j sum_k min(w_j, w_k) / n, which sorting gives: the i-th largest weight is the smaller one 2 i - 1 times.
+    """
+    largest_first = -np.sort(-np.where(mask, weights, 0.0), axis=-1)  # keys that are not allowed come last, as zeros
+    times = 2 * np.arange(1, weights.shape[-1] + 1) - 1
+    return (largest_first * times).sum(-1) / np.maximum(mask.sum(-1), 1)

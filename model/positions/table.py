@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, get_args
 
 import numpy as np
@@ -83,10 +84,18 @@ def dimension_order(d_model: int, order: Order) -> np.ndarray:
     return dimensions if order == "interleaved" else np.concatenate([dimensions[0::2], dimensions[1::2]])
 
 
-def cell(position: int, dimension: int, d_model: int, base: float = BASE) -> Cell:
-    """Section 3.5, one value: PE(pos, 2i) = sin(pos / base^(2i/D)), PE(pos, 2i + 1) = cos of the same angle."""
+def pair_exponent(pair: int, d_model: int, *, inclusive: bool = False) -> Fraction:
+    """The exponent of the base for a pair, from 0: 2i/D as in section 3.5, or `inclusive` i/(pairs - 1), 0 to 1."""
+    return Fraction(pair, max((d_model + 1) // 2 - 1, 1)) if inclusive else Fraction(2 * pair, d_model)
+
+
+def cell(position: int, dimension: int, d_model: int, base: float = BASE, *, inclusive: bool = False) -> Cell:
+    """Section 3.5, one value: PE(pos, 2i) = sin(pos / base^(2i/D)), PE(pos, 2i + 1) = cos of the same angle.
+
+    With `inclusive` the exponent of pair i is i/(pairs - 1).
+    """
     pair = dimension // 2
-    exponent = 2 * pair / d_model
+    exponent = float(pair_exponent(pair, d_model, inclusive=inclusive))
     divisor = base**exponent
     angle = position / divisor
     function: Literal["sin", "cos"] = "cos" if dimension % 2 else "sin"

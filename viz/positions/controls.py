@@ -11,6 +11,7 @@ import numpy as np
 import streamlit as st
 
 from model.positions.forms import FORMS
+from model.positions.geometry import wavelengths
 from model.positions.table import BASE, ORDERS, Order, PositionTable, TableKind, formula_table, table_of
 from model.translate import InputError, Translator
 
@@ -50,6 +51,11 @@ class Choice:
     @property
     def positions(self) -> int:
         return len(self.table.real)
+
+    @property
+    def wavelengths(self) -> np.ndarray:
+        """(ceil(D / 2),) positions after which each pair of dimensions repeats, by the form's own exponents."""
+        return wavelengths(self.table.width, self.table.base, inclusive=FORMS[self.form].inclusive)
 
     @property
     def sinusoidal(self) -> bool:

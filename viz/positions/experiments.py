@@ -47,7 +47,8 @@ def show(model: Translator, before: Translation) -> Saved | None:
         return None
     marked = changes(before.text, result.after.text)
     versions(before.text, marked)
-    says = f"{words.EXPERIMENTS[experiment.move]} {words.effect(result)}"
+    does = words.experiment(experiment, len(before.source_ids), model.config.max_length)
+    says = f"{does} {words.effect(result)}"
     caption(says)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         kind = shared.kind()

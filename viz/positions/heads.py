@@ -47,9 +47,9 @@ def show(model: Translator, result: Translation) -> Saved | None:
             chart(shuffled.figure, shuffled.alt, key="shuffled", on_cell=lambda _, __: None)
     one = next(score for score in found.scores if (score.kind, score.layer, score.head) == (kind, layer, head))
     says = (
-        f"This head: {one.stays:.0%} of its attention stays at its place when the words are shuffled; {one.chance:.0%} "
-        "would if it looked at random (the mark in each bar). A head that only knows places keeps its picture; one "
-        "that follows words does not."
+        f"This head: {one.stays:.0%} of its attention stays at its place when the words are shuffled (mean of "
+        f"{found.shuffles} orders); {one.chance:.0%} would be expected if it looked at random (the mark in each bar). "
+        "A head that only knows places keeps its picture; one that follows words does not."
     )
     caption(f"{says} Click a bar to open that head.")
 

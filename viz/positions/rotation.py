@@ -7,7 +7,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from model.positions.geometry import shift_blocks, shift_error, shift_matrix, wavelengths
+from model.positions.forms import FORMS
+from model.positions.geometry import shift_blocks, shift_error, shift_matrix
 
 from ..components.curves import curves
 from ..components.curves import packed as packed_curves
@@ -39,15 +40,16 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
         low, high = -position, most - position
         shift = int(controls.number("Shift k", "shift", min(8, high), low, high)) if low < high else 0
     pairs = spread(width // 2, st.session_state.get("dim", 4) // 2)
-    blocks, lengths = shift_blocks(width, shift, base), wavelengths(width, base)
+    inclusive = FORMS[choice.form].inclusive
+    blocks, lengths = shift_blocks(width, shift, base, inclusive=inclusive), choice.wavelengths
     paired = choice.table.real[:, : width // 2 * 2].reshape(choice.positions, -1, 2)
     before, after = paired[position, pairs], paired[position + shift, pairs]
 
     def turned(palette: Palette) -> Curves:
         return circles(before, after, pairs, lengths, shift, palette)
 
-    corner = shift_matrix(width, shift, base)[:CORNER, :CORNER]
-    errors = shift_error(choice.table.real, shift, base)
+    corner = shift_matrix(width, shift, base, inclusive=inclusive)[:CORNER, :CORNER]
+    errors = shift_error(choice.table.real, shift, base, inclusive=inclusive)
     with st.container(key="picture"):
         left, right = st.columns([0.66, 0.34], gap="large")
         with left:

@@ -59,7 +59,7 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
             curves(by(theme.palette()), key="profile", on_point=lambda _, distance: _take_distance(distance))
     names = row + first, column + first
     says = (
-        words.similarity(cosine, *names, float(values[row, column]), own.spread, choice.sinusoidal),
+        words.similarity(choice, cosine, names, float(values[row, column]), own),
         words.unique(cache.uniqueness(choice.whole), len(choice.whole), first),
     )
     for sentence in says:

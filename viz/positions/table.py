@@ -88,6 +88,7 @@ def explain(choice: Choice, row: int, dimension: int) -> None:
     if choice.form == "inclusive":
         caption(f"{FORMS[choice.form].note} Its value here is {stored:.6f}.")
         return
-    worked = cell(position, dimension, choice.table.width, choice.table.base)
-    st.latex(words.equation(worked, choice.table.width, choice.table.base))
+    inclusive = FORMS[choice.form].inclusive
+    worked = cell(position, dimension, choice.table.width, choice.table.base, inclusive=inclusive)
+    st.latex(words.equation(worked, choice.table.width, choice.table.base, inclusive=inclusive))
     caption(words.stored(worked, stored, choice.table.first))

@@ -8,8 +8,6 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from model.positions.geometry import wavelengths as all_lengths
-
 from ..components.curves import curves, packed
 from ..export.parts import Columns, Component, Part, Words
 from ..export.save import Saved
@@ -31,7 +29,7 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
     if not chosen:
         st.info("Choose at least one dimension above.")
         return None
-    lengths = all_lengths(width, choice.table.base)
+    lengths = choice.wavelengths
 
     def drawn(palette: Palette) -> Curves:
         return waves(choice.table.real, chosen, lengths if choice.sinusoidal else None, palette)

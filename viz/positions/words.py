@@ -10,21 +10,42 @@ from model.positions.table import Cell
 
 if TYPE_CHECKING:
     from model.positions.embedding_parts import EmbeddingParts
-    from model.positions.experiments import ExperimentResult
+    from model.positions.experiments import ExperimentResult, PositionExperiment
     from model.positions.forms import FormError
-    from model.positions.geometry import Uniqueness
+    from model.positions.geometry import DistanceProfile, Uniqueness
 
     from .controls import Choice
 
+ROUNDING = 1e-4
+"""The largest error, relative to the largest value, that passes for the rounding of float32 angles (at most 6e-5 over
+1,024 positions); tables stored or computed in half precision are off by more."""
+
 EXPERIMENTS = {
-    "remove": "No position is added at all: the sentence becomes a bag of words.",
     "shift": "Every piece is told a position further on. A model that only looked at distances would not notice.",
     "reverse": "The words stay, their positions run backwards.",
     "shuffle": "The words stay, their positions are dealt out anew.",
     "stretch": "Positions are multiplied: distances grow or shrink.",
     "swap": "Two pieces change positions, the words stay where they are.",
-    "beyond": "The sentence begins where the table ends: positions that were never trained.",
 }
+_REMOVED = {
+    "source": "No position is added to the sentence: the encoder sees a bag of words.",
+    "target": "No position is added to the translation. The decoder still sees an order: its causal mask lets each row "
+    "see only what was written before it.",
+}
+
+
+def experiment(chosen: PositionExperiment, length: int, table_length: int) -> str:
+    """What an experiment does to a sentence of `length` pieces, in a model with a table of `table_length` positions."""
+    if chosen.move == "remove":
+        return " ".join(said for side, said in _REMOVED.items() if chosen.sides in (side, "both"))
+    if chosen.move != "beyond":
+        return EXPERIMENTS[chosen.move]
+    begin = f"{chosen.amount:g}"
+    if chosen.amount >= table_length:
+        return f"The sentence begins at position {begin}, past the {table_length:,} positions of the model's table."
+    if chosen.amount + length > table_length:
+        return f"The sentence begins at position {begin} and runs past the {table_length:,} positions of the table."
+    return f"The sentence begins at position {begin}: all its positions are inside the table."
 
 
 def table(choice: Choice) -> str:
@@ -40,12 +61,13 @@ def table(choice: Choice) -> str:
     return " ".join([*parts, "Click a cell to see its number worked out."])
 
 
-def equation(cell: Cell, d_model: int, base: float) -> str:
+def equation(cell: Cell, d_model: int, base: float, *, inclusive: bool = False) -> str:
     """One value in LaTeX, a line a step: the formula, the exponent worked out, the angle, the value."""
+    above, below = (cell.pair, max((d_model + 1) // 2 - 1, 1)) if inclusive else (2 * cell.pair, d_model)
     function = f"\\{cell.function}"
     steps = (
         f"PE_{{{cell.position},\\,{cell.dimension}}} &= "
-        f"{function}\\!\\left(\\frac{{{cell.position}}}{{{base:g}^{{\\,{2 * cell.pair}/{d_model}}}}}\\right)",
+        f"{function}\\!\\left(\\frac{{{cell.position}}}{{{base:g}^{{\\,{above}/{below}}}}}\\right)",
         f"&= {function}\\!\\left(\\frac{{{cell.position}}}{{{cell.divisor:.6g}}}\\right)",
         f"&= {function}({cell.angle:.6g})",
         f"&= \\mathbf{{{cell.value:.6f}}}",
@@ -67,21 +89,37 @@ def waves(choice: Choice, lengths: np.ndarray) -> str:
     if not choice.sinusoidal:
         return "A learned table has no wavelengths: each line is one dimension of it over position."
     complete = int((lengths <= choice.positions).sum())
+    if len(lengths) == 1:
+        grows = "There is one pair, with a wavelength of 2π"
+    else:
+        grows = (
+            "Sine and cosine of a pair share one wavelength; from pair to pair it grows by the same factor, from 2π to "
+            f"{lengths[-1] / (2 * np.pi):,.6g} · 2π"
+        )
     return (
-        f"Sine and cosine of a pair share one wavelength; from pair to pair it grows by the same factor, from 2π "
-        f"towards {choice.table.base:g} · 2π. {complete} of {len(lengths)} pairs complete a turn within the "
-        f"{choice.positions} positions shown; the others only tell near from far."
+        f"{grows}. {complete} of {len(lengths)} pairs complete a turn within the {choice.positions} positions shown; "
+        "the others only tell near from far."
     )
 
 
-def similarity(cosine: bool, first: int, second: int, value: float, spread: float, sinusoidal: bool) -> str:
+def similarity(choice: Choice, cosine: bool, pair: tuple[int, int], value: float, profile: DistanceProfile) -> str:
+    """The similarity of the two positions `pair`, and whether distance alone decides it, from the whole profile."""
+    first, second = pair
     what = "cosine" if cosine else "dot product"
-    rule = (
-        f"Along every diagonal it is the same, up to {spread:.1e}: it depends on the distance alone."
-        if sinusoidal
-        else f"Pairs at one distance differ by up to {spread:.2f}: a learned table knows more than distance."
-    )
-    return f"Positions {first} and {second}, {abs(second - first)} apart: {what} {value:.3f}. {rule}"
+    said = f"Positions {first} and {second}, {abs(second - first)} apart: {what} {value:.3f}."
+    even = choice.sinusoidal and choice.table.width % 2 == 0
+    if even and profile.spread <= ROUNDING * np.abs(profile.mean).max():
+        return f"{said} Along every diagonal it is the same, up to {profile.spread:.1e}: the distance alone decides it."
+    why = _why_not_by_distance(choice)
+    return f"{said} Pairs at one distance differ by up to {profile.spread:.2g}: {why}."
+
+
+def _why_not_by_distance(choice: Choice) -> str:
+    if not choice.sinusoidal:
+        return "a learned table knows more than distance"
+    if choice.table.width % 2:
+        return "the width is odd, so the last sine has no cosine beside it"
+    return "this way of computing the table rounds its angles or values"
 
 
 def unique(found: Uniqueness, positions: int, first: int) -> str:
@@ -98,17 +136,21 @@ def unique(found: Uniqueness, positions: int, first: int) -> str:
 
 
 def rotation(choice: Choice, shift: int, error: float) -> str:
-    odd = " The width is odd, so the last dimension is a sine without its cosine and is left out." * (
-        choice.table.width % 2
-    )
+    """Whether one matrix shifts every position, from the largest error of all positions and pairs."""
     if not choice.sinusoidal:
         return (
             f"A learned table does not turn: the matrix that shifts a sinusoidal table by {shift} misses this one by "
             f"up to {error:.2f}."
         )
+    odd = " The width is odd, so the last dimension is a sine without its cosine and is left out." * (
+        choice.table.width % 2
+    )
+    checked = f"of all positions and pairs of this table, |M·PE(pos) − PE(pos + {shift})| is at most {error:.1e}"
+    if error <= ROUNDING:
+        return f"One matrix shifts every position by {shift}, wherever it stands: {checked}.{odd}"
     return (
-        f"One matrix shifts every position by {shift}, wherever it stands. Checked on this table, all positions and "
-        f"pairs: |M·PE(pos) − PE(pos + {shift})| is at most {error:.1e}.{odd}"
+        f"One matrix would shift every position by {shift}, but this way of computing the table rounds its angles or "
+        f"values: {checked}.{odd}"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from model.positions.experiments import (
     new_positions,
     run_experiment,
 )
-from model.positions.head_scores import positional_heads
+from model.positions.head_scores import expected_overlap, positional_heads
 from model.translate import Translator
 
 from ...toy import config, random_model
@@ -243,3 +244,26 @@ def test_planted_heads_are_told_apart(toy_translator: Translator) -> None:
     )
     assert found.shuffled.maps["decoder"].query_tokens[0] == "<s>"
     assert found.shuffled.maps["cross"].query_tokens == before.trace.maps["cross"].query_tokens
+
+
+def test_the_expected_overlap_is_the_mean_over_all_orders() -> None:
+    """Held to every permutation of three allowed keys of five, by hand."""
+    weights = np.array([[[[0.5, 0.0, 0.3, 0.0, 0.2]]]])
+    mask = np.array([[True, False, True, False, True]])
+    allowed = [0.5, 0.3, 0.2]
+    overlaps = [sum(map(min, allowed, order)) for order in permutations(allowed)]
+    assert expected_overlap(weights, mask).item() == pytest.approx(sum(overlaps) / len(overlaps))
+    assert expected_overlap(np.full((1, 1, 1, 4), 0.25), np.ones((1, 4), bool)).item() == pytest.approx(1)
+
+
+def test_without_positions_the_encoder_sees_a_bag_and_the_decoder_does_not(toy_translator: Translator) -> None:
+    before = toy_translator.translate("the old dog sees a red house today.")
+    source, target = torch.tensor([before.source_ids]), torch.tensor([[2, *before.target_ids[:-1]]])
+    swapped = target.clone()
+    swapped[0, [1, 2]] = target[0, [2, 1]]
+    experiment = PositionExperiment("remove")
+    with moved(toy_translator.model, experiment, source.shape[1], target.shape[1]), torch.inference_mode():
+        memory = toy_translator.model.encode(source)
+        torch.testing.assert_close(toy_translator.model.encode(source.flip(1)), memory.flip(1), atol=1e-4, rtol=0)
+        states, other = (toy_translator.model.decode(ids, memory, None) for ids in (target, swapped))
+    assert (states[0, 1] - other[0, 2]).abs().max() > 1e-2  # the same word, after other words

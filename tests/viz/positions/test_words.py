@@ -1,0 +1,106 @@
+"""What Positions says of a table or an experiment holds for the numbers that it stands beside."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from model.positions.experiments import PositionExperiment, Sides
+from model.positions.forms import FORMS, form_values
+from model.positions.geometry import by_distance, shift_error, similarity
+from model.positions.table import PositionTable, cell, formula_table
+from viz.positions import words
+from viz.positions.controls import Choice
+
+SIDES: tuple[Sides, ...] = ("source", "target", "both")
+SHAPES = [(64, 512), (512, 64), (64, 7), (64, 2), (40, 1)]
+
+
+def choice(form: str, positions: int, width: int) -> Choice:
+    made = formula_table(positions, width, values=form_values(form, positions, width))
+    return Choice(made, "by formula", False, form, made.real, None)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("positions", "width"), SHAPES)
+@pytest.mark.parametrize("cosine", [True, False])
+def test_distance_alone_is_said_where_every_diagonal_is_constant(
+    form: str, positions: int, width: int, cosine: bool
+) -> None:
+    made = choice(form, positions, width)
+    values = similarity(made.table.real, cosine=cosine)
+    said = words.similarity(made, cosine, (3, 9), float(values[3, 9]), by_distance(values))
+    spread = max(np.ptp(np.diagonal(values, distance)) for distance in range(positions))
+    if "the distance alone decides it" in said:
+        assert spread < 1e-4 * max(1.0, np.abs(values).max())
+        assert width % 2 == 0
+    else:
+        assert width % 2 or spread > 1e-5 * np.abs(values).max()
+        printed = re.search(r"differ by up to ([\d.e-]+):", said)
+        assert printed is not None
+        assert float(printed[1]) == pytest.approx(spread, rel=0.05)
+
+
+def test_a_width_of_one_is_not_decided_by_distance() -> None:
+    made = choice("float64", 40, 1)
+    values = similarity(made.table.real, cosine=True)
+    said = words.similarity(made, True, (0, 1), float(values[0, 1]), by_distance(values))
+    assert "the width is odd, so the last sine has no cosine beside it" in said
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("positions", "width"), [shape for shape in SHAPES if shape[1] > 1])
+def test_one_matrix_is_said_to_shift_where_it_does(form: str, positions: int, width: int) -> None:
+    made = choice(form, positions, width)
+    error = shift_error(made.table.real, 8, inclusive=FORMS[form].inclusive).max()
+    said = words.rotation(made, 8, float(error))
+    assert ("wherever it stands" in said) == (error <= 1e-4)
+    assert f"{error:.1e}" in said
+    if form in ("float64", "per_cell", "inclusive"):
+        assert "wherever it stands" in said
+
+
+def test_exponents_up_to_1_have_wavelengths_of_their_own() -> None:
+    """Half a turn of the slowest pair lies where its own wavelength says, which is not that of the formula."""
+    made = choice("inclusive", 64, 16)
+    assert made.wavelengths[-1] == pytest.approx(2 * np.pi * 10000)
+    assert choice("float64", 64, 16).wavelengths[-1] == pytest.approx(2 * np.pi * 10000 ** (14 / 16))
+    assert "10,000 · 2π" in words.waves(made, made.wavelengths)
+    for dimension in range(16):
+        one = cell(5, dimension, 16, inclusive=True)
+        assert made.table.values[5, dimension] == pytest.approx(one.value, abs=1e-6)
+    assert "^{\\,1/7}" in words.equation(cell(5, 2, 16, inclusive=True), 16, 10000.0, inclusive=True)
+    assert "^{\\,2/16}" in words.equation(cell(5, 2, 16), 16, 10000.0)
+
+
+def test_a_learned_table_is_not_called_a_rotation() -> None:
+    rows = np.random.default_rng(0).normal(size=(20, 8))
+    made = Choice(PositionTable(rows, "learned"), "small", True, "float64", rows, None)
+    assert "a learned table knows more than distance" in words.similarity(
+        made, True, (0, 1), 0.0, by_distance(similarity(rows, cosine=True))
+    )
+    assert words.rotation(made, 3, 1.7).startswith("A learned table does not turn")
+
+
+def test_a_bag_of_words_is_said_of_the_encoder_alone() -> None:
+    """The decoder's causal mask keeps the order: test_experiments shows both on a running model."""
+    of = {sides: words.experiment(PositionExperiment("remove", sides=sides), 9, 512) for sides in SIDES}
+    assert "bag of words" in of["source"]
+    assert "bag of words" not in of["target"]
+    assert "causal mask" in of["target"]
+    assert of["both"] == f"{of['source']} {of['target']}"
+
+
+@pytest.mark.parametrize(
+    ("begin", "said"),
+    [
+        (0, "The sentence begins at position 0: all its positions are inside the table."),
+        (503, "The sentence begins at position 503: all its positions are inside the table."),
+        (504, "The sentence begins at position 504 and runs past the 512 positions of the table."),
+        (512, "The sentence begins at position 512, past the 512 positions of the model's table."),
+    ],
+)
+def test_where_a_sentence_begins(begin: int, said: str) -> None:
+    assert words.experiment(PositionExperiment("beyond", amount=begin), 9, 512) == said
