@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from model.analysis.alignment import EXPLAINED as ALIGNMENT_EXPLAINED
@@ -57,12 +58,14 @@ def _alignment(scene: Scene) -> None:
     caption(ALIGNMENT_EXPLAINED)
 
 
-def token_captions(tokens: TokenDisplay) -> None:
-    """Draw what was done to the map before it was drawn."""
-    if tokens.hidden:
+def token_captions(displays: Mapping[str, TokenDisplay]) -> None:
+    """Draw what was done to the maps of a view before they were drawn."""
+    shares = [(name, tokens.hidden_mass) for name, tokens in displays.items() if tokens.hidden]
+    if shares:
+        of = ", ".join(f"{share:.0%}" + (f" ({name})" if len(shares) > 1 else "") for name, share in shares)
         caption(
-            f"Renormalised: special tokens are hidden and each row is divided by what is left of it. In this kind of "
-            f"attention they held {tokens.hidden_mass:.0%} of all weight."
+            "Renormalised: special tokens are hidden and each row is divided by what is left of it. Of all weight of "
+            f"this picture they held {of}."
         )
-    if tokens.merged:
+    if any(tokens.merged for tokens in displays.values()):
         caption("Pieces are merged into words: weights are summed over a word's keys and averaged over its queries.")

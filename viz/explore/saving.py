@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from viz.figures.palette import Look, Palette
 
     from .scene import Scene
+    from .token_display import TokenDisplay
 
 SHARES = (0.42, 0.58)
 """Widths of the overview and of the view beside it, as on the page."""
@@ -40,11 +41,18 @@ class DrawnView:
     """The table behind it; that of the chosen head where there is no other."""
     follows: bool = False
     """Whether it can show any head of an overview beside it."""
+    displays: Mapping[str, TokenDisplay] = field(default_factory=dict)
+    """The maps in it that may have merged pieces or hidden tokens, by name; a view of captured numbers has none."""
 
 
-def chart_view(draw: Callable[..., go.Figure], text: str, numbers: Callable[[], pd.DataFrame]) -> DrawnView:
+def chart_view(
+    draw: Callable[..., go.Figure],
+    text: str,
+    numbers: Callable[[], pd.DataFrame],
+    displays: Mapping[str, TokenDisplay],
+) -> DrawnView:
     """A view that is one figure, drawn by `draw(look=...)`, with `text` under it."""
-    return DrawnView(lambda look: [Chart(draw(look=look), text), Words(text)], numbers)
+    return DrawnView(lambda look: [Chart(draw(look=look), text), Words(text)], numbers, displays=displays)
 
 
 def offer(view: DrawnView, scene: Scene, name: str) -> None:

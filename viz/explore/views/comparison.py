@@ -96,7 +96,8 @@ def draw(scene: Scene) -> DrawnView | None:
     caption(VIEW_TEXTS["compare"].line)
     change = pair.difference
     numbers = (lambda: table(change, scene)) if change else None
-    return DrawnView(lambda look: [Chart(draw(look=look), text), *map(Words, sentences)], numbers)
+    displays = {"first": pair.scene.tokens, "second": pair.tokens}
+    return DrawnView(lambda look: [Chart(draw(look=look), text), *map(Words, sentences)], numbers, displays=displays)
 
 
 def compare_heads(scene: Scene, second: SecondSide) -> HeadComparison:

@@ -24,7 +24,7 @@ from viz.figures.words import heatmap_in_words, row_of_weights
 from viz.ui.captions import caption, plain
 
 from .. import choices
-from ..captions import alt
+from ..captions import alt, token_captions
 from ..saving import DrawnView, offer
 from ..scene import Scene
 from ..token_display import special_places
@@ -47,7 +47,7 @@ NO_TENSORS = (
 
 
 def show(view: View, scene: Scene, menu: DeltaGenerator) -> None:
-    """Draw a view, say in a line what it is, and put what can be saved of it into `menu`."""
+    """Draw a view, say in a line what it is and how its tokens are displayed, and put what can be saved into `menu`."""
     ready = READY if view in READY and scene.attention.mask.size <= READY_UP_TO else (view,)
     if len(ready) > 1:
         st.html(f"<style>{_visible(view, ready)}</style>")
@@ -55,6 +55,7 @@ def show(view: View, scene: Scene, menu: DeltaGenerator) -> None:
         with st.container(key=f"view-{name}"):
             drawn = DRAW[name](scene)
         if drawn and name == view:
+            token_captions(drawn.displays)
             with menu:
                 offer(drawn, scene, name)
 
@@ -102,7 +103,7 @@ def _heatmap(scene: Scene) -> DrawnView | None:
         data = packed_heatmap(grid, look, alternative, **options, pins=True)
         return [Component("heatmap", data, follows=True), Words(line)]
 
-    return DrawnView(parts, follows=True)
+    return DrawnView(parts, follows=True, displays={scene.kind: scene.tokens})
 
 
 def _links(scene: Scene) -> DrawnView | None:
@@ -114,14 +115,14 @@ def _links(scene: Scene) -> DrawnView | None:
     options = scene.rows, (scene.query, scene.key), alt(scene)
     links(scene.attention, lines, scene.look, *options, key="links", on_pin=_pin(scene), on_beside=choices.draw_beside)
     caption(VIEW_TEXTS["links"].line)
-    return _component("links", lambda look: packed_links(scene.attention, lines, look, *options), follows=True)
+    return _component("links", lambda look: packed_links(scene.attention, lines, look, *options), scene)
 
 
 def _text(scene: Scene) -> DrawnView | None:
     head, options = (scene.attention, scene.layer, scene.head), (scene.rows, (scene.query, scene.key), alt(scene))
     text(*head, scene.look, *options, key="text", on_pin=_pin(scene))
     caption(VIEW_TEXTS["text"].line)
-    return _component("text", lambda look: packed_text(*head, look, *options), follows=True)
+    return _component("text", lambda look: packed_text(*head, look, *options), scene)
 
 
 def _pipeline(scene: Scene) -> DrawnView | None:
@@ -140,13 +141,17 @@ def _pipeline(scene: Scene) -> DrawnView | None:
     alternative = f"{scene.title}. {row_of_weights(token, steps.key_tokens, steps.weights)}"
     pipeline_steps(steps, token, scene.look, step, alternative, key="pipeline", on_step=choices.go_to_step)
     caption(f"{VIEW_TEXTS['pipeline'].line} Computed again here, they differ by at most {steps.difference:.1g}.")
-    return _component("pipeline", lambda look: packed_pipeline(steps, token, look, step, alternative), follows=False)
+    return _component("pipeline", lambda look: packed_pipeline(steps, token, look, step, alternative))
 
 
-def _component(name: View, packed: Callable[[Look], bytes], *, follows: bool) -> DrawnView:
-    return DrawnView(
-        lambda look: [Component(name, packed(look), follows=follows), Words(VIEW_TEXTS[name].line)], follows=follows
-    )
+def _component(name: View, packed: Callable[[Look], bytes], scene: Scene | None = None) -> DrawnView:
+    """A view that is one component; one of the displayed tokens of `scene` follows the heads of an overview."""
+    follows = scene is not None
+
+    def parts(look: Look) -> list[Part]:
+        return [Component(name, packed(look), follows=follows), Words(VIEW_TEXTS[name].line)]
+
+    return DrawnView(parts, follows=follows, displays={scene.kind: scene.tokens} if scene else {})
 
 
 def _pin(scene: Scene) -> Callable[[str, int], None]:

@@ -49,8 +49,11 @@ def joint(scene: Scene) -> DrawnView | None:
     text = joint_in_words(matrix, scene.rows)
     chart(draw(look=scene.look), text, key="joint", on_cell=lambda row, column: blocks.pin(scene, row, column))
     caption(f"{VIEW_TEXTS['joint'].line} {text}")
+    displays = {str(kind): tokens for kind, tokens in blocks.maps.items()}
     names = matrix.predicted_tokens if scene.rows == "predicted" else matrix.row_tokens
-    return chart_view(draw, text, lambda: grid_table(matrix.weights, matrix.mask, names, matrix.column_tokens))
+    return chart_view(
+        draw, text, lambda: grid_table(matrix.weights, matrix.mask, names, matrix.column_tokens), displays
+    )
 
 
 @dataclass(frozen=True, eq=False)

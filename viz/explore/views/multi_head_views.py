@@ -42,7 +42,8 @@ def flow(scene: Scene) -> DrawnView | None:
     except TraceError as error:
         st.info(plain(str(error)))
         return None
-    attention = scene.display_tokens(flows).attention
+    tokens = scene.display_tokens(flows)
+    attention = tokens.attention
     draw = partial(
         flow_heatmap,
         attention,
@@ -59,7 +60,7 @@ def flow(scene: Scene) -> DrawnView | None:
     caption(f"{ROLLOUT if which == 'rollout' else VIEW_TEXTS['flow'].line} {text}")
     weights = flow_weights(attention, scene.layer, scene.head)
     names = attention.rows(scene.rows), attention.key_tokens
-    return chart_view(draw, text, lambda: grid_table(weights, attention.mask, *names))
+    return chart_view(draw, text, lambda: grid_table(weights, attention.mask, *names), {which: tokens})
 
 
 def layers(scene: Scene) -> DrawnView | None:

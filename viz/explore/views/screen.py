@@ -13,7 +13,7 @@ from viz.ui import controls
 from viz.ui.captions import caption
 
 from .. import choices
-from ..captions import head_captions, token_captions
+from ..captions import head_captions
 from ..saving import SHARES
 from ..scene import Scene
 from . import head_views
@@ -43,7 +43,6 @@ def screen(source: TraceSource) -> None:
             head_views.show(view, scene, menu)
         except source.view_errors as error:
             caption(f"This view cannot be drawn of this trace: {error}.")
-        token_captions(scene.tokens)
 
 
 def _heads(source: TraceSource, display: Display) -> Scene:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from model.analysis.rollout import rollout
+from model.text.words import SPECIAL_TOKENS
 from model.trace import AttentionTrace
 from model.translate import Translator
 from model.untrusted_trace import OpenedTrace, open_trace, read_trace
@@ -125,3 +128,35 @@ def test_changes_to_the_model_are_not_marked_on_a_saved_trace(app: AppTest) -> N
     assert isinstance(tiles, Component)
     assert isinstance(tiles.data, bytes)
     assert unpack(tiles.data)[0]["changed"] == []
+
+
+@pytest.mark.parametrize(
+    ("view", "named"),
+    [
+        ("heatmap", ["cross"]),
+        ("links", ["cross"]),
+        ("text", ["cross"]),
+        ("joint", ["encoder", "decoder", "cross"]),
+        ("flow", ["rollout"]),
+        ("pipeline", []),
+        ("layers", []),
+    ],
+)
+def test_only_what_a_view_did_to_its_own_maps_is_said(
+    app: AppTest, translator: Translator, view: str, named: list[str]
+) -> None:
+    """Hidden tokens and merged pieces are told under pictures that hide and merge, with the share that they held."""
+    for name, value in {"sentence": SENTENCE, "view": view, "hide": "true", "words": "true"}.items():
+        app.query_params[name] = value
+    said = re.sub(r"\\", "", " ".join(one.value for one in app.run().caption))
+    assert ("Renormalised: " in said) == ("Pieces are merged into words" in said) == bool(named)
+    trace = translator.translate(SENTENCE).trace
+    for name in named:
+        attention = rollout(trace).cross if name == "rollout" else trace.maps[name]  # type: ignore[index]
+        assert attention is not None
+        end = [key for key, token in enumerate(attention.key_tokens) if token in SPECIAL_TOKENS]
+        rows = [row for row, token in enumerate(attention.rows("predicted")) if token not in SPECIAL_TOKENS]
+        assert end
+        share = attention.weights[:, :, rows][..., end].sum(-1).mean()
+        label = f" ({name})" if len(named) > 1 else ""
+        assert f"{share:.0%}{label}" in said
