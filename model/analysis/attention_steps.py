@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..masking.softmax import softmax
 from ..trace import TENSORS, AttentionMap, Kind, TraceError
 
 TOLERANCE = 1e-3
@@ -106,13 +107,10 @@ def _checked(
     scaled: np.ndarray, scores: np.ndarray, mask: np.ndarray, masked: np.ndarray, weights: np.ndarray
 ) -> float:
     """The largest difference; TraceError naming the step whose difference is too large."""
-    largest = masked.max(initial=np.finfo(masked.dtype).min, where=mask)
-    allowed = np.exp(masked - largest, where=mask, out=np.zeros_like(masked))
-    softmax = allowed / allowed.sum() if mask.any() else allowed
     steps = {
         "scores": np.abs(scaled - scores).max(initial=0.0),
         "masked scores": np.abs(masked - scores).max(initial=0.0, where=mask),
-        "weights": np.abs(softmax - weights).max(initial=0.0),
+        "weights": np.abs(softmax(np.where(mask, masked, -np.inf)) - weights).max(initial=0.0),
     }
     if not np.isneginf(masked[~mask]).all():
         raise TraceError("Some masked keys have a finite score: this model masks in another way than with -inf.")

@@ -12,9 +12,9 @@ import sys
 from dataclasses import dataclass
 from typing import Literal, TextIO
 
-from ..diagnosis import Diagnosis, DiagnosisError, Finding, judge
-from ..diagnosis.readers.files import ENDINGS, Contents, prepare, read
-from ..masking.structure import parse
+from ..diagnosis import Diagnosis, DiagnosisError, Finding, arrange, judge
+from ..diagnosis.readers.files import ENDINGS, Contents, read
+from ..masking.structure_names import parse_structure
 
 Verdict = Literal["sound", "faulty", "unreadable"]
 EXIT: dict[Verdict, int] = {"sound": 0, "faulty": 1, "unreadable": 2}
@@ -22,7 +22,7 @@ EXIT: dict[Verdict, int] = {"sound": 0, "faulty": 1, "unreadable": 2}
 
 @dataclass(frozen=True)
 class Answer:
-    """What is said about one file."""
+    """The verdict on one file, with its reasons."""
 
     file: str
     verdict: Verdict
@@ -32,17 +32,18 @@ class Answer:
 
     @property
     def findings(self) -> list[Finding]:
-        return [one for diagnosis in self.diagnoses for one in diagnosis.findings]
+        """The findings of all its maps."""
+        return [finding for diagnosis in self.diagnoses for finding in diagnosis.findings]
 
     def as_json(self) -> str:
-        """One line."""
-        found = [one.as_dict() for one in self.findings]
-        answer = {"file": self.file, "verdict": self.verdict, "findings": found}
+        """Return the answer as one line of JSON."""
+        findings = [finding.as_dict() for finding in self.findings]
+        answer = {"file": self.file, "verdict": self.verdict, "findings": findings}
         return json.dumps(answer | ({"reason": self.reason} if self.reason else {}))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``diagnose``."""
+    """Add the arguments of ``diagnose``."""
     parser.add_argument("files", nargs="+", metavar="FILE", help=f"{', '.join(ENDINGS)}, or a saved trace")
     parser.add_argument(
         "--meant",
@@ -53,11 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: TextIO | None = None) -> int:
-    """Answer every file; returns the exit code."""
+    """Print the answer for every file; return the exit code."""
     out = sys.stdout if out is None else out
     if args.meant is not None:
         try:
-            parse(args.meant)
+            parse_structure(args.meant)
         except ValueError as error:
             print(f"--meant: {error}", file=sys.stderr)
             return 2
@@ -70,12 +71,12 @@ def run(args: argparse.Namespace, out: TextIO | None = None) -> int:
 
 
 def diagnose_file(file: str, meant: str | None = None) -> Answer:
-    """The answer for one file; never raises for anything that is in it.
+    """Return the answer for one file; nothing in it makes this raise.
 
-    Of a trace, ``meant`` speaks of the map that it fits: a causal meaning of the decoder, any other of all maps.
+    In a trace a causal ``meant`` is that of the decoder alone, any other that of all maps.
     """
     try:
-        diagnoses = tuple(judge(prepare(one), _meant_for(one, meant)) for one in read(file))
+        diagnoses = tuple(judge(arrange(one.arrays, one.map), _meant_for(one, meant)) for one in read(file))
     except DiagnosisError as error:
         return Answer(file, "unreadable", reason=str(error))
     except ValueError as error:
@@ -86,11 +87,11 @@ def diagnose_file(file: str, meant: str | None = None) -> Answer:
 def _meant_for(contents: Contents, meant: str | None) -> str | None:
     if meant is None or not contents.map:
         return meant
-    return meant if contents.map == "decoder" or not parse(meant).causal else None
+    return meant if contents.map == "decoder" or not parse_structure(meant).causal else None
 
 
 def _text(answer: Answer) -> str:
-    """For people: the verdict, the findings with their fixes, what was assumed and what could not be told."""
+    """Return text for people: the verdict, the findings with their fixes, what was assumed, what could not be told."""
     lines = [f"{answer.file}: {answer.verdict}" + (f": {answer.reason}" if answer.reason else "")]
     for diagnosis in answer.diagnoses:
         lines += [f"  taken to be meant: {diagnosis.meaning} ({diagnosis.sure:.0%} sure)"]

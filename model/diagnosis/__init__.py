@@ -1,7 +1,7 @@
 """Mask faults, judged from tensors alone: weights, and where given scores, mask, padding and what was meant.
 
-Pure numpy. :func:`diagnose` takes arrays, :func:`diagnose_file` a file; both answer with findings whose codes are
-those of :data:`FAULTS`. Correct attention gives nothing above ``info``.
+Pure numpy. :func:`diagnose` returns findings whose codes are those of :data:`FAULTS`. Correct attention gives nothing
+above ``info``. Files are read by :mod:`.readers`, which stands above this package.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..trace import KINDS
-from .findings import FAULTS, Diagnosis, Fault, Finding, Severity, Unknown
-from .inputs import NAMES, Arrays, DiagnosisError, arrange
+from .fault_catalogue import FAULTS, Fault, Severity
+from .findings import Diagnosis, Finding, Unknown
+from .inputs import NAMES, Arrays, DiagnosisError
 from .judge import judge
-from .readers.tensors import from_layers, from_tensor, is_tensor
+from .shapes import arrange
+from .tensors import from_layers, from_tensor, is_tensor
 
 __all__ = [
     "FAULTS",
@@ -33,14 +35,14 @@ __all__ = [
 
 
 def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", **arrays: Any) -> Diagnosis:
-    """Judge one attention map.
+    """Return the diagnosis of one attention map.
 
     Args:
         weights: (Q, K), (H, Q, K), (B, H, Q, K) or (B, L, H, Q, K) attention weights. They may be left out where
             ``mask`` or ``masked_scores`` is given: then the softmax of those is judged. Like all arrays they may be
             tensors of torch, or a list of one (B, H, Q, K) tensor a layer.
         meant: what the mask should be: booleans (True = may attend) that broadcast to the weights, or a name such as
-            ``causal``, ``padding``, ``causal+window:4`` (see :func:`structure.parse`). Proposed when left out.
+            ``causal``, ``padding``, ``causal+window:4`` (see :mod:`..masking.structure_names`). Proposed when left out.
         map: ``encoder``, ``decoder`` or ``cross`` where that is known.
         arrays: any of ``scores`` (scaled, before the mask), ``masked_scores``, ``mask`` (boolean: True = may attend;
             float: added), ``key_keep`` and ``query_keep`` (True = a real token).
@@ -52,11 +54,11 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", **arrays:
         raise DiagnosisError(f"Unknown arrays: {', '.join(sorted(unknown))}. The names are {', '.join(NAMES)}.")
     if map and map not in KINDS:
         raise DiagnosisError(f"There is no map {map!r}; the maps are {', '.join(KINDS)}.")
-    named = meant if isinstance(meant, str) else None
-    given = {"weights": weights, "meant": None if named else meant, **arrays}
+    meant_name = meant if isinstance(meant, str) else None
+    given = {"weights": weights, "meant": None if meant_name else meant, **arrays}
     try:
         raw = {name: _array(name, value) for name, value in given.items() if value is not None}
-        return judge(arrange(raw, map), named)
+        return judge(arrange(raw, map), meant_name)
     except DiagnosisError:
         raise
     except ValueError as error:
@@ -64,11 +66,11 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", **arrays:
 
 
 def _array(name: str, value: Any) -> np.ndarray:
-    """What was given, as numpy. Raises ValueError."""
+    """Return what was given as an array of numpy. Raises ValueError."""
     if is_tensor(value):
         return from_tensor(name, value)
     if isinstance(value, (list, tuple)) and value and all(map(is_tensor, value)):
         if value[0].ndim == 4:
             return from_layers(name, value)
-        return np.stack([from_tensor(name, one) for one in value])
+        return np.stack([from_tensor(name, tensor) for tensor in value])
     return np.asarray(value)

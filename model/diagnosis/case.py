@@ -1,4 +1,4 @@
-"""One diagnosis while it is being made: the arrays, what they show, and what was found so far."""
+"""One diagnosis in progress: the arrays, what they show, and the findings so far."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .evidence import Evidence
-from .findings import Finding, Severity
+from .fault_catalogue import Severity
+from .findings import Finding, make_finding
 from .inputs import Arrays
 from .intent import Intent
-from .places import finding
-from .side import side
 
 
 @dataclass
@@ -21,9 +20,9 @@ class Case:
 
     arrays: Arrays
     evidence: Evidence
-    found: list[Finding] = field(default_factory=list)
-    spoiled: np.ndarray | None = None
-    """(B, L, H) bool: units already explained, in which nothing more is looked for."""
+    findings: list[Finding] = field(default_factory=list)
+    explained_units: np.ndarray | None = None
+    """(B, L, H) bool: samples, layers and heads in which nothing more is looked for."""
 
     def add(
         self,
@@ -34,41 +33,41 @@ class Case:
         fix: str | None = None,
         looks: str | None = None,
     ) -> None:
-        """Note a finding at the cells ``where`` (broadcasts to the weights); nothing happens when there are none."""
-        whole = np.broadcast_to(where, self.evidence.lit.shape)
-        if whole.any():
-            self.found.append(finding(code, whole, self.arrays.map, severity, detail, fix, looks))
+        """Add a finding at the cells ``where`` (broadcasts to the weights); nothing happens when there are none."""
+        cells = np.broadcast_to(where, self.evidence.nonzero.shape)
+        if cells.any():
+            self.findings.append(make_finding(code, cells, self.arrays.map, severity, detail, fix, looks))
 
     def add_rows(
         self, code: str, rows: np.ndarray, detail: str = "", severity: Severity | None = None, fix: str | None = None
     ) -> None:
-        """Note a finding about whole rows (B, L, H, Q)."""
-        self.add(code, np.broadcast_to(rows[..., None], self.evidence.lit.shape), severity, detail, fix)
+        """Add a finding about whole rows (B, L, H, Q)."""
+        self.add(code, np.broadcast_to(rows[..., None], self.evidence.nonzero.shape), severity, detail, fix)
 
-    def spoil(self, units: np.ndarray) -> None:
+    def exclude(self, units: np.ndarray) -> None:
         """Look for nothing more in these units (B, L, H)."""
-        self.spoiled = units if self.spoiled is None else self.spoiled | units
+        self.explained_units = units if self.explained_units is None else self.explained_units | units
 
-    def named(self, *codes: str) -> bool:
-        """Whether any of these codes was found above info."""
-        return any(one.code in codes for one in self.found if one.severity != "info")
+    def has(self, *codes: str) -> bool:
+        """Whether any of these codes was found above info; without codes, whether anything was."""
+        return any(finding.severity != "info" and (not codes or finding.code in codes) for finding in self.findings)
 
-    def padding(self, intent: Intent) -> np.ndarray:
-        """(B, Q): padding queries, given, or implied by self-attention's own keys or by rows meant to be empty."""
+    def padding_queries(self, intent: Intent) -> np.ndarray:
+        """Return (B, Q): padding queries, as given, or by the keys of self-attention and the rows meant to be empty."""
         if self.arrays.query_keep is not None:
-            return ~self.arrays.query_keep | intent.idle
+            return ~self.arrays.query_keep | intent.keyless_queries
         _, _, _, queries, keys = self.arrays.sizes
-        if queries == keys and side(self.arrays) != "cross":
-            return ~intent.keep | intent.idle
-        return intent.idle
+        if queries == keys and self.arrays.self_or_cross != "cross":
+            return ~intent.keep | intent.keyless_queries
+        return intent.keyless_queries
 
-    def rows(self, intent: Intent, every: bool = False) -> np.ndarray:
-        """(B, L, H, Q): the rows that count: those of real queries, or every one."""
-        real = np.ones_like(intent.idle) if every else ~self.padding(intent)
-        judged = np.broadcast_to(real[:, None, None], self.evidence.dead.shape)
-        return judged if self.spoiled is None else judged & ~self.spoiled[..., None]
+    def rows(self, intent: Intent, with_padding: bool = False) -> np.ndarray:
+        """Return (B, L, H, Q): the rows to judge, those of real queries or all, without excluded units."""
+        real = np.ones_like(intent.keyless_queries) if with_padding else ~self.padding_queries(intent)
+        rows = np.broadcast_to(real[:, None, None], self.evidence.all_zero.shape)
+        return rows if self.explained_units is None else rows & ~self.explained_units[..., None]
 
     def without(self, cells: np.ndarray) -> Case:
-        """The same case as if these cells were zero, with nothing found yet."""
-        evidence = dataclasses.replace(self.evidence, lit=self.evidence.lit & ~cells)
-        return Case(self.arrays, evidence, [], self.spoiled)
+        """Return the same case as if these cells were zero, with no finding yet."""
+        evidence = dataclasses.replace(self.evidence, nonzero=self.evidence.nonzero & ~cells)
+        return Case(self.arrays, evidence, [], self.explained_units)

@@ -1,4 +1,4 @@
-"""What can be read off the weights without knowing what was meant: lit cells, dead rows, number format."""
+"""What the weights show without knowing what was meant: nonzero cells, empty and uniform rows, the number format."""
 
 from __future__ import annotations
 
@@ -6,71 +6,133 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .precision import Precision, precision
-
-_ONE_HOT, _SHORT = 0.9, 20.0
+_ONE_HOT, _SHORT_RANGE = 0.9, 20.0
 """In formats that span fewer nats than this, what a row above the other leaves to its keys may vanish."""
-_HOT = 2
+_ONE_HOT_RATIO = 2
 """So many times more rows with one weight than with several make a head sharp, however little those few spread."""
-_TAME, _FEW = 0.1, 3
+_CALM, _FEW_ROWS = 0.1, 3
 """A head that spreads less than this part of the range in all of so many rows has no row in which weights vanish."""
 _RARE = 1e-3
 """A head is too calm for rounding where fewer cells than this would be expected to vanish."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How finely the weights were stored, judged by their values, since files often widen them."""
+
+    relative: float
+    """Half a unit in the last place."""
+    smallest: float
+    """Below this a weight becomes zero."""
+    prior: float
+    """Chance that an allowed cell became zero, before any is seen."""
+
+    @property
+    def limit(self) -> float:
+        """Range of log weights that the format can hold below 1."""
+        return float(-np.log(self.smallest))
+
+    def row_tolerance(self, keys: int) -> float:
+        """How far from 1 a correct row may sum."""
+        rounding = self.smallest * keys if self.smallest > 1e-9 else 0.0
+        return 2e-3 + 2 * self.relative + rounding
+
+
+_HALF = Precision(2.0**-11, 6e-8, 0.2)
+_BRAIN = Precision(2.0**-8, 1e-38, 0.005)
+_SINGLE = Precision(2.0**-24, 1e-38, 0.005)
+_DOUBLE = Precision(2.0**-53, 1e-308, 0.001)
+
+
+def precision(weights: np.ndarray) -> Precision:
+    """Return the most forgiving of all formats that hold every weight exactly; ``weights`` of any shape."""
+    values = np.unique(weights[np.isfinite(weights) & (weights > 0)])
+    fits = [_DOUBLE, *_formats(values)]
+    if weights.dtype == np.float16:
+        fits.append(_HALF)
+    if values.size > 3:
+        fits += [
+            Precision(unit / 2, unit / 2, 0.3) for unit in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6) if _is_rounded(values, unit)
+        ]
+    worst = (max(getattr(fit, name) for fit in fits) for name in ("relative", "smallest", "prior"))
+    return Precision(*worst)
+
+
+def _formats(values: np.ndarray) -> list[Precision]:
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+        half = np.array_equal(values.astype(np.float16).astype(values.dtype), values)
+    if not np.array_equal(single.astype(values.dtype), values):
+        return []
+    brain = not (single.view(np.uint32) & 0xFFFF).any()
+    return [_SINGLE] + [_HALF] * half + [_BRAIN] * brain
+
+
+def _is_rounded(values: np.ndarray, unit: float) -> bool:
+    digits = round(-np.log10(unit))
+    return np.array_equal(np.round(values.astype(np.float64), digits).astype(values.dtype), values)
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """Facts about one set of weights, each over (B, L, H, ...)."""
 
-    lit: np.ndarray
+    nonzero: np.ndarray
     """(B, L, H, Q, K): above zero."""
-    dead: np.ndarray
-    """(B, L, H, Q): all zero."""
+    all_zero: np.ndarray
+    """(B, L, H, Q): rows of zeros."""
     nan: np.ndarray
-    """(B, L, H, Q): not a number somewhere."""
-    flat: np.ndarray
+    """(B, L, H, Q): rows with NaN somewhere."""
+    uniform: np.ndarray
     """(B, L, H, Q): the same value in every column, two columns at least."""
-    odd: np.ndarray
-    """(B, L, H, Q): the same value in every lit column, three at least, in a head that has uneven rows too. In a head
-    without uneven rows all scores are equal, and such rows say nothing."""
-    faint: np.ndarray
+    uniform_nonzero: np.ndarray
+    """(B, L, H, Q): the same value in every nonzero column, three at least, in a head that has uneven rows too. In a
+    head without uneven rows all scores are equal, and such rows say nothing."""
+    maybe_underflow: np.ndarray
     """(B, L, H, Q, K or 1): cells whose zero may be nothing but rounding, as the head or the row is so sharp."""
     precision: Precision
-    told: bool = False
-    """Whether the scores were given and tell ``faint`` cell by cell."""
+    from_scores: bool = False
+    """Whether the scores were given and tell ``maybe_underflow`` cell by cell."""
+
+    @property
+    def informative_rows(self) -> np.ndarray:
+        """(B, L, H, Q): rows that show a mask: neither all zero, nor NaN, nor uniform where other rows are not."""
+        return ~(self.all_zero | self.nan | self.uniform_nonzero)
 
 
 def gather(weights: np.ndarray) -> Evidence:
-    """Read the facts off (B, L, H, Q, K) weights."""
+    """Return the facts that (B, L, H, Q, K) weights show."""
     nan = np.isnan(weights).any(-1)
     clean = np.where(nan[..., None], 0, weights) if nan.any() else weights
-    lit = clean > 0
-    top, low = clean.max(-1), clean.min(-1)
-    fine = precision(weights)
-    flat = ~nan & (top > 0) & (top - low <= 2 * fine.relative * top) & (weights.shape[-1] > 1)
-    low_lit = np.where(lit, clean, np.inf).min(-1)
-    level = top - low_lit <= 2 * fine.relative * top
-    odd = level & ((lit.sum(-1) > 2) | flat) & (~level & ~nan).any((0, 3))[None, :, :, None]
-    return Evidence(lit, ~nan & ~lit.any(-1), nan, flat, odd, _peaked(lit, top, low_lit, fine)[..., None], fine)
+    nonzero = clean > 0
+    largest, smallest = clean.max(-1), clean.min(-1)
+    stored = precision(weights)
+    uniform = ~nan & (largest > 0) & (largest - smallest <= 2 * stored.relative * largest) & (weights.shape[-1] > 1)
+    smallest_nonzero = np.where(nonzero, clean, np.inf).min(-1)
+    level = largest - smallest_nonzero <= 2 * stored.relative * largest
+    uneven_heads = (~level & ~nan).any((0, 3))[None, :, :, None]
+    uniform_nonzero = level & ((nonzero.sum(-1) > 2) | uniform) & uneven_heads
+    maybe_underflow = _sharp_rows(nonzero, largest, smallest_nonzero, stored)[..., None]
+    return Evidence(nonzero, ~nan & ~nonzero.any(-1), nan, uniform, uniform_nonzero, maybe_underflow, stored)
 
 
-def _peaked(lit: np.ndarray, top: np.ndarray, low: np.ndarray, fine: Precision) -> np.ndarray:
-    """(B, L, H, Q): rows of heads so sharp that weights vanish, or with hardly any but one-hot rows; in short formats
-    any nearly one-hot row.
+def _sharp_rows(nonzero: np.ndarray, largest: np.ndarray, smallest: np.ndarray, stored: Precision) -> np.ndarray:
+    """Return (B, L, H, Q): rows of heads so sharp that weights vanish, or with hardly any but one-hot rows.
 
-    With exponential tails, of n weights whose smallest lies m nats below the largest of its row, one would lie
-    ``limit`` nats below it with a chance of n ^ (-limit / m).
+    In short formats also any nearly one-hot row. With exponential tails, of n weights whose smallest lies m nats below
+    the largest of its row, one would lie ``limit`` nats below it with a chance of n ^ (-limit / m).
     """
-    several = lit.sum(-1) > 1
+    several = nonzero.sum(-1) > 1
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        spread = np.where(several, np.log(top.astype(np.float64)) - np.log(low.astype(np.float64)), 0).max(-1)
-        vanishing = (1.0 + np.maximum(lit.sum(-1) - 1, 0).sum(-1)) ** (1 - fine.limit / spread)
-    zeros = (~lit).any((-1, -2))
-    hot = (lit.sum(-1) == 1).sum(-1) >= _HOT * several.sum(-1)
-    heads = zeros & ((vanishing > _RARE) | hot)
-    wild = (spread > _TAME * fine.limit) | (several.sum(-1) < _FEW)
-    alone = (top > _ONE_HOT) & (fine.limit < _SHORT) & wild[..., None]
-    return heads[..., None] | alone
+        logs = np.log(largest.astype(np.float64)) - np.log(smallest.astype(np.float64))
+        spread = np.where(several, logs, 0).max(-1)
+        vanishing = (1.0 + np.maximum(nonzero.sum(-1) - 1, 0).sum(-1)) ** (1 - stored.limit / spread)
+    zeros = (~nonzero).any((-1, -2))
+    one_hot = (nonzero.sum(-1) == 1).sum(-1) >= _ONE_HOT_RATIO * several.sum(-1)
+    heads = zeros & ((vanishing > _RARE) | one_hot)
+    restless = (spread > _CALM * stored.limit) | (several.sum(-1) < _FEW_ROWS)
+    rows = (largest > _ONE_HOT) & (stored.limit < _SHORT_RANGE) & restless[..., None]
+    return heads[..., None] | rows
 
 
 @dataclass(frozen=True)
@@ -78,29 +140,23 @@ class Depth:
     """How far some cells lie below the largest weight of their row, beside the allowed ones of their head."""
 
     beyond: bool
-    """On average deeper than any allowed one."""
-    luck: float
+    """Whether they lie deeper on average than any allowed one."""
+    log_chance: float
     """The logarithm of the chance to find them so deep without a fill."""
 
 
 def depth(evidence: Evidence, weights: np.ndarray, allowed: np.ndarray, cells: np.ndarray) -> Depth:
-    """Of lit ``cells``; all arrays are (B, L, H, Q, K), ``allowed`` may have axes of 1.
+    """Return the depth of nonzero ``cells``; all arrays are (B, L, H, Q, K), ``allowed`` may have axes of 1.
 
     Of n allowed weights the deepest of which lies m nats down, one lies g nats down with a chance of n ^ (-g / m), if
     tails are exponential; over several cells the exponents add up to a Gamma variable, here under Chernoff's bound.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         gaps = np.log(weights.max(-1, keepdims=True).astype(np.float64)) - np.log(weights.astype(np.float64))
-    usual = evidence.lit & allowed & (gaps > 0)
+    usual = evidence.nonzero & allowed & (gaps > 0)
     deepest = np.where(usual, gaps, 0).max((-1, -2))
-    found = np.where(cells, gaps, 0).sum((-1, -2))
-    surprise = float((np.log1p(usual.sum((-1, -2))) * found / np.maximum(deepest, 1e-3)).sum())
+    total = np.where(cells, gaps, 0).sum((-1, -2))
+    surprise = float((np.log1p(usual.sum((-1, -2))) * total / np.maximum(deepest, 1e-3)).sum())
     count = int(cells.sum())
-    luck = count + count * float(np.log(surprise / count)) - surprise if surprise > count else 0.0
-    return Depth(bool(found.sum() > (deepest * cells.sum((-1, -2))).sum()), luck)
-
-
-def rows_that_sum(weights: np.ndarray, tolerance: float) -> np.ndarray:
-    """(B, L, H, Q): rows that sum to 1, or to nothing at all, or are not numbers."""
-    total = weights.sum(-1, dtype=np.float64)
-    return (np.abs(total - 1) <= tolerance) | (total == 0) | np.isnan(total)
+    log_chance = count + count * float(np.log(surprise / count)) - surprise if surprise > count else 0.0
+    return Depth(bool(total.sum() > (deepest * cells.sum((-1, -2))).sum()), log_chance)

@@ -1,19 +1,21 @@
-"""Which mistake explains the weights best? Every guess is compared with them; the closest and commonest is named."""
+"""Which mistake explains the weights best: of the hypotheses that match them, the closest and most common."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from ..masking.blocked import is_blocked
 from .case import Case
-from .findings import Severity
-from .hypotheses import guesses
+from .empty_rows import find_empty_rows, rows_of_fills
+from .fault_catalogue import Severity
+from .hypotheses import Hypothesis, hypotheses
 from .intent import Intent
-from .matching import Match, compare, solid
-from .rows import empty_rows, only_fills
-from .score_checks import unmasked
+from .matching import Match, compare, is_significant
+from .score_checks import unmasked_heads
 
 _TWINS = {
     frozenset(pair)
@@ -27,87 +29,105 @@ _TWINS = {
     )
 }
 """Pairs of mistakes that can leave exactly the same weights."""
+TRIANGLE_FIX = "mask = mask.mT  # tril() keeps the past"
+"""The line that fixes exchanged triangles."""
+_NEED_INTENT = ("future-visible", "window-off-by-one", "document-leak", "over-blocked")
+"""Mistakes that cannot be seen without knowing what was meant."""
 
 
-TRIL = "mask = mask.mT  # tril() keeps the past"
-"""What mends exchanged triangles."""
+class Rank(NamedTuple):
+    """How well an explanation fits: smaller is better, the first fields count most."""
 
-_ONLY_STATED = ("future-visible", "window-off-by-one", "document-leak", "over-blocked")
-"""Mistakes that nobody can see without knowing what was meant."""
+    unexplained: int
+    """Samples, layers and heads left unexplained."""
+    unexplained_with_padding: int
+    """The same, with the rows of padding queries judged as well."""
+    uninformative_rows: int
+    allowed_zeros: int
+    rarity: int
+    """Place among the hypotheses, the most common first."""
 
 
 @dataclass(frozen=True, eq=False)
-class Guess:
+class Explanation:
     """One mistake that fits."""
 
     code: str
     allowed: np.ndarray
     """(B, L, H, Q, K) bool, axes possibly 1: the mask it would have put in force."""
     intent: Intent
-    bad: np.ndarray
+    unexplained: np.ndarray
     """(B, L, H): units that the intent itself does not explain; none when the difference hides in peaked heads."""
-    rank: tuple[int, ...]
-    """Units left unexplained, also in padding rows, dark rows, allowed zeros, rarity: smaller is better."""
+    rank: Rank
 
 
-def fits(case: Case, intent: Intent, every: bool = False) -> bool:
-    """Whether the weights are what this intent makes; with ``every`` also in padding rows."""
-    return bool(_intended(case, intent, every).units.all())
+def fits(case: Case, intent: Intent, with_padding: bool = False) -> bool:
+    """Whether the weights are what this intent makes, on request also in the rows of padding queries."""
+    return bool(_compare_intent(case, intent, with_padding).units.all())
 
 
-def _intended(case: Case, intent: Intent, every: bool = False) -> Match:
-    padding = case.padding(intent)
-    double = empty_rows(case.arrays, case.evidence, intent, padding).double
-    return compare(case.evidence, intent.allowed, case.rows(intent, every), padding, case.evidence.flat | double)
+def _compare_intent(case: Case, intent: Intent, with_padding: bool = False) -> Match:
+    padding = case.padding_queries(intent)
+    double = find_empty_rows(case.arrays, case.evidence, intent, padding).double_fill
+    rows = case.rows(intent, with_padding)
+    return compare(case.evidence, intent.allowed, rows, padding, case.evidence.uniform | double)
 
 
-def explanations(case: Case, intent: Intent) -> list[Guess]:
-    """Mistakes that explain every unit that the intent does not, best first.
+def explanations(case: Case, intent: Intent) -> list[Explanation]:
+    """Return mistakes that explain every unit that the intent does not, best first.
 
     Where the intent explains them all, only mistakes that block more are looked for: in heads so peaked that
     many weights are zero anyway, a stricter mask is seen by the pattern of its zeros.
     """
-    bad = ~_intended(case, intent).units
-    if not bad.any() and (case.evidence.told or not case.evidence.faint.any()):
+    unexplained = ~_compare_intent(case, intent).units
+    if not unexplained.any() and (case.evidence.from_scores or not case.evidence.maybe_underflow.any()):
         return []
-    tried = (_try(case, intent, code, allowed, bad, order) for order, (code, allowed) in _distinct(case, intent))
-    return sorted((guess for guess in tried if guess is not None), key=lambda guess: guess.rank)
+    found = (
+        _explanation(case, intent, hypothesis, unexplained, rarity)
+        for rarity, hypothesis in _distinct_hypotheses(case, intent)
+    )
+    return sorted((one for one in found if one is not None), key=lambda one: one.rank)
 
 
-def _distinct(case: Case, intent: Intent) -> Iterator[tuple[int, tuple[str, np.ndarray]]]:
-    """Guesses that differ from the intent somewhere that counts, numbered by how common they are."""
-    for order, (code, allowed) in enumerate(guesses(case.arrays, case.evidence, intent)):
-        if not intent.binding and code in _ONLY_STATED:
+def _distinct_hypotheses(case: Case, intent: Intent) -> Iterator[tuple[int, Hypothesis]]:
+    """Hypotheses that differ from the intent somewhere that counts, numbered by how common they are."""
+    for rarity, (code, allowed) in enumerate(hypotheses(case.arrays, case.evidence, intent)):
+        if not intent.binding and code in _NEED_INTENT:
             continue
         rows = case.rows(intent, code == "wrong-axis" or not intent.binding)
         if ((allowed ^ intent.allowed) & rows[..., None]).any():
-            yield order, (code, allowed)
+            yield rarity, (code, allowed)
 
 
-def _try(case: Case, intent: Intent, code: str, allowed: np.ndarray, bad: np.ndarray, order: int) -> Guess | None:
-    """The guess with its rank, or None when it does not explain what it must."""
-    if not bad.any() and not _only_stricter(intent.allowed, allowed, case.rows(intent)):
+def _explanation(
+    case: Case, intent: Intent, hypothesis: Hypothesis, unexplained: np.ndarray, rarity: int
+) -> Explanation | None:
+    """Return the hypothesis with its rank, or None when it does not explain what it must."""
+    code, allowed = hypothesis
+    hidden = not unexplained.any()
+    if hidden and not _only_stricter(intent.allowed, allowed, case.rows(intent)):
         return None
-    padding, flat = case.padding(intent), case.evidence.flat | only_fills(case.arrays)
-    if code in ("inverted", "diagonal-blocked") and bad.any() and allowed.shape[-1] > 1:
-        flat = flat | case.evidence.lit.all(-1)  # A finite number added to a whole row changes nothing in it.
-    layers = np.asarray(bad.any((0, 2)))[None, :, None, None] | (not bad.any())
-    real, every = (
-        compare(case.evidence, allowed, case.rows(intent, whole) & layers, padding, flat)
-        for whole in (code == "wrong-axis", True)
+    padding, fill_rows = case.padding_queries(intent), case.evidence.uniform | rows_of_fills(case.arrays)
+    if code in ("inverted", "diagonal-blocked") and not hidden and allowed.shape[-1] > 1:
+        # A finite number added to a whole row changes nothing in it.
+        fill_rows = fill_rows | case.evidence.nonzero.all(-1)
+    layers = np.asarray(unexplained.any((0, 2)))[None, :, None, None] | hidden
+    real, padded = (
+        compare(case.evidence, allowed, case.rows(intent, with_padding) & layers, padding, fill_rows)
+        for with_padding in (code == "wrong-axis", True)
     )
-    if not (real.units | ~bad).all() or (not bad.any() and not real.units.all()):
+    if not (real.units | ~unexplained).all() or (hidden and not real.units.all()):
         return None
-    rows = case.rows(intent, bool(every.units.all())) & (bad[..., None] | (not bad.any()))
-    if not solid(case.evidence, intent.allowed, allowed, rows, picked=code == "hole-inside"):
+    rows = case.rows(intent, bool(padded.units.all())) & (unexplained[..., None] | hidden)
+    if not is_significant(case.evidence, intent.allowed, allowed, rows, selected_columns=code == "hole-inside"):
         return None
     if code == "inverted" and not (allowed.any(-1) & rows).any():
-        return None  # a mask that allows nothing explains every dead row, and says nothing
-    if code == "mask-ignored" and not _possible(case, intent, bad):
+        return None  # a mask that allows nothing explains every empty row, and says nothing
+    if code == "mask-ignored" and not _may_be_ignored(case, intent, unexplained):
         return None
-    first = code == "mask-ignored" and never_arrived(case, intent)
-    rank = (_left(real), _left(every), every.dark, every.unlit, -1 if first else order)
-    return Guess(code, allowed, intent, bad, rank)
+    first = code == "mask-ignored" and had_no_effect(case, intent)
+    counts = real.unexplained, padded.unexplained, padded.uninformative_rows, padded.allowed_zeros
+    return Explanation(code, allowed, intent, unexplained, Rank(*counts, -1 if first else rarity))
 
 
 def _only_stricter(meant: np.ndarray, allowed: np.ndarray, rows: np.ndarray) -> bool:
@@ -116,69 +136,67 @@ def _only_stricter(meant: np.ndarray, allowed: np.ndarray, rows: np.ndarray) -> 
     return bool(closed.any()) and not opened.any()
 
 
-def _left(match: Match) -> int:
-    return int((~match.units).sum())
-
-
-def sees_the_blocked(case: Case, intent: Intent) -> bool:
-    """Whether the weights given light cells that the mask given blocks: then no other reading makes them right."""
+def contradicts_mask(case: Case, intent: Intent) -> bool:
+    """Whether weights lie on cells that the mask given blocks: then no other reading makes them right."""
     mask = case.arrays.mask
     if mask is None or "weights" not in case.arrays.given:
         return False
     rows = case.rows(intent) & mask.any(-1)
-    return bool((case.evidence.lit & ~mask & rows[..., None]).any())
+    return bool((case.evidence.nonzero & ~mask & rows[..., None]).any())
 
 
-def never_arrived(case: Case, intent: Intent) -> bool:
-    """Whether cells are lit that the mask given, or the masked scores, did block; or several parts of it at once."""
+def had_no_effect(case: Case, intent: Intent) -> bool:
+    """Whether weights lie where the mask or the masked scores block, or on several blocked parts of the intent."""
     mask, masked = case.arrays.mask, case.arrays.masked_scores
-    stray = case.evidence.lit & ~intent.allowed & case.rows(intent)[..., None]
-    if masked is not None and (stray & (masked <= -1e3)).any():
+    stray = case.evidence.nonzero & ~intent.allowed & case.rows(intent)[..., None]
+    if masked is not None and (stray & is_blocked(masked)).any():
         return True
     if mask is not None:
         return bool((stray & ~mask).any())
     return intent.binding and intent.parts() > 1
 
 
-def _possible(case: Case, intent: Intent, bad: np.ndarray) -> bool:
-    """Whether ``mask-ignored`` can be said: the scores agree, and where a mask was given it blocks what is lit."""
-    plain = unmasked(case.arrays, case.evidence)
-    if plain is not None and not (plain | ~bad).all():
+def _may_be_ignored(case: Case, intent: Intent, unexplained: np.ndarray) -> bool:
+    """Whether ``mask-ignored`` is possible: the scores agree, and a mask that was given blocks nonzero cells."""
+    plain = unmasked_heads(case.arrays, case.evidence)
+    if plain is not None and not (plain | ~unexplained).all():
         return False
     if case.arrays.mask is not None:
-        return never_arrived(case, intent)
+        return had_no_effect(case, intent)
     return plain is not None or (intent.binding and intent.parts() > 1)
 
 
-def report(case: Case, found: list[Guess]) -> Intent:
-    """Name the best guess, and its twins where the weights cannot tell them apart; returns its intent."""
-    first = min(found, key=lambda guess: (*guess.rank[:4], not guess.intent.binding, guess.rank[4]))
-    _note(case, first)
-    certain = first.code == "mask-ignored" and never_arrived(case, first.intent)
+def report(case: Case, found: list[Explanation]) -> Intent:
+    """Add the best explanation, and its twins where the weights cannot tell them apart; return its intent."""
+    first = min(found, key=lambda one: (*one.rank[:4], not one.intent.binding, one.rank.rarity))
+    _add_finding(case, first)
+    certain = first.code == "mask-ignored" and had_no_effect(case, first.intent)
     for other in () if certain else found:
-        if frozenset((first.code, other.code)) in _TWINS and not case.named(other.code) and _same(case, first, other):
-            _note(case, other, "warning")
+        twins = frozenset((first.code, other.code)) in _TWINS
+        if twins and not case.has(other.code) and _same_weights(case, first, other):
+            _add_finding(case, other, "warning")
     return first.intent
 
 
-def _same(case: Case, one: Guess, other: Guess) -> bool:
+def _same_weights(case: Case, first: Explanation, other: Explanation) -> bool:
     """Whether both would leave the same weights; padding swaps only where the other side has padding at all."""
-    swap = "padding-swapped" in (one.code, other.code)
+    swap = "padding-swapped" in (first.code, other.code)
     if swap and (case.arrays.query_keep is None or case.arrays.query_keep.all()):
         return False
-    return not (one.allowed ^ other.allowed).any()
+    return not (first.allowed ^ other.allowed).any()
 
 
-def _note(case: Case, guess: Guess, severity: Severity | None = None) -> None:
-    units = guess.bad if guess.bad.any() else np.ones_like(guess.bad)
-    for every in (guess.code == "wrong-axis", True):
-        rows = case.rows(guess.intent, every)
-        wrong = (guess.allowed ^ guess.intent.allowed) & rows[..., None] & units[..., None, None]
+def _add_finding(case: Case, explanation: Explanation, severity: Severity | None = None) -> None:
+    code, allowed, intent = explanation.code, explanation.allowed, explanation.intent
+    units = explanation.unexplained if explanation.unexplained.any() else np.ones_like(explanation.unexplained)
+    for with_padding in (code == "wrong-axis", True):
+        rows = case.rows(intent, with_padding)
+        wrong = (allowed ^ intent.allowed) & rows[..., None] & units[..., None, None]
         if wrong.any():
             break
     if severity:
-        case.add(guess.code, wrong, severity, "the weights alone cannot rule this out")
-    elif guess.code == "inverted" and (guess.allowed & guess.intent.allowed).any():
-        case.add(guess.code, wrong, detail="tril and triu are exchanged", fix=TRIL)
+        case.add(code, wrong, severity, "the weights alone cannot rule this out")
+    elif code == "inverted" and (allowed & intent.allowed).any():
+        case.add(code, wrong, detail="tril and triu are exchanged", fix=TRIANGLE_FIX)
     else:
-        case.add(guess.code, wrong)
+        case.add(code, wrong)

@@ -1,183 +1,23 @@
-"""What a diagnosis is made of, and the catalogue of faults: how bad, what each needs to be judged, how to mend it."""
+"""What a diagnosis consists of: findings with their places, and the codes that could not be judged.
+
+A place is a number from 0 for programs, and from 1 in the message, which people read.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-Severity = Literal["error", "warning", "info"]
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One entry of the catalogue."""
-
-    severity: Severity
-    needs: tuple[str, ...]
-    """The arrays without which nothing can be said; ``a|b`` stands for either. ``meant`` may also be proposed
-    from ``mask``, unless it is listed here."""
-    looks: str
-    """One sentence: what went wrong and how it shows."""
-    fix: str
-    """A line that can be copied."""
-
-
-FAULTS: dict[str, Fault] = {
-    "inverted": Fault(
-        "error",
-        ("weights|mask", "meant|mask|key_keep"),
-        "the weights lie where they should not and are missing where they should be: the mask is upside down",
-        "mask = ~mask  # nn.MultiheadAttention blocks where True, F.scaled_dot_product_attention keeps where True",
-    ),
-    "future-visible": Fault(
-        "error",
-        ("weights|mask", "meant|mask"),
-        "queries attend to keys after their own position: the causal part of the mask is missing",
-        "mask = mask & torch.ones(Q, K, dtype=torch.bool).tril(K - Q)  # True = may attend",
-    ),
-    "diagonal-blocked": Fault(
-        "error",
-        ("weights|mask",),
-        "no query may attend to its own position, and the first row has no key left",
-        "blocked = torch.ones(T, T, dtype=torch.bool).triu(1)  # the diagonal offset is 1, not 0",
-    ),
-    "causal-on-cross": Fault(
-        "error",
-        ("weights|mask",),
-        "a causal staircase lies on cross-attention, so early target tokens cannot see the end of the source",
-        "cross_attention(x, memory, mask=source_padding)  # no causal mask: the whole source is known",
-    ),
-    "padding-visible": Fault(
-        "error",
-        ("weights|mask", "key_keep|meant"),
-        "queries attend to padding: the key padding mask is missing",
-        "mask = mask & key_keep[:, None, None, :]  # True = a real token",
-    ),
-    "padding-swapped": Fault(
-        "error",
-        ("weights|mask", "key_keep|meant", "query_keep"),
-        "the blocked columns end where the other sentence ends: source and target padding are exchanged",
-        "mask = source_keep[:, None, None, :]  # cross-attention: padding of the keys, not of the queries",
-    ),
-    "soft-mask": Fault(
-        "error",
-        ("scores|masked_scores|mask",),
-        "a mask of zeros and ones was added to the scores: it tints the weights and blocks nothing",
-        'scores = scores.masked_fill(~mask, float("-inf"))  # do not add a 0/1 mask',
-    ),
-    "weak-fill": Fault(
-        "warning",
-        ("weights", "meant|mask|key_keep"),
-        "blocked cells keep a little weight: the fill is finite and too small",
-        'scores = scores.masked_fill(~mask, float("-inf"))',
-    ),
-    "fill-overflow": Fault(
-        "error",
-        ("mask|masked_scores",),
-        "the fill value does not fit the number format of the scores",
-        "scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
-    ),
-    "double-fill": Fault(
-        "error",
-        ("weights|masked_scores",),
-        "two finite fills were put on top of each other: in a row without an allowed key the cells blocked once win",
-        'scores = scores.masked_fill(~(causal & key_keep), float("-inf"))  # join the masks, then fill once',
-    ),
-    "empty-row": Fault(
-        "error",
-        ("weights|mask",),
-        "a query has no key to attend to",
-        "weights = weights.masked_fill(~mask.any(-1, keepdim=True), 0.0)  # a row without keys gives zeros",
-    ),
-    "wrong-axis": Fault(
-        "error",
-        ("weights|mask", "key_keep|meant"),
-        "the padding mask was read along the wrong axis: it blocks by query or by another sample, not by key",
-        "mask = key_keep[:, None, None, :]  # (B, 1, 1, K): one row of keys for each sample",
-    ),
-    "head-order": Fault(
-        "error",
-        ("weights|mask", "key_keep|meant"),
-        "some heads use the padding of another sample: the mask was repeated in the wrong order",
-        "mask = mask.repeat_interleave(heads, dim=0)  # (N*H, L, S) is batch-major; repeat() is not",
-    ),
-    "softmax-axis": Fault(
-        "error",
-        ("weights",),
-        "the rows do not sum to 1 but another axis does: the softmax ran over the wrong axis",
-        "weights = scores.softmax(dim=-1)  # over the keys",
-    ),
-    "transposed": Fault(
-        "error",
-        ("weights",),
-        "the columns sum to 1 in place of the rows: keys are drawn as queries",
-        "weights = weights.transpose(-2, -1)  # queries down, keys across",
-    ),
-    "dropout-on": Fault(
-        "warning",
-        ("weights",),
-        "the weights were taken after dropout: rows do not sum to 1 and some cells are scaled up or zero",
-        "model.eval()  # or store the weights before dropout",
-    ),
-    "mask-ignored": Fault(
-        "error",
-        ("weights", "mask|scores"),
-        "the weights are what they would be without any mask: the mask never reached the softmax",
-        "out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)  # pass it on; is_causal is only a hint",
-    ),
-    "top-left-causal": Fault(
-        "error",
-        ("weights|mask",),
-        "the causal mask starts at the top left although there are more keys than queries: the newest query sees only "
-        "the oldest keys",
-        "mask = torch.ones(Q, K, dtype=torch.bool).tril(K - Q)  # aligned at the bottom right",
-    ),
-    "window-off-by-one": Fault(
-        "error",
-        ("weights|mask", "meant|mask"),
-        "the attention window is one key wider or narrower than it should be",
-        "mask = (i - j < window) & (j <= i)  # the window counts the query itself",
-    ),
-    "document-leak": Fault(
-        "error",
-        ("weights|mask", "meant|mask"),
-        "tokens attend to another document of the same packed row",
-        "mask = mask & (document[:, None, :, None] == document[:, None, None, :])",
-    ),
-    "hole-inside": Fault(
-        "error",
-        ("weights|mask|key_keep",),
-        "a real token inside the sentence is treated as padding: its id equals the padding id",
-        "key_keep = torch.arange(K) < lengths[:, None]  # from the lengths, not from ids != pad",
-    ),
-    "pad-query": Fault(
-        "info",
-        ("weights", "query_keep|key_keep"),
-        "rows of padding queries carry weights; nothing reads them, so dim them",
-        "nothing to mend",
-    ),
-    "leak": Fault(
-        "error",
-        ("weights|mask", "meant|mask"),
-        "there is weight on cells that should be blocked, in no known pattern",
-        "mask = mask & meant  # look at the cells named here",
-    ),
-    "over-blocked": Fault(
-        "error",
-        ("weights|mask", "meant|mask"),
-        "cells that should be allowed have no weight, in no known pattern",
-        "mask = mask | meant  # look at the cells named here",
-    ),
-}
-"""Every code that a diagnosis can name."""
+from .fault_catalogue import FAULTS, Severity
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One fault and where it is. ``None`` for a place means: in more than one, or all of them."""
+    """One fault and its place. ``None`` for a sample, layer or head means several of them, or all."""
 
     code: str
     severity: Severity
@@ -187,26 +27,28 @@ class Finding:
     layer: int | None
     head: int | None
     queries: tuple[int, ...]
-    """Rows concerned, counted from 0; of the first sample concerned."""
+    """Rows concerned, counted from 0, in the first sample concerned."""
     keys: tuple[int, ...]
-    """Columns concerned, counted from 0."""
+    """Columns concerned, counted from 0, in the same sample."""
     message: str
     fix: str
 
     def as_dict(self) -> dict[str, Any]:
-        """The finding as JSON values."""
+        """Return the finding as values of JSON."""
         return dataclasses.asdict(self) | {"queries": list(self.queries), "keys": list(self.keys)}
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """A code about which the arrays given say nothing."""
+    """A code that could not be judged without further arrays."""
 
     code: str
     missing: tuple[str, ...]
+    """Names of these arrays; ``a|b`` stands for either."""
 
     @property
     def message(self) -> str:
+        """The code and the arrays, as a sentence without its end."""
         return f"{self.code}: cannot tell without {' and '.join(one.replace('|', ' or ') for one in self.missing)}"
 
 
@@ -218,13 +60,76 @@ class Diagnosis:
     """The most likely cause first; notes (info) last."""
     unknown: tuple[Unknown, ...]
     meaning: str
-    """In words, what the mask was taken to be meant as."""
+    """The mask that was taken to be meant, in words."""
     sure: float
-    """How sure that is: 1 when it was stated."""
+    """How sure that is, 0 to 1: 1 when it was stated."""
     meant: np.ndarray | None = field(default=None, compare=False, repr=False)
-    """(B, L, H, Q, K) bool, axes may be 1: the same as cells, True = may attend. ``None`` when it cannot be told."""
+    """(B, L, H, Q, K) bool, axes may be 1: that mask, True = may attend. ``None`` when it cannot be told."""
 
     @property
     def sound(self) -> bool:
-        """True when nothing is above info."""
+        """Whether nothing is above info."""
         return all(one.severity == "info" for one in self.findings)
+
+
+def make_finding(
+    code: str,
+    where: np.ndarray,
+    map_name: str,
+    severity: Severity | None = None,
+    detail: str = "",
+    fix: str | None = None,
+    looks: str | None = None,
+) -> Finding:
+    """Return a finding of ``code`` at the cells ``where`` (B, L, H, Q, K) bool.
+
+    ``severity``, ``looks`` and ``fix`` replace those of the catalogue; ``detail`` is added to the message.
+    """
+    fault = FAULTS[code]
+    units = np.asarray(where.any((-1, -2)))
+    sample, layer, head = (_only(units, axis) for axis in range(3))
+    first = where[np.flatnonzero(where.any((1, 2, 3, 4)))[:1]]
+    queries = tuple(int(row) for row in np.flatnonzero(first.any((0, 1, 2, 4))))
+    keys = tuple(int(column) for column in np.flatnonzero(first.any((0, 1, 2, 3))))
+    place = _place(map_name, units, sample, layer, head)
+    message = f"{place}: {looks or fault.looks}{'; ' + detail if detail else ''}."
+    rank = severity or fault.severity
+    return Finding(code, rank, map_name, sample, layer, head, queries, keys, message, fault.fix if fix is None else fix)
+
+
+def _only(units: np.ndarray, axis: int) -> int | None:
+    """Return the index concerned, or None for several; an axis of length 1 is index 0."""
+    used = np.flatnonzero(units.any(tuple(other for other in range(3) if other != axis)))
+    return int(used[0]) if used.size == 1 else None
+
+
+def _place(map_name: str, units: np.ndarray, sample: int | None, layer: int | None, head: int | None) -> str:
+    """Return the place in words, ``Decoder, layer 2, head 1``; axes of length 1 are not named."""
+    parts = [map_name.capitalize()] if map_name else []
+    for name, index, size in zip(("sample", "layer", "head"), (sample, layer, head), units.shape, strict=True):
+        if size > 1 and index is not None:
+            parts.append(f"{name} {index + 1}")
+    if units.all() and units.size > 1:
+        parts.append("everywhere")
+    elif units.size > 1 and None in (sample, layer, head):
+        parts.append(
+            f"{int(units.sum())} of {units.size} heads"
+            if units.shape[0] == 1
+            else f"{int(units.sum())} of {units.size} maps"
+        )
+    text = ", ".join(parts) or "In this map"
+    return text[0].upper() + text[1:]
+
+
+def undecided(given: Collection[str], findings: Sequence[Finding]) -> tuple[Unknown, ...]:
+    """Return the codes whose arrays are not among the names ``given``, in the order of the catalogue.
+
+    Codes that were found in another way are left out.
+    """
+    have, found = set(given), {finding.code for finding in findings}
+    missing = {
+        code: tuple(need for need in fault.needs if not have & set(need.split("|")))
+        for code, fault in FAULTS.items()
+        if code not in found
+    }
+    return tuple(Unknown(code, names) for code, names in missing.items() if names)

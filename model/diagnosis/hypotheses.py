@@ -1,4 +1,4 @@
-"""For one intent, the masks that each known mistake would have put in its place.
+"""The masks that each known mistake would have put in the place of one intent.
 
 A diagnosis compares what took effect with these. Every function yields (code, allowed), allowed being
 (B, L, H, Q, K) bool with axes possibly 1.
@@ -14,56 +14,48 @@ import numpy as np
 
 from ..masking.structure import CAUSAL, Structure
 from .evidence import Evidence
-from .inputs import Arrays
-from .intent import Intent
-from .side import side
+from .inputs import Arrays, as_columns
+from .intent import Intent, stack_structures
 
-Guess = tuple[str, np.ndarray]
+Hypothesis = tuple[str, np.ndarray]
+"""A code, and the mask that this mistake would have put in force."""
 
 
-def guesses(arrays: Arrays, evidence: Evidence, intent: Intent) -> Iterator[Guess]:
-    """Every mistake worth trying, in the order of how common it is among those that would look the same."""
-    yield from _dropped(intent)
-    yield from _causal(arrays, intent)
-    yield from _padding(arrays, intent)
-    yield from _order(arrays, intent)
-    yield from _upside_down(arrays, intent)
+def hypotheses(arrays: Arrays, evidence: Evidence, intent: Intent) -> Iterator[Hypothesis]:
+    """Yield every mistake worth trying, the most common first among those that would look the same."""
+    yield from _missing_parts(arrays, intent)
+    yield from _misplaced_causal(arrays, intent)
+    yield from _wrong_padding(arrays, intent)
+    yield from _wrong_head_order(arrays, intent)
+    yield from _inverted(arrays, intent)
     yield from _holes(arrays, evidence, intent)
 
 
-def _columns(keep: np.ndarray) -> np.ndarray:
-    """(B, K) as (B, 1, 1, 1, K)."""
-    return keep[:, None, None, None, :]
-
-
-def _with(
+def _changed(
     arrays: Arrays, intent: Intent, change: Callable[[Structure], Structure], shift: int | None = None
 ) -> np.ndarray:
-    """The intent's mask with every sample's structure changed."""
+    """Return the mask of the intent with the structure of every sample changed."""
     _, _, _, queries, keys = arrays.sizes
-    base = np.stack([change(one).allowed(queries, keys, shift) for one in intent.structures])[:, None, None]
-    return base & _columns(intent.keep)
+    return stack_structures([change(one) for one in intent.structures], queries, keys, shift) & intent.columns
 
 
-def _dropped(intent: Intent) -> Iterator[Guess]:
-    """A whole part forgotten."""
+def _missing_parts(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
+    """A whole part of the mask left out."""
     if intent.padded:
         yield "padding-visible", intent.base
-    if intent.structures:
-        queries, keys = intent.base.shape[-2:]
-        for change in _forgotten(intent.structures):
-            base = np.stack([change(one).allowed(queries, keys) for one in intent.structures])[:, None, None]
-            yield ("document-leak" if change is _one_document else "future-visible"), base & _columns(intent.keep)
+    for change in _omissions(intent.structures):
+        code = "document-leak" if change is _one_document else "future-visible"
+        yield code, _changed(arrays, intent, change)
     if not intent.allowed.all():
         yield "mask-ignored", np.ones_like(intent.allowed)
 
 
-def _freed(structure: Structure, n: int) -> Structure:
+def _without_causal(structure: Structure, n: int) -> Structure:
     ways = structure.without_causal()
     return ways[min(n, len(ways) - 1)] if structure.causal else structure
 
 
-def _moved(structure: Structure, n: int) -> Structure:
+def _with_shifted_end(structure: Structure, n: int) -> Structure:
     return structure.shifted_ends()[n]
 
 
@@ -71,61 +63,61 @@ def _one_document(structure: Structure) -> Structure:
     return dataclasses.replace(structure, starts=())
 
 
-def _forgotten(structures: tuple[Structure, ...]) -> Iterator[Callable[[Structure], Structure]]:
+def _omissions(structures: tuple[Structure, ...]) -> Iterator[Callable[[Structure], Structure]]:
     if any(one.starts for one in structures):
         yield _one_document
     for n in range(max((len(one.without_causal()) for one in structures if one.causal), default=0)):
-        yield partial(_freed, n=n)
+        yield partial(_without_causal, n=n)
 
 
-def _causal(arrays: Arrays, intent: Intent) -> Iterator[Guess]:
+def _misplaced_causal(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
     """The triangle in the wrong place, or where none belongs; windows of the wrong width."""
     _, _, _, queries, keys = arrays.sizes
     diagonal = np.eye(queries, keys, keys - queries, dtype=bool)
     if queries < keys and intent.causal:
-        yield "top-left-causal", _with(arrays, intent, lambda one: one, shift=0)
-    if (queries == keys and side(arrays) != "cross") or (queries < keys and intent.causal):
+        yield "top-left-causal", _changed(arrays, intent, lambda one: one, shift=0)
+    if (queries == keys and arrays.self_or_cross != "cross") or (queries < keys and intent.causal):
         yield "diagonal-blocked", intent.allowed & ~diagonal
-    yield from _staircase(arrays, intent)
+    yield from _unwanted_causal(arrays, intent)
     for n in range(max((len(one.shifted_ends()) for one in intent.structures), default=0)):
-        moved = [one.shifted_ends() for one in intent.structures]
-        if all(len(ends) > n for ends in moved):
-            yield "window-off-by-one", _with(arrays, intent, partial(_moved, n=n))
+        ends = [one.shifted_ends() for one in intent.structures]
+        if all(len(one) > n for one in ends):
+            yield "window-off-by-one", _changed(arrays, intent, partial(_with_shifted_end, n=n))
 
 
-def _staircase(arrays: Arrays, intent: Intent) -> Iterator[Guess]:
-    """A triangle that nobody asked for."""
+def _unwanted_causal(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
+    """A triangle where the intent is not causal."""
     _, _, _, queries, keys = arrays.sizes
     if intent.causal:
         return
-    code = {"self": "over-blocked", "cross": "causal-on-cross"}.get(side(arrays), "")
+    code = {"self": "over-blocked", "cross": "causal-on-cross"}.get(arrays.self_or_cross, "")
     for shift in {0, keys - queries}:
-        stairs = intent.allowed & CAUSAL.allowed(queries, keys, shift)
+        triangle = intent.allowed & CAUSAL.allowed(queries, keys, shift)
         if queries < keys and shift == 0 and code != "causal-on-cross" and (queries == 1 or not intent.binding):
-            yield "top-left-causal", stairs
-        yield code or ("over-blocked" if queries == keys else "causal-on-cross"), stairs
+            yield "top-left-causal", triangle
+        yield code or ("over-blocked" if queries == keys else "causal-on-cross"), triangle
         if not code and queries == keys:
-            yield "causal-on-cross", stairs
+            yield "causal-on-cross", triangle
 
 
-def _padding(arrays: Arrays, intent: Intent) -> Iterator[Guess]:
-    """The right padding of the wrong sentence, or along the wrong axis."""
+def _wrong_padding(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
+    """The padding of the other sentence, of another sample, or along the wrong axis."""
     b, _, _, queries, keys = arrays.sizes
     keep = intent.keep
     if arrays.query_keep is not None:
         for rest in (True, False):
             swapped = np.full((b, keys), rest)
             swapped[:, : min(queries, keys)] = arrays.query_keep[:, :keys]
-            yield "padding-swapped", intent.base & _columns(swapped)
+            yield "padding-swapped", intent.base & as_columns(swapped)
     if b == queries and b > 1:
         yield "wrong-axis", intent.base & keep[None, None, None]
     if queries == keys:
         yield "wrong-axis", intent.base & keep[:, None, None, :, None]
     for sample in range(b if b > 1 else 0):
-        yield "wrong-axis", intent.base & _columns(keep[sample : sample + 1])
+        yield "wrong-axis", intent.base & as_columns(keep[sample : sample + 1])
 
 
-def _order(arrays: Arrays, intent: Intent) -> Iterator[Guess]:
+def _wrong_head_order(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
     """(N*H, ...) filled or read in the wrong order."""
     b, _, heads, _, _ = arrays.sizes
     if b < 2 or heads < 2:
@@ -135,28 +127,28 @@ def _order(arrays: Arrays, intent: Intent) -> Iterator[Guess]:
         yield "head-order", intent.base & intent.keep[sample][:, None, :, None, :]
 
 
-def _upside_down(arrays: Arrays, intent: Intent) -> Iterator[Guess]:
+def _inverted(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
     """The whole mask, its padding, or its structure inverted; tril and triu exchanged."""
     _, _, _, queries, keys = arrays.sizes
-    columns = _columns(intent.keep)
     yield "inverted", ~intent.allowed
     if intent.causal and queries == keys:
-        yield "inverted", np.swapaxes(intent.base, -1, -2) & columns
+        yield "inverted", np.swapaxes(intent.base, -1, -2) & intent.columns
     if intent.padded:
-        yield "inverted", intent.base & ~columns
-        yield "inverted", ~intent.base & columns
+        yield "inverted", intent.base & ~intent.columns
+        yield "inverted", ~intent.base & intent.columns
 
 
-def _holes(arrays: Arrays, evidence: Evidence, intent: Intent) -> Iterator[Guess]:
-    """Columns that no query sees although they lie inside the sentence, unless their scores are reason enough."""
-    telling = ~(evidence.dead | evidence.nan | evidence.odd)
-    blocked = telling[..., None] & ~evidence.faint if evidence.told else telling[..., None]
-    each = ~(evidence.lit & telling[..., None]).any(-2) & intent.allowed.any(-2) & blocked.any(-2)
+def _holes(arrays: Arrays, evidence: Evidence, intent: Intent) -> Iterator[Hypothesis]:
+    """Columns that no query attends to although they lie inside the sentence, unless their scores are reason enough."""
+    rows = evidence.informative_rows[..., None]
+    certain_cells = rows & ~evidence.maybe_underflow if evidence.from_scores else rows
+    attended = (evidence.nonzero & rows).any(-2)
+    each = ~attended & intent.allowed.any(-2) & certain_cells.any(-2)
     certain = intent.binding or arrays.key_keep is not None
     for unseen in (each.all((1, 2), keepdims=True), each.all(2, keepdims=True)):
-        rows = unseen.reshape(-1, unseen.shape[-1])
-        keeps = np.broadcast_to(intent.keep[:, None, None], unseen.shape).reshape(rows.shape)
-        if rows.any() and all(_is_hole(row, keep, certain) for row, keep in zip(rows, keeps, strict=True)):
+        samples = unseen.reshape(-1, unseen.shape[-1])
+        keeps = np.broadcast_to(intent.keep[:, None, None], unseen.shape).reshape(samples.shape)
+        if samples.any() and all(_is_hole(one, keep, certain) for one, keep in zip(samples, keeps, strict=True)):
             yield "hole-inside", intent.allowed & ~unseen[..., None, :]
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from ..capture.hook_points import capture_attention
 from ..decoding.steps import greedy, length_limit
 from ..interventions.apply import editing_masks
-from ..masking.rule import Sizes, build
+from ..masking.rule import Sizes, build_mask
 from ..network.config import BOS_ID, EOS_ID, PAD_ID, SPECIAL_PIECES
 from ..network.masks import padding_mask
 from ..trace import AttentionMap, Kind, with_tokens
@@ -66,7 +66,7 @@ class MaskTrial:
             return ~mask
         if self.name == "rule":
             lengths = real if len(real) == mask.shape[0] else real[:1]
-            whole = build(self.rule, Sizes(first + queries, keys, tuple(min(one, keys) for one in lengths)))
+            whole = build_mask(self.rule, Sizes(first + queries, keys, tuple(min(one, keys) for one in lengths)))
             return np.broadcast_to(whole[:, :, first:], mask.shape)
         return (
             mask

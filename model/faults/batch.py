@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-Side = Literal["right", "left", "both"]
+from ..masking.padding import PaddingSide, lengths_to_keep
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +36,18 @@ class Batch:
 
     @property
     def causal(self) -> Tensor:
-        """(Q, K) bool: aligned at the newest token."""
+        """(Q, K) bool: the causal mask, aligned at the newest token."""
         return torch.ones(self.queries, self.keys, dtype=torch.bool).tril(self.keys - self.queries)
 
+    @property
+    def allowed(self) -> Tensor:
+        """(B, 1, Q, K) bool: the causal mask and the padding mask."""
+        return self.causal & self.keep
 
-def lengths_to_keep(lengths: Tensor, size: int, side: Side = "right") -> Tensor:
-    """(B,) lengths to (B, size) bool, True = a real token, padded at the right, the left, or both ends."""
-    start = {"right": lengths * 0, "left": size - lengths, "both": (size - lengths) // 2}[side]
-    position = torch.arange(size)[None, :]
-    return (position >= start[:, None]) & (position < (start + lengths)[:, None])
+
+def keep_mask(lengths: Tensor, size: int, side: PaddingSide = "right") -> Tensor:
+    """Return (B, size) bool, True = a real token, from (B,) lengths."""
+    return torch.from_numpy(lengths_to_keep(lengths.numpy(), size, side))
 
 
 def random_batch(
@@ -56,18 +58,21 @@ def random_batch(
     heads: tuple[int, int] = (1, 4),
     sizes: tuple[int, int] = (3, 12),
     padded: bool = True,
-    side: Side = "right",
+    side: PaddingSide = "right",
     sharpness: float = 1.0,
 ) -> Batch:
-    """Sentences of random lengths; with ``padded`` at least one sample has padding among its keys."""
+    """Return sentences of random lengths; with ``padded`` at least one sample has padding among its keys.
+
+    ``samples``, ``heads`` and ``sizes`` (of queries, and for ``cross`` of keys) are the smallest and largest number.
+    """
 
     def number(low: int, high: int) -> int:
         return int(torch.randint(low, high + 1, (), generator=generator))
 
     b, h, queries = number(*samples), number(*heads), number(*sizes)
     keys = number(*sizes) if cross else queries
-    key_keep = lengths_to_keep(_lengths(generator, b, keys, padded), keys, side)
-    query_keep = lengths_to_keep(_lengths(generator, b, queries, padded), queries, side) if cross else key_keep
+    key_keep = keep_mask(_lengths(generator, b, keys, padded), keys, side)
+    query_keep = keep_mask(_lengths(generator, b, queries, padded), queries, side) if cross else key_keep
     q = torch.randn(b, h, queries, 16, generator=generator)
     k = torch.randn(b, h, keys, 16, generator=generator)
     return Batch(sharpness * q @ k.transpose(-2, -1) / 4, key_keep, query_keep)

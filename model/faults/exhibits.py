@@ -1,6 +1,7 @@
-"""How a fault of the gallery is run: small, broken beside fixed, with what the diagnosis says of each side.
+"""Runs a fault of the gallery: small, broken beside fixed, with what the diagnosis says of each side.
 
-The code that is shown is the code that runs: functions of :mod:`.code` and :mod:`.field`.
+The code that is shown is the code that runs: pairs of functions from :mod:`.mask_pairs`, :mod:`.softmax_pairs` and
+:mod:`.field_pairs`.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from torch import Tensor
 
 from ..behaviour.checks import Outcome, Subject, dependencies, examine, reachable
 from ..diagnosis import Diagnosis, arrange, judge
-from . import code as c
-from . import field as f
+from ..diagnosis.shapes import five_axes
 from .batch import Batch
-from .cases import Recipe, suitable
+from .cases import suitable
+from .recipes import Recipe
 
 SMALL = {"samples": (2, 2), "heads": (2, 2), "sizes": (6, 6), "sharpness": 1.0}
 BATCHES: dict[str, dict[str, Any]] = {
@@ -44,28 +45,28 @@ class Exhibit:
     """One entry of the gallery."""
 
     name: str
-    """Short, for links."""
+    """A short name, for links."""
     broken: Callable[..., Any]
     fixed: Callable[..., Any]
     recipe: Recipe | None = None
-    """Where the fault is in the tensors of attention."""
+    """Given where the fault shows in the tensors of attention."""
     subject: Callable[[Callable[..., Any]], Subject] | None = None
-    """Where it takes a running model to see it: one of the two functions as the behaviour tests see it."""
+    """Given where it takes a running model to see it: turns one of the two functions into a subject of the tests."""
     tests: tuple[str, ...] = ()
-    """Of B1 to B8, those that tell."""
+    """Behaviour tests, of B1 to B8, that fail on the broken side."""
 
     @property
     def code(self) -> str:
-        """What the diagnosis should name; empty where only a behaviour test can."""
+        """The code that the diagnosis should find; empty where only a behaviour test sees the fault."""
         return self.recipe.code if self.recipe else ""
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """What came out of one of the two functions."""
+    """The result of one of the two functions."""
 
     weights: np.ndarray
-    """(B, L, H, Q, K); of a model how much each output depends on each input, the largest of a row being 1."""
+    """(B, L, H, Q, K); for a model how much each output depends on each input, the largest of a row being 1."""
     meant: np.ndarray
     """(B, L, H, Q, K) bool, True = should have weight."""
     key_keep: np.ndarray
@@ -75,20 +76,21 @@ class Side:
     diagnosis: Diagnosis | None = None
     outcomes: tuple[Outcome, ...] = ()
     error: str = ""
-    """What torch said, where the code raised; then all weights are NaN."""
+    """The message of torch, where the code raised; then all weights are NaN."""
 
     @property
-    def named(self) -> tuple[str, ...]:
-        """Everything found wrong: codes of the diagnosis above info, and of failed behaviour tests."""
-        found = [one.code for one in self.diagnosis.findings if one.severity != "info"] if self.diagnosis else []
-        return (*dict.fromkeys(found), *(one.code for one in self.outcomes if one.status == "fault"))
+    def codes(self) -> tuple[str, ...]:
+        """The codes of all faults: of the diagnosis above info, and of failed behaviour tests."""
+        findings = self.diagnosis.findings if self.diagnosis else ()
+        codes = dict.fromkeys(finding.code for finding in findings if finding.severity != "info")
+        return (*codes, *(outcome.code for outcome in self.outcomes if outcome.status == "fault"))
 
 
 def sources(function: Callable[..., Any]) -> tuple[str, str]:
-    """The function as it stands in its file, and the project's helpers that it calls."""
+    """Return the function as it stands in its file, and the helpers of this package that it calls."""
     assert isinstance(function, FunctionType)
     called = (function.__globals__.get(name) for name in _names(function.__code__))
-    helpers = [one for one in called if isinstance(one, FunctionType) and one.__module__ in (c.__name__, f.__name__)]
+    helpers = [one for one in called if isinstance(one, FunctionType) and one.__module__.startswith(f"{__package__}.")]
     return _source(function), "\n\n".join(map(_source, helpers))
 
 
@@ -97,28 +99,28 @@ def _source(function: FunctionType) -> str:
 
 
 def _names(code: CodeType) -> dict[str, None]:
-    """Global names a function uses, also in the lambdas inside it."""
-    found = dict.fromkeys(code.co_names)
+    """Return the global names a function uses, also in the lambdas inside it."""
+    names = dict.fromkeys(code.co_names)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            found |= _names(inner)
-    return found
+            names |= _names(inner)
+    return names
 
 
 def run(exhibit: Exhibit) -> tuple[Side, Side]:
-    """Broken and fixed, on the same small batch, each judged."""
+    """Return the broken and the fixed side, run on the same small batch and judged."""
     if exhibit.subject:
         with torch.random.fork_rng():
-            return _examined(exhibit, exhibit.broken), _examined(exhibit, exhibit.fixed)
+            return _run_model(exhibit, exhibit.broken), _run_model(exhibit, exhibit.fixed)
     recipe = exhibit.recipe
     assert recipe is not None
     small = SMALL | dict(recipe.batch) | {"sizes": (6, 6)} | BATCHES.get(exhibit.name, {})
     x = _batch(replace(recipe, batch=small))
-    return _judged(recipe, exhibit.broken, x), _judged(recipe, exhibit.fixed, x)
+    return _run_attention(recipe, exhibit.broken, x), _run_attention(recipe, exhibit.fixed, x)
 
 
 def _batch(recipe: Recipe) -> Batch:
-    """Sentences of a few words at least; one-word sentences show little."""
+    """Return sentences of a few words at least; one-word sentences show little."""
     generator = torch.Generator().manual_seed(3)
     while True:
         x = suitable(recipe, generator)
@@ -126,7 +128,7 @@ def _batch(recipe: Recipe) -> Batch:
             return x
 
 
-def _judged(recipe: Recipe, function: Callable[..., Any], x: Batch) -> Side:
+def _run_attention(recipe: Recipe, function: Callable[..., Any], x: Batch) -> Side:
     meant, error = recipe.meant(x), ""
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -137,12 +139,12 @@ def _judged(recipe: Recipe, function: Callable[..., Any], x: Batch) -> Side:
             error, out = str(raised), {"mask": fill, "scores": x.scores.half()}
     made: dict[str, Tensor] = out if isinstance(out, dict) else {"weights": out}
     known = {"key_keep": x.key_keep, "query_keep": x.query_keep, "meant": meant, "scores": x.scores}
-    wanted = {"key_keep", "query_keep", "meant", *recipe.needs}
-    arrays = {name: one.numpy() for name, one in {**known, **made}.items() if name in wanted or name in made}
-    weights = _five_axes(arrays.get("weights", np.full(x.scores.shape, np.nan)))
+    names = {"key_keep", "query_keep", "meant", *recipe.needs, *made}
+    arrays = {name: tensor.numpy() for name, tensor in {**known, **made}.items() if name in names}
+    weights = five_axes(arrays.get("weights", np.full(x.scores.shape, np.nan)))
     return Side(
         weights,
-        np.broadcast_to(_five_axes(meant.numpy()), weights.shape),
+        np.broadcast_to(five_axes(meant.numpy()), weights.shape),
         x.key_keep.numpy(),
         x.query_keep.numpy(),
         judge(arrange(arrays)),
@@ -151,19 +153,13 @@ def _judged(recipe: Recipe, function: Callable[..., Any], x: Batch) -> Side:
     )
 
 
-def _five_axes(array: np.ndarray) -> np.ndarray:
-    """(Q, K), (B, H, Q, K) or (B, L, H, Q, K) to the last of these."""
-    array = array.reshape((1,) * (4 - array.ndim) + array.shape) if array.ndim < 4 else array
-    return array if array.ndim == 5 else array[:, None]
-
-
-def _examined(exhibit: Exhibit, function: Callable[..., Any]) -> Side:
+def _run_model(exhibit: Exhibit, function: Callable[..., Any]) -> Side:
     assert exhibit.subject is not None
     subject = exhibit.subject(function)
-    outcomes = tuple(one for one in examine(subject) if one.code in exhibit.tests)
-    found = dependencies(subject)
-    assert found is not None
-    sizes = found / found.nan_to_num().amax(-1, keepdim=True).clamp_min(1e-12)
+    outcomes = tuple(outcome for outcome in examine(subject) if outcome.code in exhibit.tests)
+    sizes = dependencies(subject)
+    assert sizes is not None
+    sizes = sizes / sizes.nan_to_num().amax(-1, keepdim=True).clamp_min(1e-12)
     keep = subject.keep.numpy()
-    meant = _five_axes(reachable(subject)[:, None].numpy())
-    return Side(_five_axes(sizes[:, None].numpy()), meant, keep, keep, outcomes=outcomes)
+    meant = five_axes(reachable(subject)[:, None].numpy())
+    return Side(five_axes(sizes[:, None].numpy()), meant, keep, keep, outcomes=outcomes)

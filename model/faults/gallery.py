@@ -1,39 +1,40 @@
-"""Every entry of the gallery: the catalogue of faults one by one, then what was met in the field in another guise."""
+"""Every entry of the gallery: the catalogue of faults one by one, then faults met in published code."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..behaviour.checks import Subject
-from . import code as c
-from . import field as f
-from .batch import Batch, Side, lengths_to_keep
-from .cases import BARE, LEFT, RECIPES, Recipe
+from ..masking.padding import PaddingSide
+from . import field_pairs as field
+from .batch import keep_mask
 from .exhibits import Exhibit
+from .mask_pairs import padding_visible_fixed
+from .recipes import LEFT_PADDED, RECIPES, UNPADDED, Recipe, causal_and_padding, causal_only, padding_only
 
 T, D = 8, 8
+"""Tokens, and width of the hidden states, of the small models."""
 
 
 def _states() -> Tensor:
     return torch.randn(2, T, D, generator=torch.Generator().manual_seed(1)) / 2
 
 
-def _keep(side: Side = "right") -> Tensor:
-    return lengths_to_keep(torch.tensor([T, T - 2]), T, side)
+def _keep(side: PaddingSide = "right") -> Tensor:
+    return keep_mask(torch.tensor([T, T - 2]), T, side)
 
 
 def _allowed(keep: Tensor) -> Tensor:
-    """(B, T) -> (B, T, T): every query may attend to what is real."""
+    """Return (B, T, T) from keep (B, T): every query may attend to real keys."""
     return keep[:, None, :].expand(-1, keep.shape[1], -1)
 
 
-def _windowed(function: Callable[..., Tensor]) -> Subject:
-    """Six layers with a causal window of two: the last output is to reach six tokens back."""
+def _windowed_layers(function: Callable[..., Tensor]) -> Subject:
+    """Return six layers with a causal window of two: the last output is to reach six tokens back."""
 
     def run(states: Tensor, keep: Tensor) -> Tensor:
         return function(states, _allowed(keep).tril().triu(-1))
@@ -49,52 +50,51 @@ def _language_model(function: Callable[..., Tensor]) -> Subject:
     return Subject(run, _states(), _keep(), True)
 
 
-def _observed(function: Callable[..., Tensor]) -> Subject:
-    """As in training, with gradients: with them off, torch takes another way again."""
+def _with_and_without_weights(function: Callable[..., Tensor]) -> Subject:
+    """Return two layers with gradients on, as in training: with them off, torch takes another path again."""
 
-    def run(states: Tensor, keep: Tensor, look: bool = True) -> Tensor:
+    def run(states: Tensor, keep: Tensor, need_weights: bool = True) -> Tensor:
         with torch.enable_grad():
-            return function(states, _allowed(keep).tril(), look=look)
+            return function(states, _allowed(keep).tril(), need_weights=need_weights)
 
-    def unseen(states: Tensor, keep: Tensor) -> Tensor:
-        return run(states, keep, look=False)
+    def without(states: Tensor, keep: Tensor) -> Tensor:
+        return run(states, keep, need_weights=False)
 
-    return Subject(run, _states(), _keep("left"), True, layers=2, others={"against need_weights=False": unseen})
-
-
-def _causal(x: Batch) -> Tensor:
-    return x.causal
+    return Subject(run, _states(), _keep("left"), True, layers=2, others={"against need_weights=False": without})
 
 
-def _pad_query(x: Batch) -> Tensor:
-    return x.keep.expand(-1, 1, x.queries, -1)
+def _of_recipe(name: str, recipe: Recipe) -> Exhibit:
+    return Exhibit(name, recipe.broken, recipe.fixed, recipe)
 
 
 def _catalogue() -> list[Exhibit]:
-    """One entry for every recipe, named by its code and, from the second way on, by a number."""
-    seen: Counter[str] = Counter()
-    found = []
+    """Return one entry for every recipe, named by its code and, from the second way on, by a number."""
+    count: Counter[str] = Counter()
+    exhibits = []
     for recipe in RECIPES:
-        seen[recipe.code] += 1
-        name = recipe.code if seen[recipe.code] == 1 else f"{recipe.code}-{seen[recipe.code]}"
-        found.append(Exhibit(name, recipe.broken, recipe.fixed, recipe))
-    return found
+        count[recipe.code] += 1
+        name = recipe.code if count[recipe.code] == 1 else f"{recipe.code}-{count[recipe.code]}"
+        exhibits.append(_of_recipe(name, recipe))
+    return exhibits
 
 
-def _of(name: str, code: str, broken: Callable[..., Any], fixed: Callable[..., Any], **recipe: Any) -> Exhibit:
-    return Exhibit(name, broken, fixed, Recipe(code, broken, fixed, **recipe))
-
+ADDITIVE_READ_AS_KEEP = Recipe(
+    "inverted", field.additive_read_as_keep_broken, field.additive_read_as_keep_fixed, causal_only, batch=UNPADDED
+)
+DOCSTRING = Recipe("inverted", field.docstring_broken, field.docstring_fixed, causal_only, batch=UNPADDED)
+HALF_PRECISION = Recipe("fill-overflow", field.half_precision_broken, field.half_precision_fixed, causal_and_padding)
+LEFT_PADS = Recipe("empty-row", field.left_pads_broken, field.left_pads_fixed, causal_and_padding, batch=LEFT_PADDED)
+PAD_QUERY = Recipe("pad-query", padding_visible_fixed, padding_visible_fixed, padding_only)
 
 FIELD = (
-    _of("additive-read-as-keep", "inverted", f.additive_read_as_keep_broken, f.additive_read_as_keep_fixed,
-        meant=_causal, batch=BARE),
-    _of("docstring", "inverted", f.docstring_broken, f.docstring_fixed, meant=_causal, batch=BARE),
-    _of("half-precision", "fill-overflow", f.half_precision_broken, f.half_precision_fixed, meant=c.both),
-    _of("left-pads", "empty-row", f.left_pads_broken, f.left_pads_fixed, meant=c.both, batch=LEFT),
-    _of("pad-query", "pad-query", c.padding_visible_fixed, c.padding_visible_fixed, meant=_pad_query),
-    Exhibit("return-in-loop", f.return_in_loop_broken, f.return_in_loop_fixed, None, _windowed, ("B5",)),
-    Exhibit("is-decoder", f.is_decoder_broken, f.is_decoder_fixed, None, _language_model, ("B1", "B5")),
-    Exhibit("observer", f.observer_broken, f.observer_fixed, None, _observed, ("B6",)),
-)  # fmt: skip
-EXHIBITS: dict[str, Exhibit] = {one.name: one for one in (*_catalogue(), *FIELD)}
+    _of_recipe("additive-read-as-keep", ADDITIVE_READ_AS_KEEP),
+    _of_recipe("docstring", DOCSTRING),
+    _of_recipe("half-precision", HALF_PRECISION),
+    _of_recipe("left-pads", LEFT_PADS),
+    _of_recipe("pad-query", PAD_QUERY),
+    Exhibit("return-in-loop", field.return_in_loop_broken, field.return_in_loop_fixed, None, _windowed_layers, ("B5",)),
+    Exhibit("is-decoder", field.is_decoder_broken, field.is_decoder_fixed, None, _language_model, ("B1", "B5")),
+    Exhibit("observer", field.observer_broken, field.observer_fixed, None, _with_and_without_weights, ("B6",)),
+)
+EXHIBITS: dict[str, Exhibit] = {exhibit.name: exhibit for exhibit in (*_catalogue(), *FIELD)}
 """All entries by name, in the order in which they are shown."""

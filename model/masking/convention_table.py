@@ -1,4 +1,4 @@
-"""The table of mask conventions: one entry for each interface. What to do with them is in ``conventions``."""
+"""The table of mask conventions: one entry for each interface, from its documentation. :mod:`.conventions` converts."""
 
 from __future__ import annotations
 
@@ -7,31 +7,33 @@ from typing import Literal
 
 import numpy as np
 
+from .blocked import BLOCKED
+
 Values = Literal["true keeps", "true blocks", "one keeps", "one blocks", "added"]
 Layout = Literal["cells", "heads in batch", "queries and keys", "keys", "lengths"]
 
 
 @dataclass(frozen=True)
 class Convention:
-    """One interface's way to write a mask."""
+    """The way in which one interface writes a mask."""
 
     name: str
     values: Values
     layout: Layout
     shape: str
-    """As its documentation writes it."""
+    """The shape as the documentation writes it."""
     trap: str
-    """What goes wrong most often."""
+    """The most frequent mistake."""
     make: str
     """Code from ``mask`` (torch, boolean, True = may attend, (B, 1 or H, Q, K)) to the argument."""
     undo: str
     """Code from ``given`` (torch) back to ``mask``; ``batch``, ``heads`` and ``queries`` are numbers."""
     fill: float = -np.inf
-    """What stands on blocked cells, where values are added."""
+    """The value on blocked cells, where values are added."""
 
 
 _KEEP, _FLIP = "mask = given", "mask = ~given"
-_ADDED = "mask = given > -1e3"
+_OPEN = f"given > {BLOCKED:g}"
 _PAD_KEEP = "key_keep = mask.any(-2)[:, 0]"
 _COLUMNS = "[:, None, None, :].expand(-1, 1, queries, -1)"
 
@@ -52,7 +54,7 @@ CONVENTIONS: dict[str, Convention] = {
         "(L, S) or (N*H, L, S)",
         "added to the scores: a mask of zeros and ones blocks nothing; is_causal is only a hint",
         'attn_mask = torch.zeros(mask.shape).masked_fill(~mask, float("-inf")).expand(-1, heads, -1, -1).flatten(0, 1)',
-        "mask = (given > -1e3).unflatten(0, (batch, heads)) if given.dim() == 3 else (given > -1e3)[None, None]",
+        f"mask = ({_OPEN}).unflatten(0, (batch, heads)) if given.dim() == 3 else ({_OPEN})[None, None]",
     ),
     "torch_key_padding_mask": Convention(
         "nn.MultiheadAttention, nn.Transformer: key_padding_mask (bool)",
@@ -79,7 +81,7 @@ CONVENTIONS: dict[str, Convention] = {
         "broadcasts to (N, H, L, S)",
         "added; a row of nothing but -inf has no defined answer",
         'attn_mask = torch.zeros(mask.shape).masked_fill(~mask, float("-inf"))',
-        _ADDED,
+        f"mask = {_OPEN}",
     ),
     "flex": Convention(
         "flex_attention: mask_mod",
@@ -115,7 +117,7 @@ CONVENTIONS: dict[str, Convention] = {
         "(batch, 1 or heads, queries, keys)",
         "must be additive: a boolean one is added as zeros and ones",
         "attention_mask = torch.zeros(mask.shape).masked_fill(~mask, torch.finfo(torch.float32).min)",
-        _ADDED,
+        f"mask = {_OPEN}",
         float(np.finfo(np.float32).min),
     ),
     "annotated": Convention(

@@ -1,19 +1,15 @@
-"""Every mask convention in the wild: what it means, how to get from any to any, and the line of code that does it.
+"""Masks from any convention to any other, as arrays and as the lines of torch that do it.
 
 All go through one form: boolean, True = may attend, (B, 1 or H, 1 or Q, K). A convention that can only say which
-keys are padding cannot hold a causal mask, and says so. Sources are the documentations of the interfaces named.
+keys are padding cannot hold a causal mask, and says so.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from .blocked import is_blocked
 from .convention_table import CONVENTIONS, Convention
-
-__all__ = ["CONVENTIONS", "Convention", "ConversionError", "code", "convert", "from_boolean", "to_boolean"]
-
-BLOCKS = -1e3
-"""An added value at or below this blocks; above it, it may be a position bias."""
 
 
 class ConversionError(ValueError):
@@ -21,104 +17,106 @@ class ConversionError(ValueError):
 
 
 def to_boolean(array: np.ndarray, source: str, heads: int = 1) -> np.ndarray:
-    """Any convention's mask as booleans, True = may attend, (B, 1 or H, 1 or Q, K).
+    """Return the mask of any convention as booleans, True = may attend, (B, 1 or H, 1 or Q, K).
 
     Raises:
         ConversionError: when the values or axes are not those of the convention.
     """
-    how = _known(source)
+    convention = _convention(source)
     array = np.asarray(array)
-    if how.layout == "lengths":
+    if convention.layout == "lengths":
         return _from_lengths(array)
-    return _axes_in(_values_in(array, how), how, heads)
+    return _axes_in(_values_in(array, convention), convention, heads)
 
 
 def from_boolean(allowed: np.ndarray, target: str, heads: int = 1) -> np.ndarray:
-    """Booleans (B, 1 or H, 1 or Q, K), True = may attend, in any convention.
+    """Return booleans (B, 1 or H, 1 or Q, K), True = may attend, as any convention writes them.
 
     Raises:
         ConversionError: when the convention cannot hold this mask.
     """
-    how = _known(target)
+    convention = _convention(target)
     allowed = np.asarray(allowed, bool)
     if allowed.ndim != 4:
         raise ConversionError(f"A mask needs the axes (batch, heads, queries, keys); this one has {allowed.shape}.")
-    if how.layout == "lengths":
-        return _to_lengths(_only_keys(allowed, how))
-    return _values_out(_axes_out(allowed, how, heads), how)
+    if convention.layout == "lengths":
+        return _to_lengths(_only_keys(allowed, convention))
+    return _values_out(_axes_out(allowed, convention, heads), convention)
 
 
 def convert(array: np.ndarray, source: str, target: str, heads: int = 1) -> np.ndarray:
-    """From any convention to any other. Raises ConversionError as the two steps do."""
+    """Return a mask of one convention as another writes it. Raises ConversionError as the two steps do."""
     return from_boolean(to_boolean(array, source, heads), target, heads)
 
 
 def code(source: str, target: str) -> str:
-    """The lines of torch that do it: from ``given`` in the one convention to the argument of the other."""
-    return f"{_known(source).undo}\n{_known(target).make}"
+    """Return the lines of torch that turn ``given``, in one convention, into the argument of the other."""
+    return f"{_convention(source).undo}\n{_convention(target).make}"
 
 
-def _known(name: str) -> Convention:
+def _convention(name: str) -> Convention:
     if name not in CONVENTIONS:
         raise ConversionError(f"There is no convention {name!r}; there are {', '.join(CONVENTIONS)}.")
     return CONVENTIONS[name]
 
 
-def _values_in(array: np.ndarray, how: Convention) -> np.ndarray:
-    if how.values == "added":
+def _values_in(array: np.ndarray, convention: Convention) -> np.ndarray:
+    if convention.values == "added":
         if array.dtype.kind != "f" or np.isnan(array).any():
-            raise ConversionError(f"{how.name} is added to the scores, so it must hold floating-point numbers.")
+            raise ConversionError(f"{convention.name} is added to the scores, so it must hold floating-point numbers.")
         if np.isin(array, (0, 1)).all() and array.any():
             raise ConversionError("This mask of zeros and ones would be added to the scores and block nothing.")
-        return array > BLOCKS
+        return ~is_blocked(array)
     if array.dtype.kind != "b" and not np.isin(array, (0, 1)).all():
-        raise ConversionError(f"{how.name} holds booleans, or nothing but 0 and 1.")
-    return array.astype(bool) if how.values in ("true keeps", "one keeps") else ~array.astype(bool)
+        raise ConversionError(f"{convention.name} holds booleans, or nothing but 0 and 1.")
+    return array.astype(bool) if convention.values in ("true keeps", "one keeps") else ~array.astype(bool)
 
 
-def _values_out(allowed: np.ndarray, how: Convention) -> np.ndarray:
-    if how.values == "added":
-        return np.where(allowed, 0.0, how.fill).astype(np.float32)
-    kept = allowed if how.values in ("true keeps", "one keeps") else ~allowed
-    return kept if how.values.startswith("true") else kept.astype(np.int64)
+def _values_out(allowed: np.ndarray, convention: Convention) -> np.ndarray:
+    if convention.values == "added":
+        return np.where(allowed, 0.0, convention.fill).astype(np.float32)
+    values = allowed if convention.values in ("true keeps", "one keeps") else ~allowed
+    return values if convention.values.startswith("true") else values.astype(np.int64)
 
 
-def _axes_in(allowed: np.ndarray, how: Convention, heads: int) -> np.ndarray:
-    if how.layout == "keys":
+def _axes_in(allowed: np.ndarray, convention: Convention, heads: int) -> np.ndarray:
+    if convention.layout == "keys":
         if allowed.ndim != 2:
-            raise ConversionError(f"{how.name} has the axes {how.shape}; this mask has {allowed.shape}.")
+            raise ConversionError(f"{convention.name} has the axes {convention.shape}; this mask has {allowed.shape}.")
         return allowed[:, None, None, :]
-    if how.layout == "heads in batch" and allowed.ndim == 3:
+    if convention.layout == "heads in batch" and allowed.ndim == 3:
         if allowed.shape[0] % heads:
             raise ConversionError(f"The first axis, {allowed.shape[0]}, is not a multiple of {heads} heads.")
         return allowed.reshape(-1, heads, *allowed.shape[1:])
     if allowed.ndim == 3:
         return allowed[:, None]
     if allowed.ndim not in (2, 4):
-        raise ConversionError(f"{how.name} has the axes {how.shape}; this mask has {allowed.shape}.")
+        raise ConversionError(f"{convention.name} has the axes {convention.shape}; this mask has {allowed.shape}.")
     return allowed if allowed.ndim == 4 else allowed[None, None]
 
 
-def _axes_out(allowed: np.ndarray, how: Convention, heads: int) -> np.ndarray:
-    if how.layout == "keys":
-        return _only_keys(allowed, how)
-    if how.layout == "heads in batch":
+def _axes_out(allowed: np.ndarray, convention: Convention, heads: int) -> np.ndarray:
+    if convention.layout == "keys":
+        return _only_keys(allowed, convention)
+    if convention.layout == "heads in batch":
         if allowed.shape[1] not in (1, heads):
-            raise ConversionError(f"The mask has {allowed.shape[1]} heads, but {heads} were asked for.")
+            raise ConversionError(f"The mask has {allowed.shape[1]} heads, but {heads} are expected.")
         whole = np.broadcast_to(allowed, (allowed.shape[0], heads, *allowed.shape[2:]))
         return whole.reshape(-1, *allowed.shape[2:])
-    if how.layout == "queries and keys":
+    if convention.layout == "queries and keys":
         if (allowed != allowed[:, :1]).any():
-            raise ConversionError(f"{how.name} has no head axis, and this mask differs between heads.")
+            raise ConversionError(f"{convention.name} has no head axis, and this mask differs between heads.")
         return allowed[:, 0]
     return allowed
 
 
-def _only_keys(allowed: np.ndarray, how: Convention) -> np.ndarray:
-    """(B, K), if that says everything."""
+def _only_keys(allowed: np.ndarray, convention: Convention) -> np.ndarray:
+    """Return (B, K) where that holds the whole mask. Raises ConversionError."""
     keys = allowed[:, 0, 0]
     if (allowed != keys[:, None, None, :]).any():
-        raise ConversionError(f"{how.name} can only say which keys are padding; this mask differs between queries.")
+        raise ConversionError(
+            f"{convention.name} can only say which keys are padding; this mask differs between queries."
+        )
     return keys
 
 

@@ -1,26 +1,26 @@
-"""Masks from words: ``causal and padding``, ``window 3 or prefix 2``, ``packed 3,2,3 and not cells 4-1``.
+"""Rules, the longer one of two grammars of masks: ``causal and padding``, ``window 3 or not prefix 2``.
 
-A rule is a small expression over kinds of masks, joined by ``and``, ``or``, ``not`` and brackets. It is read sign by
-sign; nothing of it is evaluated as code. True = may attend throughout.
+A rule joins kinds of masks by ``and``, ``or``, ``not`` and brackets. It is parsed token by token; nothing of it is run
+as code. True = may attend throughout. The short grammar, for one structure, is that of :mod:`.structure_names`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from .structure import Structure, parse
+from .padding import PaddingSide, lengths_to_keep
+from .structure import Structure
+from .structure_names import parse_structure
 
-Side = Literal["right", "left"]
-MOST = 64
-"""Largest number of queries, keys, samples or heads of a built mask."""
-LONGEST, DEEPEST = 400, 40
+MAX_SIZE = 64
+"""Largest number of queries, keys, samples or heads of a mask."""
+MAX_CHARACTERS, MAX_NESTING = 400, 40
+"""Largest length of a rule, and number of its brackets and nots."""
 KINDS = ("causal", "padding", "window 3", "prefix 2", "packed 3,3", "full")
-"""What a rule can be made of, with sizes to start from."""
+"""The kinds of masks that a rule can join, with example sizes."""
 _TOKEN = re.compile(r"\s*(?:(?P<join>and|or|not|[()&|~])|(?P<kind>[a-z]+)(?:[\s:]*(?P<sizes>\d+(?:\s*,\s*\d+)*))?)")
 _SIGNS = {"&": "and", "|": "or", "~": "not"}
 
@@ -31,31 +31,24 @@ class RuleError(ValueError):
 
 @dataclass(frozen=True)
 class Sizes:
-    """Of the mask that is built."""
+    """The sizes of a mask."""
 
     queries: int
     keys: int
     lengths: tuple[int, ...]
     """Real keys of each sample; as many as there are samples."""
-    side: Side = "right"
+    side: PaddingSide = "right"
     """Where the padding stands."""
 
     def keep(self) -> np.ndarray:
-        """(B, K) bool, True = a real token."""
-        return kept(self.lengths, self.keys, self.side)
-
-
-def kept(lengths: Sequence[int], size: int, side: Side) -> np.ndarray:
-    """Lengths (B,) -> (B, size) bool, True = a real token."""
-    start = np.array([0 if side == "right" else size - length for length in lengths])[:, None]
-    position = np.arange(size)[None, :]
-    return (position >= start) & (position < start + np.array(lengths)[:, None])
+        """Return (B, K) bool, True = a real token."""
+        return lengths_to_keep(self.lengths, self.keys, self.side)
 
 
 def read_lengths(text: str, keys: int) -> tuple[int, ...]:
-    """``6, 4`` -> (6, 4): one number of real tokens for each sample. Raises RuleError."""
+    """Return the number of real tokens of each sample, (6, 4) for ``6, 4``. Raises RuleError."""
     parts = [part for part in re.split(r"[\s,;]+", text.strip()) if part]
-    if not parts or len(parts) > MOST or not all(re.fullmatch(r"\d{1,4}", part) for part in parts):
+    if not parts or len(parts) > MAX_SIZE or not all(re.fullmatch(r"\d{1,4}", part) for part in parts):
         raise RuleError("Write the number of real keys of each sample, such as “6, 4” for two samples.")
     lengths = tuple(int(part) for part in parts)
     if max(lengths) > keys:
@@ -63,44 +56,43 @@ def read_lengths(text: str, keys: int) -> tuple[int, ...]:
     return lengths
 
 
-def build(rule: str, sizes: Sizes) -> np.ndarray:
-    """The mask (B, 1, Q, K) bool, True = may attend. Raises RuleError."""
-    tokens = _tokens(rule)
-    grid = _Reader(tokens, sizes).whole()
+def build_mask(rule: str, sizes: Sizes) -> np.ndarray:
+    """Return the mask of a rule, (B, 1, Q, K) bool, True = may attend. Raises RuleError."""
+    grid = _Parser(_tokens(rule), sizes).mask()
     return np.ascontiguousarray(np.broadcast_to(grid, (len(sizes.lengths), 1, sizes.queries, sizes.keys)))
 
 
 def _tokens(rule: str) -> list[tuple[str, str]]:
-    """(word, sizes) each."""
-    text, at, found = rule.strip().lower(), 0, []
-    if len(text) > LONGEST:
-        raise RuleError(f"A rule has at most {LONGEST} characters.")
+    """Return (word, sizes) of each token. Raises RuleError."""
+    text, at, tokens = rule.strip().lower(), 0, []
+    if len(text) > MAX_CHARACTERS:
+        raise RuleError(f"A rule has at most {MAX_CHARACTERS} characters.")
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
             raise RuleError(f"“{text[at : at + 12].strip()}” is not understood. {_help()}")
         word = match["join"] or match["kind"]
-        found.append((_SIGNS.get(word, word), match["sizes"] or ""))
+        tokens.append((_SIGNS.get(word, word), match["sizes"] or ""))
         at = match.end()
-    if not found:
+    if not tokens:
         raise RuleError(f"Write a rule. {_help()}")
-    if sum(word in ("(", "not") for word, _ in found) > DEEPEST:
-        raise RuleError(f"A rule has at most {DEEPEST} brackets and nots.")
-    return found
+    if sum(word in ("(", "not") for word, _ in tokens) > MAX_NESTING:
+        raise RuleError(f"A rule has at most {MAX_NESTING} brackets and nots.")
+    return tokens
 
 
 def _help() -> str:
     return f"A rule is made of {', '.join(KINDS)}, joined by and, or, not and brackets."
 
 
-class _Reader:
+class _Parser:
     """Recursive descent: or < and < not. Brackets and nots are counted before, which bounds its depth."""
 
     def __init__(self, tokens: list[tuple[str, str]], sizes: Sizes) -> None:
         self.tokens, self.sizes, self.at = tokens, sizes, 0
 
-    def whole(self) -> np.ndarray:
-        grid = self._either()
+    def mask(self) -> np.ndarray:
+        grid = self._or()
         if self.at < len(self.tokens):
             raise RuleError(f"Before “{self.tokens[self.at][0]}” an and or an or is missing.")
         return grid
@@ -108,21 +100,21 @@ class _Reader:
     def _next(self) -> str:
         return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
 
-    def _either(self) -> np.ndarray:
-        grid = self._both()
+    def _or(self) -> np.ndarray:
+        grid = self._and()
         while self._next() == "or":
             self.at += 1
-            grid = grid | self._both()
+            grid = grid | self._and()
         return grid
 
-    def _both(self) -> np.ndarray:
-        grid = self._one()
+    def _and(self) -> np.ndarray:
+        grid = self._operand()
         while self._next() == "and":
             self.at += 1
-            grid = grid & self._one()
+            grid = grid & self._operand()
         return grid
 
-    def _one(self) -> np.ndarray:
+    def _operand(self) -> np.ndarray:
         word = self._next()
         if word in ("", "and", "or", ")"):
             where = f"At “{word}”" if word else "At the end of the rule"
@@ -130,9 +122,9 @@ class _Reader:
         sizes = self.tokens[self.at][1]
         self.at += 1
         if word == "not":
-            return ~self._one()
+            return ~self._operand()
         if word == "(":
-            grid = self._either()
+            grid = self._or()
             if self._next() != ")":
                 raise RuleError("A bracket is not closed.")
             self.at += 1
@@ -147,7 +139,7 @@ class _Reader:
 
 def _structure(word: str, numbers: str) -> Structure:
     try:
-        return parse(f"{word}:{numbers.replace(' ', '')}" if numbers else word)
+        return parse_structure(f"{word}:{numbers.replace(' ', '')}" if numbers else word)
     except ValueError as error:
-        said = f"{word} {numbers}".strip()
-        raise RuleError(f"“{said}” is not a kind of mask, or lacks its size. {_help()}") from error
+        text = f"{word} {numbers}".strip()
+        raise RuleError(f"“{text}” is not a kind of mask, or lacks its size. {_help()}") from error

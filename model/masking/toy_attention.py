@@ -1,7 +1,7 @@
-"""A small attention run with a mask exactly as a program would hand it over: what takes effect, what depends on what.
+"""A small attention, run with a mask exactly as a program passes it: its weights, and what its outputs depend on.
 
-Random queries, keys and values of a fixed seed stand in for a model's. The mask is read as the interface reads it,
-right or wrong: booleans keep in one and block in another, floats are added, and one asks whether the mask equals 0.
+Queries, keys and values are random, from a fixed seed. The mask is read as the interface reads it, right or wrong:
+booleans keep in one interface and block in another, floats are added, and one fills where the mask equals 0.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ WRITING_NAMES: dict[Writing, str] = {
 Format = Literal["float32", "float16"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 WIDTH = 8
-"""Of a head of the small attention."""
+"""Width d of a head."""
 
 
 class MaskRunError(ValueError):
-    """What torch refuses to do with this mask; the message says why."""
+    """A mask that torch refuses; the message says why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,52 +47,52 @@ class Run:
 
     scores: np.ndarray
     """Scaled, before the mask."""
-    masked: np.ndarray
+    masked_scores: np.ndarray
     weights: np.ndarray
 
 
-def write(allowed: np.ndarray, how: Writing) -> np.ndarray:
-    """Booleans, True = may attend, as a program would write them."""
-    if how in ("keep", "block"):
-        return allowed if how == "keep" else ~allowed
-    if how == "0/1":
+def write(allowed: np.ndarray, writing: Writing) -> np.ndarray:
+    """Return booleans, True = may attend, of any shape as a program would write them."""
+    if writing in ("keep", "block"):
+        return allowed if writing == "keep" else ~allowed
+    if writing == "0/1":
         return allowed.astype(np.float32)
-    return np.where(allowed, np.float32(0), np.float32(how))
+    return np.where(allowed, np.float32(0), np.float32(writing))
 
 
-def believed(mask: np.ndarray, reader: Reader) -> np.ndarray:
-    """What the interface is told, under the names of a diagnosis: True = may attend, or float and added."""
+def interpret(mask: np.ndarray, reader: Reader) -> np.ndarray:
+    """Return the mask as the interface reads it: booleans, True = may attend, or floats that are added."""
     if reader == "masked_fill":
         return mask != 0
     return ~mask if mask.dtype == bool and reader == "mha" else mask
 
 
 def random_scores(samples: int, heads: int, queries: int, keys: int, seed: int = 0) -> np.ndarray:
-    """Scaled scores (B, H, Q, K) float32 of random queries and keys."""
-    q, k, _ = _projected(samples, heads, queries, keys, seed)
+    """Return scaled scores (B, H, Q, K) float32 of random queries and keys."""
+    q, k, _ = _random_qkv(samples, heads, queries, keys, seed)
     return (q @ k.transpose(-2, -1) / math.sqrt(WIDTH)).numpy()
 
 
-def run(scores: np.ndarray, mask: np.ndarray, reader: Reader = "sdpa", form: Format = "float32") -> Run:
-    """Apply ``mask`` (broadcasts to the scores) as ``reader`` does, in the number format ``form``.
+def run(scores: np.ndarray, mask: np.ndarray, reader: Reader = "sdpa", number_format: Format = "float32") -> Run:
+    """Apply ``mask`` (broadcasts to the scores) as ``reader`` does, in ``number_format``.
 
     Raises:
         MaskRunError: when torch itself refuses, as it does for -1e9 in float16.
     """
-    given = torch.tensor(scores).to(getattr(torch, form))
+    given = torch.tensor(scores).to(getattr(torch, number_format))
     with np.errstate(over="ignore"):
-        masked = _masked(given, torch.tensor(mask), reader)
+        masked = _apply_mask(given, torch.tensor(mask), reader)
     weights = masked.softmax(-1)
     return Run(given.numpy(), masked.numpy(), weights.numpy())
 
 
-def _masked(scores: Tensor, mask: Tensor, reader: Reader) -> Tensor:
-    told = torch.tensor(believed(mask.numpy(), reader))
-    if told.dtype != torch.bool:
-        return scores + told.to(scores.dtype)
+def _apply_mask(scores: Tensor, mask: Tensor, reader: Reader) -> Tensor:
+    mask = torch.tensor(interpret(mask.numpy(), reader))
+    if mask.dtype != torch.bool:
+        return scores + mask.to(scores.dtype)
     fill = -1e9 if reader == "masked_fill" else -torch.inf
     try:
-        return scores.masked_fill(~told, fill)
+        return scores.masked_fill(~mask, fill)
     except RuntimeError as error:
         raise MaskRunError(
             f"torch refuses: {fill:.0e} does not fit {str(scores.dtype).removeprefix('torch.')}, whose largest number "
@@ -101,15 +101,17 @@ def _masked(scores: Tensor, mask: Tensor, reader: Reader) -> Tensor:
 
 
 def dropout(weights: np.ndarray, rate: float, seed: int = 0) -> np.ndarray:
-    """The weights as dropout in training leaves them: some zero, the others larger by 1 / (1 - rate)."""
+    """Return the weights as dropout in training leaves them: some zero, the others larger by 1 / (1 - rate)."""
     if not 0 <= rate < 1:
         raise ValueError(f"A dropout rate lies between 0 and 1; got {rate}.")
-    kept = np.random.default_rng(seed).random(weights.shape) >= rate
-    return np.where(kept, weights / (1 - rate), 0).astype(weights.dtype)
+    keep = np.random.default_rng(seed).random(weights.shape) >= rate
+    return np.where(keep, weights / (1 - rate), 0).astype(weights.dtype)
 
 
-def depends(mask: np.ndarray, sizes: tuple[int, int, int, int], reader: Reader = "sdpa", layers: int = 1) -> np.ndarray:
-    """|d output i / d input j| (B, H, Q, K) of attention run with ``mask``, by automatic differentiation.
+def mask_dependence(
+    mask: np.ndarray, sizes: tuple[int, int, int, int], reader: Reader = "sdpa", layers: int = 1
+) -> np.ndarray:
+    """Return |d output i / d input j| (B, H, Q, K) of attention run with ``mask``, by automatic differentiation.
 
     The fused kernel is used where the interface uses it, since it may answer otherwise than the steps written out.
     With more layers each adds to a residual stream, so that a window of 2 reaches 4 tokens after three; this needs as
@@ -118,44 +120,44 @@ def depends(mask: np.ndarray, sizes: tuple[int, int, int, int], reader: Reader =
     samples, heads, queries, keys = sizes
     if layers > 1 and queries != keys:
         raise MaskRunError("Several layers need self-attention: as many queries as keys.")
-    told = torch.tensor(np.broadcast_to(mask, sizes))
-    q, k, values = _projected(samples, heads, queries, keys, 1)
+    whole = torch.tensor(np.broadcast_to(mask, sizes))
+    q, k, values = _random_qkv(samples, heads, queries, keys, 1)
     stream = values.clone().requires_grad_()
     with torch.enable_grad():
-        read = stream
+        states = stream
         for _ in range(layers - 1):
-            read = read + _attend(q, k, read, told, reader)
+            states = states + _attend(q, k, states, whole, reader)
         # Row by row: in one call a NaN row would reach all gradients, since 0 x NaN is NaN.
-        rows = [_attend(q[:, :, i : i + 1], k, read, told[:, :, i : i + 1], reader) for i in range(queries)]
+        rows = [_attend(q[:, :, i : i + 1], k, states, whole[:, :, i : i + 1], reader) for i in range(queries)]
         if layers > 1:
-            rows = [row + read[:, :, i : i + 1] for i, row in enumerate(rows)]
+            rows = [row + states[:, :, i : i + 1] for i, row in enumerate(rows)]
         return _gradients(rows, stream)
 
 
-def depends_through(weights: np.ndarray) -> np.ndarray:
-    """The same for weights that are given, (B, H, Q, K): the output is weights @ values."""
+def weight_dependence(weights: np.ndarray) -> np.ndarray:
+    """Return |d output i / d input j| (B, H, Q, K) where the output is ``weights`` (B, H, Q, K) @ values."""
     fixed = torch.tensor(weights).float()
     samples, heads, queries, keys = fixed.shape
-    stream = _projected(samples, heads, queries, keys, 1)[2].clone().requires_grad_()
+    stream = _random_qkv(samples, heads, queries, keys, 1)[2].clone().requires_grad_()
     with torch.enable_grad():
         return _gradients([fixed[:, :, i : i + 1] @ stream for i in range(queries)], stream)
 
 
 def _gradients(rows: list[Tensor], stream: Tensor) -> np.ndarray:
-    """Q outputs (B, H, 1, d) -> (B, H, Q, K), the size of each one's gradient by each input."""
-    found = [torch.autograd.grad(row.sum(), stream, retain_graph=True)[0] for row in rows]
-    return torch.stack(found, 2).abs().sum(-1).numpy()
+    """Return (B, H, Q, K), the size of the gradient of each of Q outputs (B, H, 1, d) by each input."""
+    gradients = [torch.autograd.grad(row.sum(), stream, retain_graph=True)[0] for row in rows]
+    return torch.stack(gradients, 2).abs().sum(-1).numpy()
 
 
 def _attend(q: Tensor, k: Tensor, values: Tensor, mask: Tensor, reader: Reader) -> Tensor:
     if reader == "masked_fill":
-        return _masked(q @ k.transpose(-2, -1) / math.sqrt(WIDTH), mask, reader).softmax(-1) @ values
-    told = torch.tensor(believed(mask.numpy(), reader))
-    told = told if told.dtype == torch.bool else told.to(q.dtype)
-    return F.scaled_dot_product_attention(q, k, values, attn_mask=told)
+        return _apply_mask(q @ k.transpose(-2, -1) / math.sqrt(WIDTH), mask, reader).softmax(-1) @ values
+    mask = torch.tensor(interpret(mask.numpy(), reader))
+    mask = mask if mask.dtype == torch.bool else mask.to(q.dtype)
+    return F.scaled_dot_product_attention(q, k, values, attn_mask=mask)
 
 
-def _projected(samples: int, heads: int, queries: int, keys: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+def _random_qkv(samples: int, heads: int, queries: int, keys: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(seed)
     q = torch.randn(samples, heads, queries, WIDTH, generator=generator)
     k = torch.randn(samples, heads, keys, WIDTH, generator=generator)

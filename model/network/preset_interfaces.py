@@ -11,13 +11,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ..masking.blocked import is_blocked
 from .attention import MultiHeadAttention
 from .config import PAD_ID
 from .hooks import hooked
 from .masks import causal_mask, combine, padding_mask
 from .transformer import Transformer
-
-BLOCKING_FILL = -1e4  # an additive mask at or below this blocks: -inf, -1e9, finfo.min
 
 
 def from_blocking(mask: Tensor) -> Tensor:
@@ -37,7 +36,7 @@ def from_additive(mask: Tensor) -> Tensor:
 
     ValueError for values in between, which would tint the weights instead of blocking.
     """
-    keep, block = mask == 0, mask <= BLOCKING_FILL
+    keep, block = mask == 0, is_blocked(mask)
     if not (keep | block).all():
         raise ValueError(
             "An additive mask holds 0 where a query may attend and -inf where not; this one holds other values, "

@@ -25,6 +25,8 @@ class Stage:
     title: str
     values: np.ndarray
     weights: bool
+    blocked: np.ndarray | None = None
+    """(Q, K) bool: cells that a mask blocks; of scores only."""
 
 
 def mask_pipeline(stages: Sequence[Stage], title: str, look: Look) -> go.Figure:
@@ -41,16 +43,20 @@ def mask_pipeline(stages: Sequence[Stage], title: str, look: Look) -> go.Figure:
 
 def _limit(stages: Sequence[Stage]) -> float:
     """The largest score in size, of those that are no fill."""
-    scores = np.concatenate([stage.values.ravel() for stage in stages if not stage.weights] or [np.zeros(1)])
-    plain = np.abs(scores[np.isfinite(scores) & (scores > -1e3)].astype(np.float64))
+    scores = [stage.values[~_blocked(stage)] for stage in stages if not stage.weights]
+    plain = np.concatenate([np.abs(part[np.isfinite(part)].astype(np.float64)) for part in scores] or [np.zeros(1)])
     return float(plain.max()) if plain.size and plain.max() > 0 else 1.0
+
+
+def _blocked(stage: Stage) -> np.ndarray:
+    return np.zeros(stage.values.shape, bool) if stage.blocked is None else stage.blocked
 
 
 def _add(figure: dict, stage: Stage, at: int, domain: tuple[float, float], look: Look, limit: float) -> None:
     palette, number = look.palette, "" if at == 0 else str(at + 1)
     values = stage.values.astype(np.float64)
     rows, columns = values.shape
-    off = np.isneginf(values) | (values <= -1e3) if not stage.weights else np.zeros(values.shape, bool)
+    off = _blocked(stage)
     axes = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
     figure["layout"][f"xaxis{number}"] = _side(palette, columns) | {"domain": list(domain), "side": "top"}
     figure["layout"][f"yaxis{number}"] = _side(palette, rows) | {

@@ -9,7 +9,7 @@ import streamlit as st
 
 from model.masking.convention_table import CONVENTIONS, Convention
 from model.masking.conventions import ConversionError, code, convert, from_boolean
-from model.masking.rule import RuleError, Sizes, build, read_lengths
+from model.masking.rule import RuleError, Sizes, build_mask, read_lengths
 
 from ..components.chart import chart
 from ..export.save import save
@@ -86,7 +86,7 @@ def _mask() -> tuple[np.ndarray | None, int]:
     side: Any = st.selectbox("padded at the", ("right", "left"), key="convert_side", width=205, **SHARED)
     heads = st.number_input("Heads", 1, 4, 1, key="convert_heads", width=120, **SHARED)
     try:
-        return build(rule or "", Sizes(KEYS, KEYS, read_lengths(lengths or "", KEYS), side)), int(heads)
+        return build_mask(rule or "", Sizes(KEYS, KEYS, read_lengths(lengths or "", KEYS), side)), int(heads)
     except RuleError as error:
         st.error(plain(str(error)))
         return None, int(heads)

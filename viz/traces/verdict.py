@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from model.diagnosis import Diagnosis, DiagnosisError, judge
-from model.diagnosis.inputs import NAMES, arrange
+from model.diagnosis import NAMES, Diagnosis, DiagnosisError, arrange, judge
 from model.trace import AttentionMap
 from model.untrusted_trace import OpenedTrace
 from viz.ui.captions import caption, plain

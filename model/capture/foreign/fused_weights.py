@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-BLOCKS = -1e3
-"""An added value or a score at or below this blocks; above it, it may be a position bias."""
+from ...masking.blocked import is_blocked
+
 HEADS = ("num_heads", "n_heads", "num_attention_heads", "nhead", "n_head", "heads", "h")
 """What modules call their number of heads."""
 
@@ -29,7 +29,7 @@ class Attention:
 def from_scores(masked_scores: Tensor, weights: Tensor, heads: int) -> Attention:
     """From what went into a softmax and what came out; the mask is read off the scores."""
     masked, weights = (four_axes(tensor.detach(), heads) for tensor in (masked_scores, weights))
-    return Attention(weights, masked > BLOCKS, {"masked_scores": masked})
+    return Attention(weights, ~is_blocked(masked), {"masked_scores": masked})
 
 
 @torch.no_grad()
@@ -92,7 +92,7 @@ def _masked(scores: Tensor, mask: Tensor | None, is_causal: bool) -> tuple[Tenso
     mask = mask.detach()
     if mask.dtype == torch.bool:
         return mask.broadcast_to(scores.shape), scores.masked_fill(~mask, -math.inf)
-    return (mask > BLOCKS).broadcast_to(scores.shape), scores + mask.float()
+    return (~is_blocked(mask)).broadcast_to(scores.shape), scores + mask.float()
 
 
 def _has_empty_row(masked: Tensor) -> bool:

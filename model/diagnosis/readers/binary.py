@@ -37,7 +37,7 @@ _TYPES = {
 
 
 def read_npy(data: bytes) -> np.ndarray:
-    """One .npy array of numbers. Raises ValueError for anything else; objects are never unpickled."""
+    """Return the array of numbers in a .npy. Raises ValueError for anything else; objects are never unpickled."""
     file = io.BytesIO(data)
     version = np.lib.format.read_magic(file)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -48,12 +48,12 @@ def read_npy(data: bytes) -> np.ndarray:
         shape, fortran, dtype = readers[version](file, max_header_size=_HEADER)
     if dtype.kind not in "biuf":
         raise ValueError(f"it holds {dtype} values, not numbers; pickled objects are never loaded")
-    array = _sized(data[file.tell() :], dtype, shape[::-1] if fortran else shape)
+    array = _array_of_size(data[file.tell() :], dtype, shape[::-1] if fortran else shape)
     return array.T if fortran else array
 
 
-def _sized(data: bytes, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """The bytes as an array, if they are exactly as many as the shape says."""
+def _array_of_size(data: bytes, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the bytes as an array, if they are exactly as many as the shape says. Raises ValueError."""
     if len(shape) > 8 or any(not isinstance(size, int) or size < 0 for size in shape):
         raise ValueError("its shape is not one")
     want = math.prod(shape) * dtype.itemsize
@@ -63,7 +63,7 @@ def _sized(data: bytes, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def read_npz(path: Path, limit: int) -> dict[str, np.ndarray]:
-    """The arrays of a .npz, at most ``limit`` bytes unpacked."""
+    """Return the arrays of a .npz, at most ``limit`` bytes unpacked. Raises ValueError."""
     with zipfile.ZipFile(path) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
         if len(members) > _MAX_MEMBERS:
@@ -74,7 +74,7 @@ def read_npz(path: Path, limit: int) -> dict[str, np.ndarray]:
 
 
 def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """One member, and never more than its own entry says."""
+    """Return the bytes of one member, never more than its own entry says."""
     with archive.open(member) as file:
         data = file.read(member.file_size + 1)
     if len(data) > member.file_size:
@@ -95,13 +95,13 @@ def _safetensors_header(data: bytes) -> tuple[dict[str, Any], int]:
 
 
 def safetensors_metadata(data: bytes) -> dict[str, Any]:
-    """The free text in the header of a safetensors file."""
+    """Return the free text in the header of a safetensors file. Raises ValueError."""
     metadata = _safetensors_header(data)[0].get("__metadata__", {})
     return metadata if isinstance(metadata, dict) else {}
 
 
 def read_safetensors(data: bytes) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file; bfloat16 is widened to float32."""
+    """Return the arrays of a safetensors file, bfloat16 widened to float32. Raises ValueError."""
     header, start = _safetensors_header(data)
     tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
     if len(tensors) > 4096:
@@ -115,7 +115,7 @@ def _tensor(entry: dict[str, Any], data: bytes, start: int) -> np.ndarray:
         raise ValueError(f"it holds {kind!r} values")
     if not (isinstance(first, int) and isinstance(last, int) and 0 <= first <= last <= len(data) - start):
         raise ValueError("its offsets lie outside the file")
-    array = _sized(data[start + first : start + last], np.dtype(_TYPES[kind]), tuple(entry["shape"]))
+    array = _array_of_size(data[start + first : start + last], np.dtype(_TYPES[kind]), tuple(entry["shape"]))
     if kind == "BF16":
         return (array.astype(np.uint32) << 16).view(np.float32)
     return array

@@ -1,4 +1,4 @@
-"""Files to arrays, without trusting them: .npz, .npy, .safetensors, tables of text, .json, .pt, and saved traces.
+"""Arrays from files that are not trusted: .npz, .npy, .safetensors, tables of text, .json, .pt, and saved traces.
 
 Nothing is unpickled (a .pt goes through torch.load(weights_only=True)), nothing is allocated because a header says
 so, and every refusal is a sentence.
@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from ...trace import FORMAT, AttentionTrace, TraceError
-from ..inputs import NAMES, Arrays, DiagnosisError, arrange
+from ..inputs import NAMES, DiagnosisError
 from .binary import read_npy, read_npz, read_safetensors, safetensors_metadata
-from .naming import by_map, known, named
+from .naming import group_by_map, known_names, name_array
 from .text import read_table
 from .torch_file import read_torch
 
 MAX_BINARY = 256 * 2**20
-"""Bytes of arrays, unpacked."""
+"""Most bytes of arrays, unpacked."""
 MAX_TEXT = 32 * 2**20
-"""Bytes of tables and .json, which grow when read."""
+"""Most bytes of tables and .json, which grow when read."""
 
 
 class UnreadableError(DiagnosisError):
@@ -38,11 +38,11 @@ class Contents:
     map: str
     arrays: dict[str, np.ndarray]
     tokens: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    """Of the queries and of the keys, where a trace knows them."""
+    """Tokens of the queries and of the keys, where a trace knows them."""
 
 
 def read(path: str | Path) -> list[Contents]:
-    """The maps of one file: one, or for a saved trace one for each kind.
+    """Return the maps of one file: one, or for a saved trace one for each kind.
 
     Raises:
         UnreadableError: whatever is wrong with the file, in a sentence.
@@ -60,18 +60,13 @@ def read(path: str | Path) -> list[Contents]:
         raise UnreadableError(f"The file is broken or is not what its name says ({_short(error)}).") from error
 
 
-def prepare(contents: Contents) -> Arrays:
-    """One map's arrays in one form. Raises DiagnosisError."""
-    return arrange(contents.arrays, contents.map)
-
-
 def _short(error: BaseException) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) < 160 else text[:157] + "..."
 
 
 def _reader(path: Path) -> Callable[[Path], list[Contents]]:
-    """What reads the file, once it is known to be there, to be of a known kind, and not too large."""
+    """Return what reads the file, once it is known to exist, to be of a known kind, and not too large."""
     if not path.is_file():
         raise UnreadableError(_not_a_file(path))
     reader = _READERS.get(path.suffix.lower())
@@ -94,51 +89,51 @@ def _not_a_file(path: Path) -> str:
 
 
 def _npy(path: Path) -> list[Contents]:
-    return [Contents("", named(read_npy(path.read_bytes()), path.stem))]
+    return [Contents("", name_array(read_npy(path.read_bytes()), path.stem))]
 
 
 def _npz(path: Path) -> list[Contents]:
-    return _several(read_npz(path, MAX_BINARY))
+    return _contents(read_npz(path, MAX_BINARY))
 
 
 def _safetensors(path: Path) -> list[Contents]:
     data = path.read_bytes()
     if safetensors_metadata(data).get("format") == FORMAT:
         return _trace(path)
-    return _several(read_safetensors(data))
+    return _contents(read_safetensors(data))
 
 
 def _pt(path: Path) -> list[Contents]:
-    found = read_torch(path, MAX_BINARY)
-    return _several(found) if isinstance(found, dict) else [Contents("", named(found, path.stem))]
+    arrays = read_torch(path, MAX_BINARY)
+    return _contents(arrays) if isinstance(arrays, dict) else [Contents("", name_array(arrays, path.stem))]
 
 
 def _trace(path: Path) -> list[Contents]:
-    return of_trace(AttentionTrace.load(path))
+    return contents_of_trace(AttentionTrace.load(path))
 
 
-def of_trace(trace: AttentionTrace) -> list[Contents]:
-    """One map for each kind, (L, H, Q, K) as (1, L, H, Q, K). Raises UnreadableError where there is none."""
+def contents_of_trace(trace: AttentionTrace) -> list[Contents]:
+    """Return one map for each kind, (L, H, Q, K) as (1, L, H, Q, K). Raises UnreadableError where there is none."""
     if not trace.maps:
         raise UnreadableError("The trace in this file has no maps.")
-    found = []
-    for kind, one in trace.maps.items():
-        arrays = {"weights": one.weights[None], "mask": one.mask}
-        arrays |= {name: tensor[None] for name, tensor in one.tensors.items() if name in NAMES}
-        found.append(Contents(kind, arrays, (one.query_tokens, one.key_tokens)))
-    return found
+    contents = []
+    for kind, attention in trace.maps.items():
+        arrays = {"weights": attention.weights[None], "mask": attention.mask}
+        arrays |= {name: tensor[None] for name, tensor in attention.tensors.items() if name in NAMES}
+        contents.append(Contents(kind, arrays, (attention.query_tokens, attention.key_tokens)))
+    return contents
 
 
 def _table(path: Path) -> list[Contents]:
-    return [Contents("", named(read_table(_text(path)), path.stem))]
+    return [Contents("", name_array(read_table(_text(path)), path.stem))]
 
 
 def _json(path: Path) -> list[Contents]:
-    """An object of arrays by name, or one array. ``null`` is NaN."""
+    """Read an object of arrays by name, or one array. ``null`` is NaN."""
     value = json.loads(_text(path))
     if isinstance(value, dict):
-        return _several({name: _array(name, value[name]) for name in known(value)})
-    return [Contents("", named(_array("The content of this file", value), path.stem))]
+        return _contents({name: _array(name, value[name]) for name in known_names(value)})
+    return [Contents("", name_array(_array("The content of this file", value), path.stem))]
 
 
 def _text(path: Path) -> str:
@@ -156,8 +151,8 @@ def _array(name: str, nested: Any) -> np.ndarray:
         raise UnreadableError(f"{name} is not a regular array of numbers; its rows must be of one length.") from error
 
 
-def _several(arrays: dict[str, np.ndarray]) -> list[Contents]:
-    return [Contents(kind, group) for kind, group in by_map(arrays).items()]
+def _contents(arrays: dict[str, np.ndarray]) -> list[Contents]:
+    return [Contents(kind, group) for kind, group in group_by_map(arrays).items()]
 
 
 _READERS: dict[str, Callable[[Path], list[Contents]]] = {
@@ -171,4 +166,4 @@ _READERS: dict[str, Callable[[Path], list[Contents]]] = {
     ".pt": _pt,
 }
 ENDINGS = tuple(_READERS)
-"""Of the files that are read."""
+"""Endings of the files that are read."""

@@ -1,4 +1,4 @@
-"""Under which name an array of a file is read."""
+"""The names of arrays in a file: which are read, of which map, and what an array without one is called."""
 
 from __future__ import annotations
 
@@ -10,39 +10,47 @@ import numpy as np
 from ...trace import KINDS
 from ..inputs import NAMES, DiagnosisError
 
-LISTED = 5
-"""Unknown names that a refusal tells, and the characters of each."""
-LONGEST = 24
+MAX_LISTED, MAX_CHARACTERS = 5, 24
+"""Unknown names that a refusal lists, and the characters of each."""
 
 
-def known(names: Iterable[Any]) -> list[str]:
-    """Those that are read: of NAMES, alone or as ``cross.weights``. DiagnosisError, telling the others, for none."""
-    there = list(names)
-    found = [name for name in there if isinstance(name, str) and _is_known(name)]
-    if found:
-        return found
-    shown = sorted(repr(name if len(str(name)) <= LONGEST else f"{str(name)[:LONGEST]}…") for name in there)[:LISTED]
-    more = f" and {len(there) - LISTED} more" if len(there) > LISTED else ""
+def known_names(names: Iterable[Any]) -> list[str]:
+    """Return those of ``names`` that are read: one of NAMES, alone or as ``cross.weights``.
+
+    Raises:
+        DiagnosisError: where there is none; the message lists what there is.
+    """
+    present = list(names)
+    known = [name for name in present if isinstance(name, str) and _is_known(name)]
+    if known:
+        return known
+    short = (name if len(str(name)) <= MAX_CHARACTERS else f"{str(name)[:MAX_CHARACTERS]}…" for name in present)
+    shown = sorted(map(repr, short))[:MAX_LISTED]
+    more = f" and {len(present) - MAX_LISTED} more" if len(present) > MAX_LISTED else ""
     raise DiagnosisError(
         f"The file holds {', '.join(shown) or 'nothing'}{more}. Name its arrays {', '.join(NAMES)}, or cross.weights "
         "and the like."
     )
 
 
-def by_map(arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
-    """Arrays by the map that their names begin with (``cross.weights``; else ""), then by NAMES. DiagnosisError."""
+def group_by_map(arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
+    """Return arrays by the map that their names begin with (``cross.weights``; else ""), then by NAMES.
+
+    Raises:
+        DiagnosisError: where no name is known.
+    """
     groups: dict[str, dict[str, np.ndarray]] = {}
-    for name in known(arrays):
+    for name in known_names(arrays):
         kind, _, plain = name.rpartition(".")
         groups.setdefault(kind, {})[plain] = arrays[name]
     return groups
 
 
-def named(array: np.ndarray, stem: str) -> dict[str, np.ndarray]:
-    """A single array under the name that its file has, or else the one that its values suggest."""
+def name_array(array: np.ndarray, stem: str) -> dict[str, np.ndarray]:
+    """Return a single array under the name ``stem`` of its file, or else the one that its values suggest."""
     if stem in NAMES:
         return {stem: array}
-    if array.dtype.kind == "b" or _switches(array):
+    if array.dtype.kind == "b" or _is_mask(array):
         return {"mask": array.astype(bool)}
     numbers = array.astype(np.float64) if array.dtype.kind in "iu" else array
     with np.errstate(invalid="ignore"):
@@ -50,8 +58,8 @@ def named(array: np.ndarray, stem: str) -> dict[str, np.ndarray]:
     return {"mask": numbers} if added else {"weights": numbers}
 
 
-def _switches(array: np.ndarray) -> bool:
-    """Nothing but 0 and 1, and not one 1 in each row: that would be weights that look at one key."""
+def _is_mask(array: np.ndarray) -> bool:
+    """Whether it holds nothing but 0 and 1, and not one 1 in each row: that would be one-hot weights."""
     if array.dtype.kind not in "iuf" or not ((array == 0) | (array == 1)).all():
         return False
     return array.ndim < 2 or not ((array == 1).sum(-1) == 1).all()

@@ -1,6 +1,6 @@
-"""Printed tensors back to arrays: what torch, numpy, TensorFlow and plain nested lists look like on a screen.
+"""Arrays from printed tensors: those of torch, numpy and TensorFlow, and plain nested lists.
 
-The text is split into signs and numbers and nothing of it is ever evaluated.
+The text is split into signs and numbers, and nothing of it is ever evaluated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WORD = r"[-+]?\b(?:inf|infinity|nan|true|false|null|none)\b"
 _TOKEN = re.compile(rf"(?P<value>{_WORD}|{_NUMBER}(?![\w.]))|(?P<sign>[\[\](),⟨])|(?P<space>\s+)", re.IGNORECASE)
 _DETAIL = re.compile(
     r",?\s*\b(?:dtype|device|grad_fn|requires_grad|size|shape|layout|weak_type)\s*=\s*"
-    r"(?P<said><[^<>\n]{0,80}>|'[^'\n]{0,80}'|\"[^\"\n]{0,80}\"|\([^()\n]{0,80}\)|[\w.]+)"
+    r"(?P<value><[^<>\n]{0,80}>|'[^'\n]{0,80}'|\"[^\"\n]{0,80}\"|\([^()\n]{0,80}\)|[\w.]+)"
 )
 _DTYPE = re.compile(r"\bdtype\s*=\s*['\"]?(?:torch\.|np\.|numpy\.|jnp\.|tf\.|<dtype: ')?(\w+)")
 _CALL = re.compile(
@@ -38,7 +38,7 @@ _FORMATS = {"float16": "f2", "half": "f2", "float32": "f4", "float64": "f8", "do
 
 
 def read_printed(text: str) -> dict[str, np.ndarray]:
-    """The arrays of a text, by the names before them; a single one without a name has the name ``""``.
+    """Return the arrays of a text by the names before them; a single one without a name has the name ``""``.
 
     Raises:
         DiagnosisError: for a text that is no whole print of numbers; the message is one sentence or two.
@@ -79,13 +79,13 @@ def _array(text: str, name: str) -> np.ndarray:
     if not tops:
         raise DiagnosisError(f"{name} holds no numbers.")
     array = _regular(tops[0] if len(tops) == 1 else tops, name)
-    wanted = _FORMATS.get(format_name[1]) if format_name else None
+    number_format = _FORMATS.get(format_name[1]) if format_name else None
     with np.errstate(over="ignore"):
-        return array.astype(wanted) if wanted and array.dtype.kind == "f" else array
+        return array.astype(number_format) if number_format and array.dtype.kind == "f" else array
 
 
 def _nested(text: str, name: str) -> list[Any]:
-    """Brackets to lists, without recursion."""
+    """Return the brackets as lists, without recursion."""
     stack: list[tuple[str, list[Any]]] = [("", [])]
     for sign, value in _tokens(text, name):
         if sign in ("[", "(", "⟨"):

@@ -1,8 +1,7 @@
-"""What an array without a name may be: weights, scores, or a mask, and in which convention it is written.
+"""The role of an array without a known name: weights, scores, or a mask and its convention, guessed.
 
-A guess comes with how sure it is, and a person can overrule it. Readings are compared by what they would mean: a mask
-that reads as causal in one convention and as "everything but the past" in the other was most likely written in the
-first.
+A guess comes with how sure it is, and a person can overrule it. Conventions are compared by what the mask would mean in
+each: one that is causal in the first and "everything but the past" in the second was most likely written in the first.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from ...masking.blocked import is_blocked
 from ...masking.structure import recognise
-from ..inputs import BLOCKS, DiagnosisError
+from ..inputs import DiagnosisError
 
 Role = Literal[
     "weights",
@@ -46,12 +46,12 @@ FLIPPED: dict[Role, Role] = {
     "key_keep": "key_blocks",
     "key_blocks": "key_keep",
 }
-"""The same values read the other way around."""
+"""The role of the same values read the other way around."""
 
 
 @dataclass(frozen=True)
 class Guess:
-    """One reading, how sure it is (0 to 1), and why."""
+    """One role, how sure it is (0 to 1), and why."""
 
     role: Role
     sure: float
@@ -76,21 +76,21 @@ _BY_NAME: dict[str, Role] = {
 
 
 def guess(array: np.ndarray, name: str = "") -> Guess:
-    """What ``array`` most likely is, judged by its name, its values and its shape."""
+    """Return what ``array`` most likely is, judged by its name, its values and its shape."""
     if name.lower() in _BY_NAME:
         return Guess(_BY_NAME[name.lower()], 0.95, f"its name is {name}")
     if name == "mask" and array.dtype.kind != "f":
         return Guess("mask keeps", 0.9, "its name is mask, which here means True = may attend")
     if array.dtype.kind in "biu" and np.isin(array, (0, 1)).all():
-        return _switches(array.astype(bool))
-    return _numbers(array.astype(np.float64))
+        return _guess_boolean(array.astype(bool))
+    return _guess_numbers(array.astype(np.float64))
 
 
-def take(array: np.ndarray, role: Role) -> tuple[str, np.ndarray]:
-    """The array under its name in a diagnosis, in the diagnosis' own convention.
+def in_role(array: np.ndarray, role: Role) -> tuple[str, np.ndarray]:
+    """Return the name of the array in a diagnosis, and its values in the convention of a diagnosis.
 
     Raises:
-        DiagnosisError: when the values cannot be that.
+        DiagnosisError: when the values cannot have this role.
     """
     if role == "mask added":
         return "mask", array.astype(np.float32) if array.dtype.kind != "f" else array
@@ -102,9 +102,9 @@ def take(array: np.ndarray, role: Role) -> tuple[str, np.ndarray]:
     return name, ~array.astype(bool) if role.endswith("blocks") else array.astype(bool)
 
 
-def _numbers(values: np.ndarray) -> Guess:
+def _guess_numbers(values: np.ndarray) -> Guess:
     finite = values[np.isfinite(values)]
-    blocked = np.isneginf(values) | (values <= BLOCKS)
+    blocked = is_blocked(values)
     if blocked.any():
         rest = values[~blocked]
         if not rest[np.isfinite(rest)].any():
@@ -120,18 +120,18 @@ def _numbers(values: np.ndarray) -> Guess:
 
 
 def _sums_to_one(values: np.ndarray) -> bool:
-    """Along keys, queries, or heads, in most of the rows that are no NaN."""
+    """Whether most sums that are no NaN are 1, along keys, queries or heads."""
     clean = np.nan_to_num(values)
     for axis in range(-1, -min(values.ndim, 3) - 1, -1):
         sums = clean.sum(axis)
-        lit = sums > 0
-        if lit.any() and np.mean(np.abs(sums[lit] - 1) < 0.02) > 0.6:
+        nonzero = sums > 0
+        if nonzero.any() and np.mean(np.abs(sums[nonzero] - 1) < 0.02) > 0.6:
             return True
     return False
 
 
-def _switches(values: np.ndarray) -> Guess:
-    """Booleans, or whole numbers 0 and 1."""
+def _guess_boolean(values: np.ndarray) -> Guess:
+    """Return the role of booleans, or of whole numbers 0 and 1."""
     if values.ndim < 2 or _looks_like_padding(values):
         rows = np.atleast_2d(values)
         keeps = float(np.mean(rows[:, 0] | (rows.mean(-1) > 0.5)))
@@ -139,23 +139,23 @@ def _switches(values: np.ndarray) -> Guess:
         sure = 0.5 + 0.3 * abs(2 * keeps - 1)
         return Guess(role, sure, "each row is one run of real tokens and one of padding, and most tokens are real")
     grids = values.reshape(-1, *values.shape[-2:])[:8]
-    keep = float(np.mean([_plausible(grid) for grid in grids]))
-    block = float(np.mean([_plausible(~grid) for grid in grids]))
+    keep = float(np.mean([_plausibility(grid) for grid in grids]))
+    block = float(np.mean([_plausibility(~grid) for grid in grids]))
     sure = max(keep, block) / max(keep + block, 1e-9)
     if keep >= block:
-        return Guess("mask keeps", sure, _because(grids[0]))
-    return Guess("mask blocks", sure, _because(~grids[0]))
+        return Guess("mask keeps", sure, _reason(grids[0]))
+    return Guess("mask blocks", sure, _reason(~grids[0]))
 
 
-def _because(allowed: np.ndarray) -> str:
+def _reason(allowed: np.ndarray) -> str:
     found = recognise(allowed, np.broadcast_to(allowed.any(0), allowed.shape))
     if found is None or not found.plausible:
         return "neither way does it read as a mask of a known kind, and this way more of it is allowed"
     return f"read this way it is {found.words()}"
 
 
-def _plausible(allowed: np.ndarray) -> float:
-    """How likely somebody would mean this (Q, K)."""
+def _plausibility(allowed: np.ndarray) -> float:
+    """Return how likely somebody would mean this (Q, K), 0 to 1."""
     if not allowed.any():
         return 0.02
     columns = np.broadcast_to(allowed.any(0), allowed.shape)
@@ -166,7 +166,7 @@ def _plausible(allowed: np.ndarray) -> float:
 
 
 def _looks_like_padding(values: np.ndarray) -> bool:
-    """(B, K): each row one run from an end, and not the staircase of a causal mask."""
+    """Whether each row of (B, K) is one run from an end, and they are not the staircase of a causal mask."""
     if values.ndim != 2 or len(values) == values.shape[1]:
         return False
     changes = (values[:, 1:] != values[:, :-1]).sum(-1)

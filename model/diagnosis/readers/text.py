@@ -1,6 +1,6 @@
-"""One matrix as text, as numpy, pandas, R and spreadsheets write it.
+"""One matrix from text, as numpy, pandas, R and spreadsheets write it.
 
-Cells are parted by tabs, semicolons, commas or blanks. One heading and one column of names are passed over, be they
+Cells are separated by tabs, semicolons, commas or blanks. One heading and one column of names are skipped, be they
 words or numbers that count; an empty cell is NaN, as pandas writes it.
 """
 
@@ -17,18 +17,19 @@ import numpy as np
 from ..inputs import DiagnosisError
 
 SEPARATORS = "\t;,"
-"""Before a comma, which may be that of 0,5."""
+"""Separators in the order in which they are tried; the comma last, which may be that of 0,5."""
 DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
-SNIFFED = 20
-"""Last lines that the separator is looked for in."""
+SEPARATOR_LINES = 20
+"""Number of last lines in which the separator is looked for."""
 
 Rows = list[list[str]]
 
 
 def read_table(text: str) -> np.ndarray:
-    """(Q, K) bool, int64 where all is 0 and 1 (text does not tell a float mask from a boolean one), else float64.
+    """Return (Q, K) bool, int64 where all is 0 and 1 (text does not tell a float mask from a boolean one), or float64.
 
-    Raises DiagnosisError.
+    Raises:
+        DiagnosisError: for rows of different lengths, and for cells that are no numbers.
     """
     rows = _without_names(_rows(text))
     if not rows:
@@ -48,8 +49,8 @@ def read_table(text: str) -> np.ndarray:
 
 
 def _rows(text: str) -> Rows:
-    """Cells without blanks around them; a decimal comma is made a point."""
-    separator = _separator(text.strip("\r\n").splitlines()[-SNIFFED:])
+    """Return the cells without blanks around them, a decimal comma made a point."""
+    separator = _separator(text.strip("\r\n").splitlines()[-SEPARATOR_LINES:])
     if not separator:
         return [[cell.strip('"') for cell in line.split()] for line in text.splitlines() if line.strip()]
     read = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
@@ -60,7 +61,7 @@ def _rows(text: str) -> Rows:
 
 
 def _separator(lines: list[str]) -> str:
-    """The first that gives a line several cells and, after the first of them, a number; empty for blanks."""
+    """Return the first that gives a line several cells and, after the first of them, a number; empty for blanks."""
     for separator in SEPARATORS:
         for cells in csv.reader(lines, delimiter=separator):
             if any(cell.strip() and _is_value(_with_point(cell.strip())) for cell in cells[1:]):
@@ -73,30 +74,30 @@ def _with_point(cell: str) -> str:
 
 
 def _without_names(rows: Rows) -> Rows:
-    """What is left without a heading and a column of names."""
+    """Return the rows without a heading and a column of names."""
     headed = len(rows) > 1 and _is_heading(rows[0], rows[1:])
     corner = headed and not rows[0][0]
     body = rows[1:] if headed else rows
     if not all(len(row) > 1 for row in body):
         return body
     first, rest = [row[0] for row in body], [row[1:] for row in body]
-    return rest if corner or _mostly_words(first) or _count(first, chain(*rest)) else body
+    return rest if corner or _mostly_words(first) or _is_count(first, chain(*rest)) else body
 
 
 def _is_heading(row: list[str], body: Rows) -> bool:
     start = int(len(row) > 1 and not _is_float(row[0]))  # the corner above a column of names may be anything
     names = row[start:]
     others = () if not row[0] else chain(*(one[start:] for one in body))
-    return _mostly_words(names) or _count(names, others)
+    return _mostly_words(names) or _is_count(names, others)
 
 
 def _mostly_words(cells: list[str]) -> bool:
-    """Names, some of which may be tokens that are numbers."""
+    """Whether the cells are names, some of which may be tokens that are numbers."""
     return 2 * sum(bool(cell) and not _is_value(cell) for cell in cells) > len(cells)
 
 
-def _count(cells: list[str], others: Iterable[str]) -> bool:
-    """0, 1, 2, ... or 1, 2, 3, ... beside other cells that are no such numbers, or a mask's two."""
+def _is_count(cells: list[str], others: Iterable[str]) -> bool:
+    """Whether the cells are 0, 1, 2, ... or 1, 2, 3, ..., and the others no whole numbers, or the two of a mask."""
     size = len(cells)
     if size < 2 or cells not in ([*map(str, range(size))], [*map(str, range(1, size + 1))]):
         return False

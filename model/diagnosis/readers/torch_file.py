@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..inputs import DiagnosisError
-from .naming import known
-from .tensors import from_layers, from_tensor, is_tensor
+from ..tensors import from_layers, from_tensor, is_tensor
+from .naming import known_names
 
 
 def read_torch(path: Path, limit: int) -> dict[str, np.ndarray] | np.ndarray:
-    """The tensor of a file, its list of one tensor (B, H, Q, K) a layer, or those of a dictionary by known names.
+    """Return the tensor of a file, its list of one tensor (B, H, Q, K) a layer, or its dictionary by known names.
 
     Raises:
         DiagnosisError: for anything but tensors, and for files of torch before 1.6, which are bare pickles.
@@ -28,15 +28,15 @@ def read_torch(path: Path, limit: int) -> dict[str, np.ndarray] | np.ndarray:
         if sum(member.file_size for member in archive.infolist()) > limit:
             raise ValueError(f"unpacked it would be larger than {limit / 2**20:.0f} MB")
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch names the reason in many lines, with advice that nobody should follow here
         raise DiagnosisError(
             "This .pt file holds more than tensors, or is broken. Only plain tensors are loaded, never code: "
             "save torch.save({'weights': weights}, ...)."
         ) from error
-    if isinstance(found, dict):
-        return {name: _array(name, found[name]) for name in known(found) if found[name] is not None}
-    return _array("the content of this file", found)
+    if isinstance(content, dict):
+        return {name: _array(name, content[name]) for name in known_names(content) if content[name] is not None}
+    return _array("the content of this file", content)
 
 
 def _array(name: str, value: Any) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from model.diagnosis import Arrays, Diagnosis, arrange, judge
-from model.diagnosis.fixes import can_mend, mend, rearranged
+from model.diagnosis.fixes import apply_fix, can_fix
 from model.faults import codes, generate
 
 SEEDS = range(4)
@@ -17,11 +17,11 @@ def mended(arrays: Arrays) -> tuple[Arrays, Diagnosis, list[str]]:
     """Fix after fix until nothing is above info, or no fix can be carried out."""
     found, done = judge(arrays), []
     for _ in range(MOST):
-        bad = (one.code for one in found.findings if one.severity != "info" and can_mend(one.code, arrays, found))
+        bad = (one.code for one in found.findings if one.severity != "info" and can_fix(one.code, arrays, found))
         code = next(bad, None)
         if code is None:
             break
-        arrays = rearranged(mend(code, arrays, found), arrays.map)
+        arrays = arrange(apply_fix(code, arrays, found).arrays, arrays.map)
         found = judge(arrays)
         done.append(code)
     return arrays, found, done
@@ -46,16 +46,16 @@ def test_weights_alone_are_masked_exactly() -> None:
     lifted = np.exp(scores)
     arrays = arrange({"weights": lifted / lifted.sum(-1, keepdims=True), "meant": np.tri(5, dtype=bool)})
     found = judge(arrays)
-    result = mend("future-visible", arrays, found)
+    result = apply_fix("future-visible", arrays, found)
     kept = lifted * np.tri(5)
     np.testing.assert_allclose(result.arrays["weights"][0, 0, 0], kept / kept.sum(-1, keepdims=True), atol=1e-6)
-    assert result.invented == 0
+    assert result.invented_scores == 0
 
 
-def test_what_cannot_be_mended_is_refused() -> None:
+def test_a_fix_without_its_arrays_is_refused() -> None:
     case = generate("dropout-on", True, 0)
     arrays = arrange({"weights": case.arrays["weights"]})
     found = judge(arrays)
-    assert not can_mend("dropout-on", arrays, found)
+    assert not can_fix("dropout-on", arrays, found)
     with pytest.raises(ValueError, match="dropout-on"):
-        mend("dropout-on", arrays, found)
+        apply_fix("dropout-on", arrays, found)

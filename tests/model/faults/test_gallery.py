@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from model.diagnosis import FAULTS
-from model.faults import field
+from model.faults import field_pairs
 from model.faults.exhibits import run, sources
 from model.faults.gallery import EXHIBITS
 
@@ -20,15 +20,15 @@ def test_every_fault_of_the_catalogue_is_shown() -> None:
 def test_the_broken_side_is_named_and_the_fixed_side_is_sound(name: str) -> None:
     entry = EXHIBITS[name]
     broken, fixed = run(entry)
-    assert fixed.named == ()
+    assert fixed.codes == ()
     assert not fixed.error
     assert not np.isnan(fixed.weights).any()
     if name == "pad-query":
         assert [one.code for one in broken.diagnosis.findings] == ["pad-query"]  # type: ignore[union-attr]
     elif entry.recipe:
-        assert broken.named[0] == entry.code
+        assert broken.codes[0] == entry.code
     else:
-        assert broken.named == entry.tests
+        assert broken.codes == entry.tests
 
 
 def test_running_an_entry_leaves_chance_as_it_was() -> None:
@@ -41,8 +41,8 @@ def test_running_an_entry_leaves_chance_as_it_was() -> None:
 
 
 def test_the_source_shown_is_complete() -> None:
-    code, helpers = sources(field.left_pads_broken)
-    assert code.startswith("def left_pads_broken(")
+    code, helpers = sources(field_pairs.left_pads_fixed)
+    assert code.startswith("def left_pads_fixed(")
     assert "def three_layers(" in helpers
-    assert "def both(" in helpers
-    assert "noqa" not in sources(field.return_in_loop_broken)[0]
+    assert "def masked_softmax(" in helpers
+    assert "noqa" not in sources(field_pairs.return_in_loop_broken)[0]

@@ -13,7 +13,8 @@ import transformers
 from torch import Tensor, nn
 from torch.nn.attention.flex_attention import create_mask
 
-from model.masking.conventions import CONVENTIONS, ConversionError, code, convert, from_boolean, to_boolean
+from model.masking.convention_table import CONVENTIONS
+from model.masking.conventions import ConversionError, code, convert, from_boolean, to_boolean
 from model.network.attention import MultiHeadAttention
 from model.network.config import preset
 from model.network.preset_interfaces import PadRow

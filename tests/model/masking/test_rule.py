@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.masking.rule import RuleError, Sizes, build, kept, read_lengths
+from model.masking.padding import lengths_to_keep
+from model.masking.rule import RuleError, Sizes, build_mask, read_lengths
 
 SIZES = Sizes(5, 5, (5, 3))
 
 
 def grid(rule: str, sizes: Sizes = SIZES, sample: int = 1) -> np.ndarray:
-    found = build(rule, sizes)
+    found = build_mask(rule, sizes)
     assert found.shape == (len(sizes.lengths), 1, sizes.queries, sizes.keys)
     return found[sample, 0]
 
@@ -31,7 +32,7 @@ def test_kinds_are_joined_by_and_or_not_and_brackets() -> None:
 
 
 def test_padding_stands_at_either_side_and_a_cache_is_aligned_at_the_newest() -> None:
-    assert kept((3, 5), 5, "left").tolist() == [[False, False, True, True, True], [True] * 5]
+    assert lengths_to_keep((3, 5), 5, "left").tolist() == [[False, False, True, True, True], [True] * 5]
     assert grid("causal", Sizes(2, 5, (5,)), 0).astype(int).tolist() == [[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
 
 
@@ -40,13 +41,13 @@ def test_padding_stands_at_either_side_and_a_cache_is_aligned_at_the_newest() ->
 )
 def test_a_rule_that_cannot_be_read_is_refused_in_a_sentence(rule: str) -> None:
     with pytest.raises(RuleError, match=r"[.]$"):
-        build(rule, SIZES)
+        build_mask(rule, SIZES)
 
 
 @pytest.mark.parametrize("rule", ["(" * 390, "not " * 97 + "causal", "((((causal" * 50, "é", "causal; import os"])
 def test_no_text_does_more_than_be_refused(rule: str) -> None:
     with pytest.raises(RuleError, match=r"^.{1,250}$"):
-        build(rule, SIZES)
+        build_mask(rule, SIZES)
 
 
 def test_lengths() -> None:

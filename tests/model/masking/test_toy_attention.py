@@ -13,12 +13,12 @@ from model.masking.toy_attention import (
     MaskRunError,
     Reader,
     Writing,
-    believed,
-    depends,
-    depends_through,
     dropout,
+    interpret,
+    mask_dependence,
     random_scores,
     run,
+    weight_dependence,
     write,
 )
 
@@ -42,7 +42,7 @@ def test_a_mask_takes_effect_only_where_it_is_read_as_it_was_written(reader: Rea
     weights = run(SCORES, write(CAUSAL, writing), reader).weights
     right = bool(((weights > 0) == CAUSAL).all())
     assert right == ((reader, writing) in RIGHT)
-    moved = depends(write(CAUSAL, writing), (2, 3, 5, 5), reader) > 0
+    moved = mask_dependence(write(CAUSAL, writing), (2, 3, 5, 5), reader) > 0
     assert bool((moved == CAUSAL).all()) == right
 
 
@@ -56,24 +56,24 @@ def test_readers_are_those_of_torch(blocks: bool) -> None:
         weights = module(q, q, q, attn_mask=mask)[1]
     else:
         weights = F.scaled_dot_product_attention(q, q, torch.eye(4)[None], attn_mask=mask)
-    told = believed(mask.numpy(), "mha" if blocks else "sdpa")
-    np.testing.assert_array_equal(weights[0].detach().numpy() > 0, told)
+    read = interpret(mask.numpy(), "mha" if blocks else "sdpa")
+    np.testing.assert_array_equal(weights[0].detach().numpy() > 0, read)
 
 
 def test_a_fill_too_large_for_half_precision_is_refused_in_words() -> None:
     with pytest.raises(MaskRunError, match="65504"):
         run(SCORES, write(CAUSAL, "keep"), "masked_fill", "float16")
-    assert np.isneginf(run(SCORES, write(CAUSAL, "-1e9"), "sdpa", "float16").masked).any()
+    assert np.isneginf(run(SCORES, write(CAUSAL, "-1e9"), "sdpa", "float16").masked_scores).any()
 
 
 def test_a_row_without_keys_stays_where_it_is() -> None:
     empty = CAUSAL.copy()
     empty[..., 2, :] = False
-    found = depends(write(empty, "-inf"), (1, 1, 5, 5))[0, 0]
+    found = mask_dependence(write(empty, "-inf"), (1, 1, 5, 5))[0, 0]
     np.testing.assert_array_equal(np.delete(found, 2, 0) > 0, np.delete(CAUSAL[0, 0], 2, 0))
     weights = run(SCORES, write(empty, "-inf")).weights
     assert np.isnan(weights[:, :, 2]).all()
-    through = depends_through(weights)
+    through = weight_dependence(weights)
     assert np.isnan(through[:, :, 2]).all()
     assert not np.isnan(np.delete(through, 2, 2)).any()
 
@@ -81,10 +81,10 @@ def test_a_row_without_keys_stays_where_it_is() -> None:
 def test_a_window_of_two_reaches_four_tokens_after_three_layers() -> None:
     i, j = np.indices((6, 6))
     window = ((i >= j) & (i - j < 2))[None, None]
-    found = depends(window, (1, 1, 6, 6), layers=3)[0, 0] > 0
+    found = mask_dependence(window, (1, 1, 6, 6), layers=3)[0, 0] > 0
     np.testing.assert_array_equal(found, (i >= j) & (i - j < 4))
     with pytest.raises(MaskRunError, match="as many queries as keys"):
-        depends(window[..., :3, :], (1, 1, 3, 6), layers=2)
+        mask_dependence(window[..., :3, :], (1, 1, 3, 6), layers=2)
 
 
 def test_dropout_keeps_the_mean_and_is_the_same_every_time() -> None:

@@ -12,8 +12,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from model.diagnosis import diagnose
-from model.diagnosis.inputs import softmax
 from model.faults.printed_examples import EXAMPLES
+from model.masking.softmax import softmax
 from model.trace import AttentionMap, AttentionTrace
 from model.untrusted_trace import open_trace
 from viz.components.mask_editor import Mark, Panel, State, packed
@@ -141,7 +141,7 @@ def test_the_steps_show_fills_and_nan(palette: object) -> None:
     masked = np.where(CAUSAL, SCORES, -np.inf)
     stages = [
         Stage("Scores", SCORES, False),
-        Stage("After the mask", masked, False),
+        Stage("After the mask", masked, False, ~CAUSAL),
         Stage("Weights", LEAKY * np.nan, True),
     ]
     figure = mask_pipeline(stages, "", Look(DARK if palette is DARK else LIGHT))

@@ -102,7 +102,7 @@ def _fix(entry: Exhibit, words: Words) -> None:
     with st.expander("What the code above uses"):
         caption(
             "x is a batch: x.scores (batch, heads, queries, keys) before the mask, x.keep and x.key_keep True at real "
-            "tokens, x.causal True on and below the diagonal."
+            "tokens, x.causal True on and below the diagonal, x.allowed where both are."
             if entry.recipe
             else "states are hidden states (batch, tokens, width); allowed and real are True where a query may attend."
         )

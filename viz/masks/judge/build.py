@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from model.masking.rule import KINDS, MOST, RuleError, Side, Sizes, build, read_lengths
+from model.masking.padding import PaddingSide
+from model.masking.rule import KINDS, MAX_SIZE, RuleError, Sizes, build_mask, read_lengths
 from model.masking.toy_attention import (
     FORMATS,
     READER_NAMES,
@@ -13,7 +14,7 @@ from model.masking.toy_attention import (
     WRITING_NAMES,
     WRITINGS,
     MaskRunError,
-    believed,
+    interpret,
     random_scores,
     run,
     write,
@@ -28,7 +29,7 @@ EXPLAINED = (
     f"A rule is made of {', '.join(KINDS)}, joined by and, or, not and brackets. More keys than queries is a cache; "
     "without a causal part it is cross-attention. Scores are random and stand in for a model's."
 )
-SIDES: tuple[Side, ...] = ("right", "left")
+SIDES: tuple[PaddingSide, ...] = ("right", "left")
 
 
 def built() -> Brought | None:
@@ -43,7 +44,7 @@ def built() -> Brought | None:
         heads = _number("Heads", "n_heads", 1)
     with st.container(key="mask-samples", horizontal=True, vertical_alignment="center"):
         lengths = st.text_input("Real keys a sample", f"{keys}, {max(1, keys - 2)}", key="lengths", **SHARED)
-        side: Side = st.selectbox("padded at the", SIDES, key="pad_side", width=190, **SHARED)
+        side: PaddingSide = st.selectbox("padded at the", SIDES, key="pad_side", width=190, **SHARED)
     with st.container(key="mask-writing"):
         writing = st.selectbox(
             "Written as", WRITINGS, format_func=WRITING_NAMES.__getitem__, key="written", width=400, **SHARED
@@ -54,7 +55,7 @@ def built() -> Brought | None:
         form = st.selectbox("Scores in", FORMATS, key="mask_format", width=400, **SHARED)
     try:
         sizes = Sizes(queries, keys, read_lengths(lengths or "", keys), side)
-        meant = build(rule or "", sizes)
+        meant = build_mask(rule or "", sizes)
     except RuleError as error:
         st.error(plain(str(error)))
         return None
@@ -71,8 +72,8 @@ def built() -> Brought | None:
     arrays = {
         "weights": made.weights,
         "scores": made.scores,
-        "masked_scores": made.masked,
-        "mask": believed(mask, reader),
+        "masked_scores": made.masked_scores,
+        "mask": interpret(mask, reader),
         "meant": meant,
     }
     if "padding" in (rule or ""):
@@ -86,7 +87,7 @@ def built() -> Brought | None:
 
 
 def _number(label: str, key: str, value: int) -> int:
-    found = st.number_input(label, 1, MOST, value, key=key, width=150, **SHARED)
+    found = st.number_input(label, 1, MAX_SIZE, value, key=key, width=150, **SHARED)
     return value if found is None else int(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from model.diagnosis.readers.files import Contents, of_trace
+from model.diagnosis.readers.files import Contents, contents_of_trace
 from model.trace import AttentionMap, Kind
 from model.untrusted_trace import OpenError, read_trace
 
@@ -49,7 +49,7 @@ def brought() -> Brought | None:
     if opened is None:
         return None
     st.markdown(f"**{plain(opened.name)}** · a trace of {plain(opened.drawable.model)}, open on Explore too")
-    maps = dict(zip(opened.trace.maps, of_trace(opened.trace), strict=True))
+    maps = dict(zip(opened.trace.maps, contents_of_trace(opened.trace), strict=True))
     kinds: list[Kind] = list(maps)
     faulty = [one.map for one in verdicts(opened) if not one.sound]
     if st.session_state.get("mask-trace-map") not in (None, *kinds):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from model.diagnosis import Arrays, Diagnosis, arrange, judge
-from model.diagnosis.fixes import can_mend, mend, rearranged
+from model.diagnosis.fixes import apply_fix, can_fix
 from model.masking.toy_attention import Reader
 
 from .edits import Edits
@@ -36,14 +36,15 @@ def judged(brought: Brought, changed: Edits) -> Judged:
     done: list[str] = []
     handed = brought.handed
     for code in changed.fixes:
-        if not can_mend(code, arrays, found):
+        if not can_fix(code, arrays, found):
             break
-        mended = mend(code, arrays, found)
-        arrays = rearranged(mended, brought.map)
+        fixed = apply_fix(code, arrays, found)
+        arrays = arrange(fixed.arrays, brought.map)
         found = judge(arrays, brought.named)
         handed = None
-        made_up = f" ({mended.invented} cells had no weight, so their scores are made up)" if mended.invented else ""
-        done.append(f"{code}: {mended.done}{made_up}.")
+        count = fixed.invented_scores
+        made_up = f" ({count} cells had no weight, so their scores are made up)" if count else ""
+        done.append(f"{code}: {fixed.description}{made_up}.")
     return Judged(arrays, found, first, tuple(done), handed, brought.reader if handed is not None else "sdpa")
 
 

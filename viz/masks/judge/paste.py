@@ -9,12 +9,11 @@ from typing import get_args
 import numpy as np
 import streamlit as st
 
-from model.diagnosis import NAMES, DiagnosisError
-from model.diagnosis.inputs import arrange
-from model.diagnosis.readers.axes import ambiguous, in_words, sizes_of
+from model.diagnosis import NAMES, DiagnosisError, arrange
+from model.diagnosis.readers.axes import ambiguous, in_words
 from model.diagnosis.readers.files import Contents
 from model.diagnosis.readers.printed import read_printed
-from model.diagnosis.readers.roles import FLIPPED, ROLE_NAMES, ROLES, Guess, Role, guess, take
+from model.diagnosis.readers.roles import FLIPPED, ROLE_NAMES, ROLES, Guess, Role, guess, in_role
 from model.faults.printed_examples import EXAMPLES
 from model.trace import Kind
 from model.untrusted_trace import clean_tokens
@@ -71,7 +70,7 @@ def asked(contents: Contents, identity: str) -> Brought | None:
     notes = [note for name in roles if (note := _note(name, roles[name]))]
     told = st.container(key="read-as")
     try:
-        found = dict(take(array, roles[name][0]) for name, array in arrays.items()) if roles else dict(arrays)
+        found = dict(in_role(array, roles[name][0]) for name, array in arrays.items()) if roles else dict(arrays)
         if len(found) < len(arrays):
             raise DiagnosisError("Two arrays are read as the same thing. Say above what each of them is.")
         brought = _brought(found, kind, named, f"{identity} {kind}")
@@ -114,7 +113,7 @@ def _brought(arrays: dict[str, np.ndarray], kind: str, named: str | None, identi
         keep = np.atleast_2d(arrays["key_keep"])
         arrays["mask"] = np.repeat(keep[:, None, None, :], keep.shape[1], 2)
         notes.append("Only key padding was given, so the mask is the one that it makes.")
-    sizes = sizes_of(arrange(arrays, kind).weights)
+    sizes = arrange(arrays, kind).sizes
     read_as = [in_words(name, array.shape, sizes) for name, array in arrays.items()]
     doubts = [ambiguous(name, array.shape, sizes) for name, array in arrays.items()]
     editable = {"meant"} if "weights" in arrays or "mask" not in arrays else {"meant", "given"}

@@ -8,8 +8,8 @@ import numpy as np
 
 from model.diagnosis import Arrays
 from model.diagnosis.evidence import gather
-from model.diagnosis.inputs import softmax
-from model.masking.toy_attention import Reader, depends, depends_through, random_scores
+from model.masking.softmax import softmax
+from model.masking.toy_attention import Reader, mask_dependence, random_scores, weight_dependence
 
 from .judged import Judged
 
@@ -57,8 +57,8 @@ def slice_of(found: Judged, sample: int, layer: int, head: int) -> Slice:
         shape = (arrays.sizes[0], arrays.sizes[2], *arrays.sizes[3:])
         handed = np.broadcast_to(found.handed, shape)[sample, head]
     # Where the verdict names a fault, a zero is taken for what it looks like.
-    faint = gather(arrays.weights).faint[sample, layer, head].any(-1)
-    rounded = faint & found.diagnosis.sound
+    maybe_underflow = gather(arrays.weights).maybe_underflow[sample, layer, head].any(-1)
+    rounded = maybe_underflow & found.diagnosis.sound
     meant = one(found.diagnosis.meant)
     return Slice(
         meant, allowed, bias, scores, masked, weights, rounded, _idle(found, sample), generated, handed, found.reader
@@ -102,8 +102,8 @@ def dependence(one: Slice, layers: int = 1) -> np.ndarray | None:
         return None
     mask = one.handed if one.handed is not None else one.bias if one.bias is not None else one.allowed
     if mask is None:
-        return depends_through(one.weights[None, None])[0, 0]
-    return depends(mask[None, None], (sizes[0], sizes[1], sizes[2], sizes[3]), one.reader, layers)[0, 0]
+        return weight_dependence(one.weights[None, None])[0, 0]
+    return mask_dependence(mask[None, None], (sizes[0], sizes[1], sizes[2], sizes[3]), one.reader, layers)[0, 0]
 
 
 def reach(meant: np.ndarray, layers: int) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from model.masking.blocked import is_blocked
 from model.masking.toy_attention import dropout
 
 from ...components.chart import chart
@@ -35,8 +36,10 @@ def show(found: Judged, at: tuple[int, int, int, int]) -> None:
 def stages(one: Slice, rate: float) -> list[Stage]:
     """Those whose numbers are known."""
     part = (slice(MOST_DRAWN), slice(MOST_DRAWN))
-    known = [("Scores", one.scores, False), ("After the mask", one.masked, False)]
-    found = [Stage(title, values[part], weights) for title, values, weights in known if values is not None]
+    known = [("Scores", one.scores), ("After the mask", one.masked)]
+    found = [
+        Stage(title, values[part], False, is_blocked(values[part])) for title, values in known if values is not None
+    ]
     found.append(Stage("After softmax", one.weights[part], True))
     if rate:
         found.append(Stage("After dropout", dropout(one.weights, rate)[part], True))

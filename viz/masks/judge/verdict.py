@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from model.diagnosis import Diagnosis, Finding
-from model.diagnosis.fixes import can_mend
+from model.diagnosis.fixes import can_fix
 
 from ...ui.captions import caption, plain
 from . import edits
@@ -102,7 +102,7 @@ def _finding(identity: str, at: int, one: Finding, found: Judged) -> None:
         st.code(one.fix, language="python", wrap_lines=True)
         with st.container(key=f"acts-{at}", horizontal=True, vertical_alignment="center"):
             st.button(f"Show {where(one, found.arrays.sizes)}", key=f"show-{at}", on_click=_point, args=(identity, one))
-            if can_mend(one.code, found.arrays, found.diagnosis):
+            if can_fix(one.code, found.arrays, found.diagnosis):
                 st.button(
                     "Apply this fix", key=f"apply-{at}", type="primary", on_click=edits.apply, args=(identity, one.code)
                 )

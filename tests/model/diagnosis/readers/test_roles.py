@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from model.diagnosis import DiagnosisError, arrange
-from model.diagnosis.inputs import softmax
-from model.diagnosis.readers.axes import ambiguous, in_words, sizes_of, trace_axes
-from model.diagnosis.readers.roles import FLIPPED, Role, guess, take
+from model.diagnosis.readers.axes import ambiguous, in_words, read_axes
+from model.diagnosis.readers.roles import FLIPPED, Role, guess, in_role
+from model.masking.softmax import softmax
 
 CAUSAL = np.tri(6, dtype=bool)
 PADDED = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 1, 0]], bool)
@@ -47,14 +47,14 @@ def test_what_cannot_be_told_is_said_to_be_unsure() -> None:
 
 def test_a_name_is_believed_and_a_reading_can_be_flipped() -> None:
     assert guess(~PADDED, "key_padding_mask").role == "key_blocks"
-    name, keeps = take(~PADDED, "key_blocks")
+    name, keeps = in_role(~PADDED, "key_blocks")
     assert name == "key_keep"
     np.testing.assert_array_equal(keeps, PADDED)
     for role, other in FLIPPED.items():
-        one, two = take(CAUSAL, role)[1], take(CAUSAL, other)[1]
+        one, two = in_role(CAUSAL, role)[1], in_role(CAUSAL, other)[1]
         np.testing.assert_array_equal(one, ~two)
     with pytest.raises(DiagnosisError, match="True and False"):
-        take(SCORES, "mask keeps")
+        in_role(SCORES, "mask keeps")
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_a_name_is_believed_and_a_reading_can_be_flipped() -> None:
 def test_axes_are_traced_as_they_are_read(name: str, shape: tuple[int, ...], own: list[int], words: str) -> None:
     weights = np.full((2, 4, 5, 7), 1 / 7)
     found = arrange({"weights": weights, name: np.ones(shape, bool)})
-    sizes = sizes_of(found.weights)
-    assert [axis.own for axis in trace_axes(name, shape, sizes)] == own
+    sizes = found.sizes
+    assert [axis.own_size for axis in read_axes(name, shape, sizes)] == own
     assert words in in_words(name, shape, sizes)
 
 

@@ -13,7 +13,7 @@ import torch
 
 from model.cli.diagnose import diagnose_file
 from model.diagnosis import DiagnosisError
-from model.diagnosis.readers.naming import named
+from model.diagnosis.readers.naming import name_array
 from model.diagnosis.readers.text import read_table
 
 WORDS = ["In", "#", ";", "1998", "a,b", "\n"]
@@ -106,10 +106,10 @@ def test_tables_are_judged(tmp_path: Path, ending: str) -> None:
 
 def test_zeros_and_ones_are_a_mask_unless_each_row_looks_at_one_key(tmp_path: Path) -> None:
     for kind in (float, int, bool, np.float16):
-        assert set(named(np.tri(8).astype(kind), "tril_ones")) == {"mask"}
-    assert set(named(np.eye(8)[::-1], "some")) == set(named(np.eye(8, dtype=int), "some")) == {"weights"}
-    assert set(named(np.tri(8), "weights")) == {"weights"}
-    assert set(named(np.where(np.tri(8), 0, -10000), "some")) == {"mask"}
+        assert set(name_array(np.tri(8).astype(kind), "tril_ones")) == {"mask"}
+    assert set(name_array(np.eye(8)[::-1], "some")) == set(name_array(np.eye(8, dtype=int), "some")) == {"weights"}
+    assert set(name_array(np.tri(8), "weights")) == {"weights"}
+    assert set(name_array(np.where(np.tri(8), 0, -10000), "some")) == {"mask"}
     torch.save(torch.tril(torch.ones(8, 8)), tmp_path / "tril_ones.pt")
     (diagnosis,) = diagnose_file(str(tmp_path / "tril_ones.pt")).diagnoses
     assert diagnosis.sound

@@ -1,7 +1,7 @@
-"""Faults met in the field that are more than one call of attention, or that come in another guise: broken and fixed.
+"""Faults met in published code that are more than one call of attention, or that look different: broken beside fixed.
 
-As in :mod:`.code`, functions come in pairs. Those of the second half are small models: states (B, T, D) and what each
-query may attend to (B, T, T) in, states out.
+As in :mod:`.mask_pairs`, functions come in pairs. Those of the second half are small models: they take states (B, T, D)
+and what each query may attend to (B, T, T), and return states.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from .attention import masked_softmax
 from .batch import Batch
-from .code import NEVER, both, masked_softmax
 
 
 # an additive mask (0 keeps, -inf blocks) where mask == 0 means blocked
 def additive_read_as_keep_broken(x: Batch) -> Tensor:
-    mask = torch.zeros(x.queries, x.keys).masked_fill(~x.causal, NEVER)
-    return x.scores.masked_fill(mask == 0, NEVER).softmax(-1)
+    mask = torch.zeros(x.queries, x.keys).masked_fill(~x.causal, -torch.inf)
+    return x.scores.masked_fill(mask == 0, -torch.inf).softmax(-1)
 
 
 def additive_read_as_keep_fixed(x: Batch) -> Tensor:
-    mask = torch.zeros(x.queries, x.keys).masked_fill(~x.causal, NEVER)
+    mask = torch.zeros(x.queries, x.keys).masked_fill(~x.causal, -torch.inf)
     return (x.scores + mask).softmax(-1)
 
 
 def documented(scores: Tensor, mask: Tensor) -> Tensor:
     """mask: True where a query may attend."""
-    return scores.masked_fill(mask, -1e9).softmax(-1)  # in truth it blocks where True
+    return scores.masked_fill(mask, -1e9).softmax(-1)  # the code blocks where True
 
 
 # the docstring says the opposite of what the code does
@@ -42,30 +42,30 @@ def docstring_fixed(x: Batch) -> Tensor:
 
 # -1e10 in half precision: torch refuses the number
 def half_precision_broken(x: Batch) -> Tensor:
-    return x.scores.half().masked_fill(~both(x), -1e10).softmax(-1)
+    return x.scores.half().masked_fill(~x.allowed, -1e10).softmax(-1)
 
 
 def half_precision_fixed(x: Batch) -> Tensor:
     scores = x.scores.half()
-    return scores.masked_fill(~both(x), torch.finfo(scores.dtype).min).softmax(-1)
+    return scores.masked_fill(~x.allowed, torch.finfo(scores.dtype).min).softmax(-1)
 
 
 def three_layers(x: Batch, attend: Callable[[Tensor], Tensor]) -> Tensor:
-    """The weights of three layers, each on the outputs of the one before: (B, L, H, Q, K)."""
-    states, seen = x.scores, []
+    """Return the weights of three layers, each on the outputs of the one before: (B, L, H, Q, K)."""
+    states, weights = x.scores, []
     for _ in range(3):
-        seen.append(attend(states @ states.mT / x.keys))
-        states = seen[-1] @ states
-    return torch.stack(seen, 1)
+        weights.append(attend(states @ states.mT / x.keys))
+        states = weights[-1] @ states
+    return torch.stack(weights, 1)
 
 
 # two pads at the left: NaN in their rows, and 0 * NaN is NaN
 def left_pads_broken(x: Batch) -> Tensor:
-    return three_layers(x, lambda scores: scores.masked_fill(~both(x), NEVER).softmax(-1))
+    return three_layers(x, lambda scores: scores.masked_fill(~x.allowed, -torch.inf).softmax(-1))
 
 
 def left_pads_fixed(x: Batch) -> Tensor:
-    return three_layers(x, lambda scores: masked_softmax(scores, both(x)))
+    return three_layers(x, lambda scores: masked_softmax(scores, x.allowed))
 
 
 # a step of indentation too much: the loop ends in its first round
@@ -83,7 +83,7 @@ def return_in_loop_fixed(states: Tensor, allowed: Tensor) -> Tensor:
 
 
 def causal_lm(states: Tensor, real: Tensor, is_decoder: bool = False) -> Tensor:
-    """A causal language model by its name, and by nothing else unless it is told."""
+    """A language model that is causal only with ``is_decoder``."""
     allowed = real.tril() if is_decoder else real
     return states + masked_softmax(states @ states.mT, allowed) @ states
 
@@ -97,20 +97,20 @@ def is_decoder_fixed(states: Tensor, real: Tensor) -> Tensor:
     return causal_lm(states, real, is_decoder=True)
 
 
-def two_layers(states: Tensor, blocked: Tensor, look: bool) -> Tensor:
-    """nn.MultiheadAttention twice, with or without asking for its weights."""
+def two_layers(states: Tensor, blocked: Tensor, need_weights: bool) -> Tensor:
+    """Apply nn.MultiheadAttention twice, with or without its weights."""
     torch.manual_seed(0)
     attention = nn.MultiheadAttention(states.shape[-1], 1, batch_first=True)
     for _ in range(2):
-        states = attention(states, states, states, attn_mask=blocked, need_weights=look)[0]
+        states = attention(states, states, states, attn_mask=blocked, need_weights=need_weights)[0]
     return states
 
 
-# rows without any key: finite for who does not look, NaN for who does
-def observer_broken(states: Tensor, allowed: Tensor, look: bool = True) -> Tensor:
-    return two_layers(states, ~allowed, look)
+# rows without any key: finite without need_weights, NaN with it
+def observer_broken(states: Tensor, allowed: Tensor, need_weights: bool = True) -> Tensor:
+    return two_layers(states, ~allowed, need_weights)
 
 
-def observer_fixed(states: Tensor, allowed: Tensor, look: bool = True) -> Tensor:
+def observer_fixed(states: Tensor, allowed: Tensor, need_weights: bool = True) -> Tensor:
     empty = ~allowed.any(-1, keepdim=True)
-    return two_layers(states, ~(allowed | empty), look)
+    return two_layers(states, ~(allowed | empty), need_weights)

@@ -1,4 +1,4 @@
-"""Tensors of torch to numpy, known by what they can do: torch itself is not imported."""
+"""Tensors of torch as arrays of numpy. Torch is not imported: a tensor is known by its methods."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs import MAX_CELLS, DiagnosisError
+from .inputs import MAX_CELLS, DiagnosisError
 
 
 def is_tensor(value: Any) -> bool:
@@ -16,9 +16,12 @@ def is_tensor(value: Any) -> bool:
 
 
 def from_tensor(name: str, tensor: Any) -> np.ndarray:
-    """A dense tensor, wherever it lies; what numpy does not know (bfloat16) is widened. Raises DiagnosisError.
+    """Return a dense tensor, on whatever device, as an array; bfloat16, which numpy lacks, is widened.
 
     A view may promise more cells than are held, so they are counted before anything is copied.
+
+    Raises:
+        DiagnosisError: for a tensor that is sparse, quantized, complex or too large.
     """
     if str(tensor.layout) != "torch.strided" or tensor.is_quantized or tensor.is_complex():
         raise DiagnosisError(f"{name} is not a plain array of numbers; give a dense tensor of real numbers.")
@@ -28,11 +31,15 @@ def from_tensor(name: str, tensor: Any) -> np.ndarray:
 
 
 def from_layers(name: str, layers: Sequence[Any]) -> np.ndarray:
-    """(B, L, H, Q, K) of one tensor (B, H, Q, K) a layer, as Hugging Face returns attentions. Raises DiagnosisError."""
-    if others := [one for one in layers if not is_tensor(one)]:
+    """Return (B, L, H, Q, K) from one tensor (B, H, Q, K) a layer, as Hugging Face returns attentions.
+
+    Raises:
+        DiagnosisError: for anything else in the list, and for tensors of different shapes.
+    """
+    if others := [layer for layer in layers if not is_tensor(layer)]:
         kind = type(others[0]).__name__
         raise DiagnosisError(f"{name} is a list that holds {kind}; a list is read as one tensor for each layer.")
-    shapes = list(dict.fromkeys(tuple(one.shape) for one in layers))
+    shapes = list(dict.fromkeys(tuple(layer.shape) for layer in layers))
     if len(shapes) > 1:
         raise DiagnosisError(f"{name} has layers of different shapes, {shapes[0]} and {shapes[1]}; give them apart.")
     if len(shapes[0]) != 4:
@@ -40,8 +47,8 @@ def from_layers(name: str, layers: Sequence[Any]) -> np.ndarray:
             f"{name} is a list of tensors of the shape {shapes[0]}; a list is read as one tensor for each layer, with "
             "the axes (batch, heads, queries, keys). Stack other lists into one tensor."
         )
-    _check_cells(name, sum(one.numel() for one in layers))
-    return np.stack([from_tensor(name, one) for one in layers], axis=1)
+    _check_cells(name, sum(layer.numel() for layer in layers))
+    return np.stack([from_tensor(name, layer) for layer in layers], axis=1)
 
 
 def _check_cells(name: str, cells: int) -> None:

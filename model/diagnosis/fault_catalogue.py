@@ -1,0 +1,172 @@
+"""The catalogue of faults: how severe each is, which arrays show it, what it looks like, and the line that fixes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "info"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One entry of the catalogue."""
+
+    severity: Severity
+    needs: tuple[str, ...]
+    """The arrays without which nothing can be said; ``a|b`` stands for either. ``meant`` may also be proposed
+    from ``mask``, unless it is listed here."""
+    looks: str
+    """One sentence: what went wrong and how it shows."""
+    fix: str
+    """A line of code that can be copied."""
+
+
+FAULTS: dict[str, Fault] = {
+    "inverted": Fault(
+        "error",
+        ("weights|mask", "meant|mask|key_keep"),
+        "the weights lie where they should not and are missing where they should be: the mask is upside down",
+        "mask = ~mask  # nn.MultiheadAttention blocks where True, F.scaled_dot_product_attention keeps where True",
+    ),
+    "future-visible": Fault(
+        "error",
+        ("weights|mask", "meant|mask"),
+        "queries attend to keys after their own position: the causal part of the mask is missing",
+        "mask = mask & torch.ones(Q, K, dtype=torch.bool).tril(K - Q)  # True = may attend",
+    ),
+    "diagonal-blocked": Fault(
+        "error",
+        ("weights|mask",),
+        "no query may attend to its own position, and the first row has no key left",
+        "blocked = torch.ones(T, T, dtype=torch.bool).triu(1)  # the diagonal offset is 1, not 0",
+    ),
+    "causal-on-cross": Fault(
+        "error",
+        ("weights|mask",),
+        "a causal staircase lies on cross-attention, so early target tokens cannot see the end of the source",
+        "cross_attention(x, memory, mask=source_padding)  # no causal mask: the whole source is known",
+    ),
+    "padding-visible": Fault(
+        "error",
+        ("weights|mask", "key_keep|meant"),
+        "queries attend to padding: the key padding mask is missing",
+        "mask = mask & key_keep[:, None, None, :]  # True = a real token",
+    ),
+    "padding-swapped": Fault(
+        "error",
+        ("weights|mask", "key_keep|meant", "query_keep"),
+        "the blocked columns end where the other sentence ends: source and target padding are exchanged",
+        "mask = source_keep[:, None, None, :]  # cross-attention: padding of the keys, not of the queries",
+    ),
+    "soft-mask": Fault(
+        "error",
+        ("scores|masked_scores|mask",),
+        "a mask of zeros and ones was added to the scores: it tints the weights and blocks nothing",
+        'scores = scores.masked_fill(~mask, float("-inf"))  # do not add a 0/1 mask',
+    ),
+    "weak-fill": Fault(
+        "warning",
+        ("weights", "meant|mask|key_keep"),
+        "blocked cells keep a little weight: the fill is finite and too small",
+        'scores = scores.masked_fill(~mask, float("-inf"))',
+    ),
+    "fill-overflow": Fault(
+        "error",
+        ("mask|masked_scores",),
+        "the fill value does not fit the number format of the scores",
+        "scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
+    ),
+    "double-fill": Fault(
+        "error",
+        ("weights|masked_scores",),
+        "two finite fills were put on top of each other: in a row without an allowed key the cells blocked once win",
+        'scores = scores.masked_fill(~(causal & key_keep), float("-inf"))  # join the masks, then fill once',
+    ),
+    "empty-row": Fault(
+        "error",
+        ("weights|mask",),
+        "a query has no key to attend to",
+        "weights = weights.masked_fill(~mask.any(-1, keepdim=True), 0.0)  # a row without keys gives zeros",
+    ),
+    "wrong-axis": Fault(
+        "error",
+        ("weights|mask", "key_keep|meant"),
+        "the padding mask was read along the wrong axis: it blocks by query or by another sample, not by key",
+        "mask = key_keep[:, None, None, :]  # (B, 1, 1, K): one row of keys for each sample",
+    ),
+    "head-order": Fault(
+        "error",
+        ("weights|mask", "key_keep|meant"),
+        "some heads use the padding of another sample: the mask was repeated in the wrong order",
+        "mask = mask.repeat_interleave(heads, dim=0)  # (N*H, L, S) is batch-major; repeat() is not",
+    ),
+    "softmax-axis": Fault(
+        "error",
+        ("weights",),
+        "the rows do not sum to 1 but another axis does: the softmax ran over the wrong axis",
+        "weights = scores.softmax(dim=-1)  # over the keys",
+    ),
+    "transposed": Fault(
+        "error",
+        ("weights",),
+        "the columns sum to 1 in place of the rows: keys are drawn as queries",
+        "weights = weights.transpose(-2, -1)  # queries down, keys across",
+    ),
+    "dropout-on": Fault(
+        "warning",
+        ("weights",),
+        "the weights were taken after dropout: rows do not sum to 1 and some cells are scaled up or zero",
+        "model.eval()  # or store the weights before dropout",
+    ),
+    "mask-ignored": Fault(
+        "error",
+        ("weights", "mask|scores"),
+        "the weights are what they would be without any mask: the mask never reached the softmax",
+        "out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)  # pass it on; is_causal is only a hint",
+    ),
+    "top-left-causal": Fault(
+        "error",
+        ("weights|mask",),
+        "the causal mask starts at the top left although there are more keys than queries: the newest query sees only "
+        "the oldest keys",
+        "mask = torch.ones(Q, K, dtype=torch.bool).tril(K - Q)  # aligned at the bottom right",
+    ),
+    "window-off-by-one": Fault(
+        "error",
+        ("weights|mask", "meant|mask"),
+        "the attention window is one key wider or narrower than it should be",
+        "mask = (i - j < window) & (j <= i)  # the window counts the query itself",
+    ),
+    "document-leak": Fault(
+        "error",
+        ("weights|mask", "meant|mask"),
+        "tokens attend to another document of the same packed row",
+        "mask = mask & (document[:, None, :, None] == document[:, None, None, :])",
+    ),
+    "hole-inside": Fault(
+        "error",
+        ("weights|mask|key_keep",),
+        "a real token inside the sentence is treated as padding: its id equals the padding id",
+        "key_keep = torch.arange(K) < lengths[:, None]  # from the lengths, not from ids != pad",
+    ),
+    "pad-query": Fault(
+        "info",
+        ("weights", "query_keep|key_keep"),
+        "rows of padding queries carry weights; nothing reads them, so dim them",
+        "nothing to mend",
+    ),
+    "leak": Fault(
+        "error",
+        ("weights|mask", "meant|mask"),
+        "there is weight on cells that should be blocked, in no known pattern",
+        "mask = mask & meant  # look at the cells named here",
+    ),
+    "over-blocked": Fault(
+        "error",
+        ("weights|mask", "meant|mask"),
+        "cells that should be allowed have no weight, in no known pattern",
+        "mask = mask | meant  # look at the cells named here",
+    ),
+}
+"""Every code that a diagnosis can name."""
