@@ -1,4 +1,4 @@
-"""Masks as people bring them: by themselves, upside down, blocking all there is; and what may not pass as sound."""
+"""Masks as people give them: by themselves, inverted, blocking every cell; and what must not be called sound."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from model.diagnosis import Diagnosis, DiagnosisError, arrange, judge
+from model.masking.softmax import softmax as masked_softmax
 
 T = 8
 CAUSAL = np.tril(np.ones((T, T), bool))
@@ -16,9 +17,7 @@ NOTHING = np.zeros((T, T), bool)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore"):
-        lifted = np.exp(scores - scores.max(-1, keepdims=True))
-        return (lifted / lifted.sum(-1, keepdims=True)).astype(np.float32)
+    return masked_softmax(scores, nan_rows=True).astype(np.float32)
 
 
 def judged(named: str | None = None, kind: str = "", **raw: Any) -> Diagnosis:
@@ -90,7 +89,7 @@ def test_a_mask_by_itself_beside_causal(mask: np.ndarray, expected: list[str], f
     assert [code for code, _ in codes(found)] == expected
 
 
-def test_exchanged_triangles_are_told_as_such() -> None:
+def test_exchanged_triangles_are_named_as_such() -> None:
     (found,) = judged("causal", mask=CAUSAL.T).findings
     assert "tril and triu are exchanged" in found.message
     assert found.fix.startswith("mask = mask.mT")
@@ -103,7 +102,7 @@ def test_exchanged_triangles_are_told_as_such() -> None:
         (np.tril(np.ones((T, T), bool), 1), "future-visible", "one key ahead"),
     ],
 )
-def test_a_slip_of_the_pen_is_asked_about_where_nobody_says_what_was_meant(
+def test_a_mask_that_is_rarely_intended_gets_a_warning_where_nothing_is_stated(
     mask: np.ndarray, code: str, words: str
 ) -> None:
     (found,) = judged(mask=mask).findings

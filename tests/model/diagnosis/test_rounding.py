@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from model.diagnosis import diagnose
-
-
-def softmax(scores: np.ndarray) -> np.ndarray:
-    return np.asarray(
-        np.exp(scores - scores.max(-1, keepdims=True))
-        / np.exp(scores - scores.max(-1, keepdims=True)).sum(-1, keepdims=True)
-    )
-
+from model.masking.softmax import softmax
 
 SCORES = np.array([[2.0, -19.0, 1.0, 0.0], [0.0, -18.0, 1.0, 2.0], [1.0, -20.0, 0.0, 2.5]])
 KEEP = np.ones(4, bool)

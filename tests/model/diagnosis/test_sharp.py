@@ -8,14 +8,10 @@ import numpy as np
 import pytest
 
 from model.diagnosis import arrange, diagnose, judge
+from model.masking.softmax import softmax
 from tests.model.diagnosis.sound_cases import sound
 
 CAUSAL = np.tri(6, dtype=bool)
-
-
-def softmax(scores: np.ndarray) -> np.ndarray:
-    lifted = np.exp(scores - scores.max(-1, keepdims=True))
-    return np.asarray(lifted / lifted.sum(-1, keepdims=True))
 
 
 def named(weights: np.ndarray, **arrays: Any) -> list[str]:
