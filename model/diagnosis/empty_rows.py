@@ -104,7 +104,9 @@ def report_empty_rows(case: Case, intent: Intent) -> None:
     if not case.has("fill-overflow"):
         case.add_rows("empty-row", blank & evidence.nan, "its row is NaN, and NaN spreads")
     case.add_rows("empty-row", blank & ~evidence.nan, "its row is uniform over all keys, future and padding included")
-    case.add_rows("double-fill", rows.fills_only, "one fill or two, these masked scores cannot tell", "warning")
-    case.add_rows("empty-row", rows.all_zero, "its row is all zero, which is right", "info", "nothing to mend")
+    case.add_rows(
+        "double-fill", rows.fills_only, "these masked scores do not show whether there was one fill or two", "warning"
+    )
+    case.add_rows("empty-row", rows.all_zero, "its row is all zero, which is right", "info", "nothing to fix")
     with_weight = padding[:, None, None] & evidence.nonzero.any(-1) & ~evidence.nan
     case.add_rows("pad-query", with_weight)

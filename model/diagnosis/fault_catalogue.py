@@ -26,7 +26,7 @@ FAULTS: dict[str, Fault] = {
     "inverted": Fault(
         "error",
         ("weights|mask", "meant|mask|key_keep"),
-        "the weights lie where they should not and are missing where they should be: the mask is upside down",
+        "blocked cells have weight and allowed cells have none: the mask is inverted",
         "mask = ~mask  # nn.MultiheadAttention blocks where True, F.scaled_dot_product_attention keeps where True",
     ),
     "future-visible": Fault(
@@ -44,7 +44,7 @@ FAULTS: dict[str, Fault] = {
     "causal-on-cross": Fault(
         "error",
         ("weights|mask",),
-        "a causal staircase lies on cross-attention, so early target tokens cannot see the end of the source",
+        "cross-attention has a causal mask, so early target tokens cannot see the end of the source",
         "cross_attention(x, memory, mask=source_padding)  # no causal mask: the whole source is known",
     ),
     "padding-visible": Fault(
@@ -62,7 +62,7 @@ FAULTS: dict[str, Fault] = {
     "soft-mask": Fault(
         "error",
         ("scores|masked_scores|mask",),
-        "a mask of zeros and ones was added to the scores: it tints the weights and blocks nothing",
+        "a mask of zeros and ones was added to the scores: it changes the weights and blocks nothing",
         'scores = scores.masked_fill(~mask, float("-inf"))  # do not add a 0/1 mask',
     ),
     "weak-fill": Fault(
@@ -80,7 +80,7 @@ FAULTS: dict[str, Fault] = {
     "double-fill": Fault(
         "error",
         ("weights|masked_scores",),
-        "two finite fills were put on top of each other: in a row without an allowed key the cells blocked once win",
+        "two finite fills were added up: in a row without an allowed key, the cells blocked only once get the weight",
         'scores = scores.masked_fill(~(causal & key_keep), float("-inf"))  # join the masks, then fill once',
     ),
     "empty-row": Fault(
@@ -110,7 +110,7 @@ FAULTS: dict[str, Fault] = {
     "transposed": Fault(
         "error",
         ("weights",),
-        "the columns sum to 1 in place of the rows: keys are drawn as queries",
+        "the columns sum to 1 in place of the rows: queries and keys are exchanged",
         "weights = weights.transpose(-2, -1)  # queries down, keys across",
     ),
     "dropout-on": Fault(
@@ -154,7 +154,7 @@ FAULTS: dict[str, Fault] = {
         "info",
         ("weights", "query_keep|key_keep"),
         "rows of padding queries carry weights; nothing reads them, so dim them",
-        "nothing to mend",
+        "nothing to fix",
     ),
     "leak": Fault(
         "error",

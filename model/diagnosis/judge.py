@@ -89,7 +89,7 @@ def _report_unlikely_mask(case: Case, intent: Intent) -> None:
     """Add a mask that was given and agrees with the weights, but that hardly anybody means."""
     if case.arrays.mask is None or not intent.structures or case.has():
         return
-    looks, where = "the mask may be a slip of the pen", intent.allowed
+    looks, where = "the mask is one that is rarely intended", intent.allowed
     if all(structure.one_key_ahead for structure in intent.structures):
         detail = "every query sees one key ahead, as with tril(1) in place of tril(0)"
         case.add("future-visible", where, "warning", detail, looks=looks)
