@@ -24,7 +24,7 @@ from .decoding.teacher_forcing import forced
 from .experiments.cache_agreement import Agreement, three_ways
 from .network.attention import AttentionPath, chosen_path
 from .network.config import BOS_ID, SPECIAL_PIECES
-from .network.observation import observing
+from .network.hooks import observing
 from .text.tokenizer import Encoded
 from .trace import AttentionTrace, with_tokens
 from .training.data import padded

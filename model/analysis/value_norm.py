@@ -34,7 +34,7 @@ def value_weighted(attention: AttentionMap, output: np.ndarray | None = None) ->
 
 def output_projections(model: nn.Module, kind: Kind) -> np.ndarray:
     """Every head's slice of W_O of one kind of attention -> (L, H, d, D)."""
-    from ..capture.hook_points import attention_sites  # brings torch, which weighting a saved trace does not need
+    from ..capture.sites import attention_sites  # brings torch, which weighting a saved trace does not need
 
     slices = []
     for site in attention_sites(model):

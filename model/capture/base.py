@@ -1,8 +1,9 @@
-"""What every capture gives, of a model of this project or of anybody's: traces, a sentence each."""
+"""The traces, one a sentence, that every capture gives, of a model of this project or of anybody's."""
 
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 
@@ -11,12 +12,15 @@ import numpy as np
 from ..text.token_names import Tokens
 from ..trace import AttentionTrace, Kind, TraceError
 
+# What stands for a key that did not exist yet when a cached decoding made this row; 0 for weights.
+NEVER_COMPUTED = {"scores": math.nan, "masked_scores": -math.inf}
+
 
 class Capture(ABC):
-    """Filled while a model runs inside ``capture_attention``; its trace is built when it is asked for."""
+    """A recording, filled while a model runs inside ``capture_attention``; its trace is built on demand."""
 
     tokens: Tokens | None = None
-    """Names of the rows and columns; may be set until a trace is asked for, and again."""
+    """Names of the rows and columns; may be set at any time, and hold for the traces built after that."""
 
     @abstractmethod
     def batches(self) -> Collection[int]:
@@ -28,8 +32,8 @@ class Capture(ABC):
 
     @property
     @abstractmethod
-    def looking(self) -> str:
-        """Whether looking changed anything, in a sentence."""
+    def observer_effect(self) -> str:
+        """Whether observing changed which kernels ran, and so the outputs, in a sentence."""
 
     @property
     def trace(self) -> AttentionTrace:
@@ -40,7 +44,10 @@ class Capture(ABC):
         return self.sample(0)
 
     def arrays(self, kind: Kind) -> dict[str, np.ndarray]:
-        """All samples of one kind, as :func:`attenscope.diagnose` takes them: weights (B,L,H,Q,K), mask (B,1,1,Q,K)."""
+        """Return all samples of one kind, as :func:`attenscope.diagnose` takes them.
+
+        Weights (B, L, H, Q, K), mask (B, 1, 1, Q, K). Raises TraceError where nothing of this kind was captured.
+        """
         unnamed = copy.copy(self)
         unnamed.tokens = None  # arrays have no names, so tokens that fit one sample only are no fault here
         maps = [unnamed.sample(index).maps.get(kind) for index in range(max(self.batches(), default=0))]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..network.config import BOS_ID, EOS_ID, PAD_ID
-from ..network.observation import is_observed
+from ..network.hooks import is_observed
 from ..network.transformer import DecoderCache, Transformer
 from .constraints import FREE, Constraints
 from .steps import length_limits, padding_where_any

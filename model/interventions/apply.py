@@ -17,8 +17,9 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from ..capture.hook_points import AttentionSite, attention_sites
+from ..capture.sites import AttentionSite, attention_sites
 from ..network.hooks import OutputHook, hooked
+from ..network.torch_internals import is_compiled
 from ..trace import Kind
 from .changes import Change, HeadChange, InterventionError, MaskChange
 
@@ -38,7 +39,7 @@ def intervening(model: nn.Module, changes: Sequence[Change]) -> Iterator[None]:
     if not changes:
         yield
         return
-    if hasattr(model, "_orig_mod"):
+    if is_compiled(model):
         raise InterventionError("A compiled model runs past its hooks: change the model that torch.compile was given.")
     sites = {(site.kind, site.layer): site for site in attention_sites(model)}
     heads, masks = _by_site(sites, changes)

@@ -19,9 +19,8 @@ from torch.nn import functional as F
 
 from .config import TransformerConfig
 from .dropout import Dropout
-from .hooks import HookPoint
+from .hooks import HookPoint, is_observed
 from .masks import check_boolean
-from .observation import is_observed
 
 AttentionPath = Literal["explicit", "fused"]
 _forced_path: ContextVar[AttentionPath | None] = ContextVar("forced_path", default=None)

@@ -1,19 +1,48 @@
 """The one way to look into a model or to change what it does: a function on a module's output, for one thread.
 
-After baukit's nethook: a hook that returns a tensor replaces the output, one that returns None only looks.
+After baukit's nethook: a hook that returns a tensor replaces the output, one that returns None only reads it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from torch import Tensor, nn
 
-from .observation import observes, observing
+from .torch_internals import forward_hooks
 
 OutputHook = Callable[[Tensor], Tensor | None]
+
+_observers: ContextVar[tuple[object, ...]] = ContextVar("observers", default=())
+
+
+@contextmanager
+def observing(observer: object) -> Iterator[None]:
+    """Declare that `observer` observes whatever this thread runs inside the block.
+
+    A model is shared by everyone in the process, so "somebody observes" may not be read from the hooks found on it. It
+    is a context variable instead: set while a capture or an intervention is open in *this* thread of execution, and
+    invisible to all others.
+    """
+    _observers.set((*_observers.get(), observer))
+    try:
+        yield
+    finally:
+        # Not reset(token): a suspended generator may end after a later observer began, or in another context.
+        _observers.set(tuple(one for one in _observers.get() if one is not observer))
+
+
+def is_observed() -> bool:
+    """Whether anybody observes what the current thread runs."""
+    return bool(_observers.get())
+
+
+def observes(observer: object) -> bool:
+    """Whether this very observer observes what the current thread runs; a hook asks this before it acts."""
+    return any(one is observer for one in _observers.get())
 
 
 class HookPoint(nn.Identity):
@@ -24,7 +53,7 @@ class HookPoint(nn.Identity):
     """
 
     def __call__(self, x: Tensor) -> Tensor:
-        for hook in tuple(self._forward_hooks.values()):  # another thread may add or remove one meanwhile
+        for hook in tuple(forward_hooks(self).values()):  # another thread may add or remove one meanwhile
             replaced = hook(self, (x,), x)
             x = x if replaced is None else replaced
         return x

@@ -19,7 +19,7 @@ from model.capture.hook_points import capture_attention
 from model.checkpoint.load import CheckpointError
 from model.network.attention import attention_path
 from model.network.config import BOS_ID, EOS_ID
-from model.network.observation import is_observed
+from model.network.hooks import is_observed
 from model.translate import InputError, ObserverCheck, Translator
 
 from .. import toy

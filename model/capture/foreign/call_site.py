@@ -10,20 +10,15 @@ from types import FrameType
 import torch
 from torch import nn
 
-REASONS = ("why_not_fast_path", "why_not_sparsity_fast_path")
-"""Where nn.MultiheadAttention and nn.TransformerEncoderLayer note why they do not take their fast path."""
-WATCHED = "some Tensor argument has_torch_function"
-"""The reason when it is only watching that keeps them from it."""
-CALLING = ("_wrapped_call_impl", "_call_impl")
-"""What stands on the stack around every forward."""
+from ...network.torch_internals import fast_path_overridden, is_module_call
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a call was made."""
+class CallSite:
+    """Where on the stack a call was made."""
 
     path: str
-    """Of the innermost module, leaving out those that are nothing but a softmax."""
+    """The path of the innermost module, leaving out those that are nothing but a softmax."""
     module: nn.Module
     run: FrameType | None
     """The outermost call of a method, such as forward or encode: one run of the model is one frame.
@@ -33,22 +28,21 @@ class Place:
     forward: FrameType | None
     """The outermost forward within the run."""
     fast_path: bool
-    """Whether torch's fused path would have been taken if nobody looked."""
+    """Whether torch's fused path would have been taken had nobody observed it."""
 
 
-def place(modules: Mapping[int, tuple[str, nn.Module]]) -> Place | None:
-    """Of the call being made; None when it is not made by one of `modules` (by id: path and module)."""
+def call_site(modules: Mapping[int, tuple[str, nn.Module]]) -> CallSite | None:
+    """Return the site of the call being made; None when it is not made by one of `modules` (by id: path and module)."""
     nearest: tuple[str, nn.Module] | None = None
     calls: list[tuple[FrameType, nn.Module]] = []
     fast_path = False
-    for frame, found in _frames(modules):
-        module = found[1]
+    for frame, (path, module) in _frames(modules):
         if nearest is None and not _is_leaf(module):
-            nearest = found
+            nearest = path, module
         fast_path = fast_path or _would_be_fused(frame, module)
-        if frame.f_code.co_name not in CALLING:
+        if not is_module_call(frame):
             calls.append((frame, module))
-    return None if nearest is None else Place(*nearest, *_run(calls), fast_path)
+    return None if nearest is None else CallSite(*nearest, *_run(calls), fast_path)
 
 
 def _run(calls: list[tuple[FrameType, nn.Module]]) -> tuple[FrameType | None, FrameType | None]:
@@ -80,8 +74,8 @@ def _is_leaf(module: nn.Module) -> bool:
 
 def _would_be_fused(frame: FrameType, module: nn.Module) -> bool:
     """Whether watching is the first reason against the fast path, and gradients, which come after it, are none."""
-    if not any(frame.f_locals.get(name) == WATCHED for name in REASONS):
+    if not fast_path_overridden(frame):
         return False
     inputs = (frame.f_locals.get(name) for name in ("query", "key", "value", "src"))
-    tensors = [*module.parameters(), *(one for one in inputs if isinstance(one, torch.Tensor))]
-    return not (torch.is_grad_enabled() and any(one.requires_grad for one in tensors))
+    tensors = [*module.parameters(), *(value for value in inputs if isinstance(value, torch.Tensor))]
+    return not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors))

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ...masking.blocked import is_blocked
+from ...network.torch_internals import materialized
 
 HEADS = ("num_heads", "n_heads", "num_attention_heads", "nhead", "n_head", "heads", "h")
 """What modules call their number of heads."""
@@ -83,13 +84,11 @@ def unfolded(attention: Attention, module: nn.Module) -> Attention:
 
 def _masked(scores: Tensor, mask: Tensor | None, is_causal: bool) -> tuple[Tensor, Tensor]:
     """(allowed, masked scores), both of the shape of the scores."""
-    if mask is not None and hasattr(mask, "_materialize"):  # torch.nn.attention.bias, a mask that is only described
-        mask = mask._materialize(scores.device)
     if is_causal:
         mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
     if mask is None:
         return torch.ones((), dtype=torch.bool, device=scores.device).broadcast_to(scores.shape), scores
-    mask = mask.detach()
+    mask = materialized(mask, scores.device).detach()
     if mask.dtype == torch.bool:
         return mask.broadcast_to(scores.shape), scores.masked_fill(~mask, -math.inf)
     return (~is_blocked(mask)).broadcast_to(scores.shape), scores + mask.float()

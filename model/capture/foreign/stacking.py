@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ...trace import AttentionMap, Kind, TraceError
+from ..base import NEVER_COMPUTED
+from .call import Call
 from .fused_weights import Attention
 
-if TYPE_CHECKING:
-    from .recording import Call
-
-Run = list["Call"]
+Run = list[Call]
 """The calls of one kind in one run: its layers, in order."""
 _HEAD = re.compile(r"(.*\bheads?)\.\d+$")
 """A module for each head: together they are one layer."""
-# What stands for a key that did not exist yet when a cached decoding made this row; 0 for weights.
-NEVER_COMPUTED = {"scores": math.nan, "masked_scores": -math.inf}
-
 WINDOW = (
     "The cache of this model keeps a window of keys or a fixed number of them, so its steps cannot be put into one "
     "map. Capture one forward pass over the whole text instead."

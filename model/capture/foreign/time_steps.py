@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import torch
 
+from .call import Call
 from .fused_weights import Attention
-
-if TYPE_CHECKING:
-    from .recording import Call
 
 
 def is_step(call: Call) -> bool:
@@ -50,4 +47,4 @@ def _below_each_other(steps: list[Call]) -> Call:
         elif all(torch.equal(found[0], one) for one in found):
             tensors[name] = found[0]
     weights, allowed = (torch.cat([getattr(part, name) for part in parts], 2) for name in ("weights", "allowed"))
-    return replace(steps[0], attention=Attention(weights, allowed, tensors), crossing=True)
+    return replace(steps[0], attention=Attention(weights, allowed, tensors), is_cross=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from types import FunctionType
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -13,24 +13,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from ...network.hooks import hooked
-from ...network.observation import observing
+from ...network.hooks import hooked, observing
+from ...network.torch_internals import check_watchable, without_override_check
 from ...text.token_names import Tokens
 from ...trace import Kind
-from .call_site import place
+from .call import Call
+from .call_site import call_site
 from .fused_weights import from_arguments, from_scores, heads_of, keys_last, unfolded
 from .named_modules import matching, weights_in
-from .recording import Call, ForeignRecording
+from .recording import ForeignRecording
 
 SOFTMAX = (F.softmax, torch.softmax, Tensor.softmax, torch.special.softmax)
-
-
-def _unwatched(function: Any) -> Callable[..., Any]:
-    """The same code, which no longer asks whether somebody wants to handle the call: so its steps can be watched."""
-    names = {**function.__globals__, "has_torch_function": lambda _: False}
-    copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
-    copy.__kwdefaults__ = function.__kwdefaults__
-    return copy
 
 
 class Watcher(TorchFunctionMode):
@@ -39,8 +32,11 @@ class Watcher(TorchFunctionMode):
     def __init__(self, recording: ForeignRecording) -> None:
         super().__init__()
         self.recording = recording
-        self.crossing = False
-        self.multi_head = _unwatched(F.multi_head_attention_forward)
+        self._is_cross = False
+
+    @cached_property
+    def _multi_head(self) -> Callable[..., Any]:
+        return without_override_check(F.multi_head_attention_forward)
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -57,40 +53,40 @@ class Watcher(TorchFunctionMode):
 
     def _from_inside(self, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
         bound = inspect.signature(F.multi_head_attention_forward).bind(*args, **given).arguments
-        self.crossing = not _same(bound["query"], bound["key"])
+        self._is_cross = not _same(bound["query"], bound["key"])
         try:
             with self:
-                return self.multi_head(*args, **given)
+                return self._multi_head(*args, **given)
         finally:
-            self.crossing = False
+            self._is_cross = False
 
     def _fused(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor) -> None:
-        found = place(self.recording.modules)
-        if found is None or not self.recording.wants(found.path):
+        site = call_site(self.recording.modules)
+        if site is None or not self.recording.records(site.path):
             return
-        attention = from_arguments(*args, **given, heads=heads_of(found.module))
+        attention = from_arguments(*args, **given, heads=heads_of(site.module))
         dropout = args[4] if len(args) > 4 else given.get("dropout_p", 0.0)
-        beside = None if dropout else _difference(attention.weights, attention.tensors["v"], output)
-        attention = unfolded(attention, found.module)
-        self.recording.add(found, Call(found.path, attention, self.crossing, True, found.fast_path, beside))
+        difference = None if dropout else _difference(attention.weights, attention.tensors["v"], output)
+        attention = unfolded(attention, site.module)
+        self.recording.add(Call(site.path, attention, self._is_cross, True, site.fast_path, difference), site)
 
     def _softmax(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor) -> None:
         scores = args[0] if args else given.get("input")
         if not isinstance(scores, Tensor) or scores.dim() < 2:
             return
-        found = place(self.recording.modules)
-        if found is None:
+        site = call_site(self.recording.modules)
+        if site is None:
             return
-        if not self.recording.is_attention(found, scores.dim()):
-            self.recording.passed_over.add(found.path)
+        if not self.recording.is_attention(site, scores.dim()):
+            self.recording.other_softmaxes.add(site.path)
             return
-        heads, axis = heads_of(found.module), _axis(scores, args, given)
-        taken, gave = (keys_last(tensor, axis, heads) for tensor in (scores, output))
-        if taken is None or gave is None:
-            self.recording.unread[found.path] = f"axis {axis} of {tuple(scores.shape)}"
+        heads, axis = heads_of(site.module), _axis(scores, args, given)
+        before, after = (keys_last(tensor, axis, heads) for tensor in (scores, output))
+        if before is None or after is None:
+            self.recording.unknown_axes[site.path] = f"axis {axis} of {tuple(scores.shape)}"
             return
-        attention = from_scores(taken, gave, heads)
-        self.recording.add(found, Call(found.path, attention, self.crossing, False, found.fast_path))
+        attention = from_scores(before, after, heads)
+        self.recording.add(Call(site.path, attention, self._is_cross, False, site.fast_path), site)
 
 
 def _axis(scores: Tensor, args: tuple[Any, ...], given: dict[str, Any]) -> int:
@@ -117,7 +113,11 @@ def watch(
     modules: Collection[str] | Mapping[str, Kind] = (),
     tokens: Tokens | None = None,
 ) -> Iterator[ForeignRecording]:
-    """Record the attention of whatever `model` runs inside the block, in this thread; see ``capture_attention``."""
+    """Record the attention of whatever `model` runs inside the block, in this thread; see ``capture_attention``.
+
+    Raises TraceError for names that do not exist, and TorchInternalsError for a torch that cannot be watched.
+    """
+    check_watchable(model)
     patterns = dict(modules) if isinstance(modules, Mapping) else dict.fromkeys(modules)
     named = matching(model, patterns)
     recording = ForeignRecording(model, frozenset(tensors), named, tokens)
@@ -138,13 +138,13 @@ def _output_of(recording: ForeignRecording, path: str) -> Callable[[Any], None]:
     """For a named module of which no softmax and no kernel was seen: its weights may be among what it returns."""
 
     def look(output: Any) -> None:
-        if recording.seen_since(path):
+        if recording.has_call_below(path):
             return
         weights = weights_in(output)
         module = recording.model.get_submodule(path)
-        found = place(recording.modules)
+        site = call_site(recording.modules)
         if weights is not None:
             attention = from_scores(weights.detach(), weights, heads_of(module))
-            recording.add_at(path, found, Call(path, attention, False, False, False))
+            recording.add(Call(path, attention, False, False, False), site)
 
     return look

@@ -9,15 +9,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.capture.hook_points import attention_sites, capture_attention, kind_of
+from model.capture.hook_points import capture_attention
+from model.capture.kinds import kind_of
+from model.capture.sites import attention_sites
 from model.decoding.steps import greedy
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
 from model.network.attention import AttentionPath, attention_path
 from model.network.config import BOS_ID, PAD_ID
-from model.network.hooks import hooked
+from model.network.hooks import hooked, is_observed
 from model.network.masks import causal_mask, padding_mask
-from model.network.observation import is_observed
 from model.network.transformer import DecoderCache, Transformer
 from model.trace import TENSORS, AttentionMap, AttentionTrace, TraceError
 from model.translate import Translator

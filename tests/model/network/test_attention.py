@@ -19,7 +19,7 @@ from model.network.attention import (
     fused_attention,
     masked_softmax,
 )
-from model.network.observation import observing
+from model.network.hooks import observing
 
 from ...toy import config
 

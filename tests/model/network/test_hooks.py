@@ -10,8 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.network.hooks import hooked, record
-from model.network.observation import is_observed, observes, observing
+from model.network.hooks import hooked, is_observed, observes, observing, record
 from model.network.transformer import Transformer
 
 from ...toy import random_model

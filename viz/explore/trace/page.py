@@ -37,7 +37,7 @@ def show_trace(opened: OpenedTrace) -> None:
     """Draw the texts of a trace, the verdict on its masks, and its pictures."""
     st.html(STYLE)
     _texts(opened)
-    for note in (*opened.notes, *_looking(opened)):
+    for note in (*opened.notes, *_observer_effect(opened)):
         caption(note)
     with st.container(key="verdict"):
         place = st.empty()
@@ -54,7 +54,7 @@ def _texts(opened: OpenedTrace) -> None:
                 st.markdown(plain(text))
 
 
-def _looking(opened: OpenedTrace) -> list[str]:
+def _observer_effect(opened: OpenedTrace) -> list[str]:
     """Whether the capture changed which kernel ran, as the trace says."""
-    looking = opened.trace.settings.get("looking")
-    return [clean(looking, LONGEST_NOTE)] if isinstance(looking, str) else []
+    effect = opened.trace.settings.get("observer_effect")
+    return [clean(effect, LONGEST_NOTE)] if isinstance(effect, str) else []

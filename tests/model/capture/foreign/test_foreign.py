@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention.bias import causal_lower_right
 
-from model.capture.foreign.looking import FAST_PATH, OWN
+from model.capture.foreign.recording import FAST_PATH, UNCHANGED
 from model.capture.hook_points import capture_attention
 from model.trace import TraceError
 from tests.model.capture.foreign.models import (
@@ -38,7 +38,7 @@ def test_an_encoder_with_its_fast_path(grad: bool) -> None:
             watched = model(X, src_key_padding_mask=PAD)
     assert state(model) == before
     torch.testing.assert_close(watched[~PAD], alone[~PAD], atol=1e-6, rtol=0)
-    assert (FAST_PATH in capture.looking) == (not grad)
+    assert (FAST_PATH in capture.observer_effect) == (not grad)
     one = capture.sample(1).encoder
     assert one is not None
     assert one.weights.shape == (3, 4, 5, 5)
@@ -147,7 +147,7 @@ def test_the_fused_kernel_with_every_sort_of_mask(how: dict[str, object], allowe
     one = capture.trace.maps.popitem()[1]
     np.testing.assert_array_equal(one.mask, allowed.astype(bool))
     np.testing.assert_allclose(one.weights[0] @ one.tensors["v"][0], output[0], atol=1e-6)
-    assert "weights times values differ from its output by at most" in capture.looking
+    assert "weights times values differ from its output by at most" in capture.observer_effect
 
 
 def test_keys_of_fewer_heads_and_calls_without_a_head_axis() -> None:
@@ -176,7 +176,7 @@ def test_a_model_by_hand_tells_its_three_kinds_and_leaves_other_softmaxes_out() 
     assert isinstance(kept, Tensor)
     np.testing.assert_array_equal(trace.cross.weights[1], kept[0].detach())
     np.testing.assert_array_equal(trace.cross.mask, [[True, True, True, False]] * 3)
-    assert capture.looking == OWN
+    assert capture.observer_effect == UNCHANGED
 
 
 def test_layers_that_are_looped_over_in_other_methods_than_forward() -> None:
@@ -243,7 +243,7 @@ def test_a_softmax_that_cannot_be_read_is_named(layout: str, axis: int, heads: i
         model["attention"](torch.randn(2, 5, heads, 8), torch.randn(2, 5, heads, 8))
     with pytest.raises(TraceError, match=f"Not recorded, .* softmax of attention .{shape}"):
         _ = capture.trace
-    assert "Not recorded" in capture.looking
+    assert "Not recorded" in capture.observer_effect
 
 
 def test_scores_of_one_query_below_each_other_are_a_row() -> None:

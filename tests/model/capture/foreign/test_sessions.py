@@ -61,7 +61,7 @@ def test_gradients_and_training_go_on_as_if_nobody_looked() -> None:
         if look:
             with capture_attention(model) as capture:
                 model(X).pow(2).sum().backward()
-            assert "before dropout" in capture.looking
+            assert "before dropout" in capture.observer_effect
         else:
             model(X).pow(2).sum().backward()
         runs.append([one.grad for one in model.parameters()])
@@ -131,6 +131,6 @@ def test_what_was_recorded_is_saved_and_judged(tmp_path: Path) -> None:
         again = AttentionTrace.load(tmp_path / "t.safetensors")
         assert again.decoder is not None
         np.testing.assert_array_equal(again.decoder.weights[None], capture.arrays("decoder")["weights"][:1])
-        assert again.settings["looking"] == capture.looking
+        assert again.settings["observer_effect"] == capture.observer_effect
     assert [one.sound for one in verdicts] == [False, True]
     assert verdicts[0].findings[0].code == "future-visible"

@@ -20,13 +20,13 @@ def captions(app: AppTest) -> str:
 
 def test_every_view_of_an_opened_trace(app: AppTest) -> None:
     app.session_state["opened"] = open_trace(
-        "mine.safetensors", foreign_trace(settings={"looking": "It was looked at."})
+        "mine.safetensors", foreign_trace(settings={"observer_effect": "It was observed."})
     )
     app.run()
     assert not app.exception
     assert "**mine\\.safetensors** · an opened trace of Theirs" in [one.value for one in app.markdown]
     assert "Masks: encoder sound" in captions(app)
-    assert "It was looked at." in captions(app)
+    assert "It was observed." in captions(app)
     assert "named by the token fed in" in captions(app)
     for view in VIEWS:
         app.segmented_control(key="view").set_value(view).run()

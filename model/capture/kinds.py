@@ -1,4 +1,4 @@
-"""Whether a call is the encoder's, the decoder's or between the two: by its module's path, else by its mask."""
+"""Whether an attention is the encoder's, the decoder's or between the two: by its module's path, else by its mask."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ...trace import Kind
+from ..trace import Kind
 
 CROSS = re.compile(r"cross|multihead_attn|enc(oder)?_attn|enc(oder)?_?dec|src_attn|context_attn|attn2", re.IGNORECASE)
 DECODER = re.compile(r"decoder|(^|\.)dec(_|\.|$)", re.IGNORECASE)
@@ -21,16 +21,23 @@ class Facts:
     """What the kind of a path is decided by."""
 
     path: str
-    crossing: bool
+    is_cross: bool
     """Queries and keys were made of different tensors."""
     causal: bool | None
     """No query may attend to a later key, in every call that could show it; None where none could."""
 
 
+def kind_of(path: str) -> Kind:
+    """The kind of an attention of this project: ``encoder.layers.0.self_attention`` -> encoder, and so on."""
+    if CROSS.search(path):
+        return "cross"
+    return "decoder" if "decoder" in path else "encoder"
+
+
 def kinds(facts: Sequence[Facts], model: str) -> Mapping[str, Kind]:
     """The kind of every path; `model` is the name of the model's class.
 
-    A path that says encoder or decoder is believed when the model has both. Where there is one stack alone, it is a
+    What a path says, encoder or decoder, holds when the model has both. Where there is one stack alone, it is a
     decoder if its mask is causal, or if the model is a language model by its name and so ought to be. A mask that could
     be either is a decoder's in a layer that has cross-attention too, else an encoder's.
     """
@@ -46,7 +53,7 @@ def _kind(one: Facts, alone: bool, crossed: bool, model: str) -> Kind:
         return "decoder"
     if alone or not ENCODER.search(one.path):
         causal = crossed if one.causal is None else one.causal
-        return "decoder" if causal or _is_language_model(model) else "encoder"
+        return "decoder" if causal or is_language_model(model) else "encoder"
     return "encoder"
 
 
@@ -55,10 +62,11 @@ def _layer(path: str) -> str:
 
 
 def _crosses(one: Facts) -> bool:
-    return bool(CROSS.search(one.path)) or (one.crossing and "self" not in one.path)
+    return bool(CROSS.search(one.path)) or (one.is_cross and "self" not in one.path)
 
 
-def _is_language_model(name: str) -> bool:
+def is_language_model(name: str) -> bool:
+    """Whether a class of this name generates text from left to right, so that its one stack is a decoder."""
     return "CausalLM" in name or "LMHead" in name or name.startswith("GPT")
 
 

@@ -1,0 +1,35 @@
+"""One attention that a module computed, as it was seen from outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from .fused_weights import Attention
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One attention of one module."""
+
+    path: str
+    attention: Attention
+    is_cross: bool
+    """Whether queries and keys were made of different tensors, where that can be known."""
+    fused: bool
+    """Whether a fused kernel ran, and the weights were computed beside it."""
+    fast_path: bool
+    """Whether nn.MultiheadAttention would have taken its fast path had nobody observed it."""
+    kernel_difference: Tensor | None = None
+    """Largest absolute difference between the kernel's output and weights times values; 0-dimensional."""
+    run: int = 0
+    """Number of the run of the model that made it."""
+    forward: int = 0
+    """Number of the outermost forward that made it; of several in one run, each is a layer or a step."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(Q, K)"""
+        queries, keys = self.attention.weights.shape[2:]
+        return queries, keys

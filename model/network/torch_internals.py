@@ -1,0 +1,93 @@
+"""The private parts of torch that this project reads, all of them here, checked against torch 2.13.
+
+Each is read because torch offers no public way; each function says for what. Where a version of torch lacks a part,
+TorchInternalsError names it, so that nothing is recorded wrongly in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import FrameType, FunctionType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+MODULE_CALL = ("_wrapped_call_impl", "_call_impl")
+"""The methods of nn.Module that stand on the stack around every forward."""
+FAST_PATH_REASONS: dict[type[nn.Module], str] = {
+    nn.MultiheadAttention: "why_not_fast_path",
+    nn.TransformerEncoderLayer: "why_not_sparsity_fast_path",
+    nn.TransformerEncoder: "why_not_sparsity_fast_path",
+}
+"""The local variable in which the forward of these modules notes why its fused fast path is not taken."""
+OVERRIDDEN = "some Tensor argument has_torch_function"
+"""The reason noted there when it is only a TorchFunctionMode that keeps them from it."""
+
+
+class TorchInternalsError(RuntimeError):
+    """A private part of torch that this version does not have; the message names it."""
+
+    def __init__(self, part: str, purpose: str) -> None:
+        super().__init__(
+            f"torch {torch.__version__} has no {part}, which is needed to {purpose}. Install another version of torch: "
+            "2.13 is known to work."
+        )
+
+
+def forward_hooks(module: nn.Module) -> Mapping[int, Callable[..., Any]]:
+    """Return the forward hooks registered on a module, for a module that calls them itself."""
+    try:
+        return module._forward_hooks
+    except AttributeError as error:
+        raise TorchInternalsError("nn.Module._forward_hooks", "run the hooks of a hook point") from error
+
+
+def is_compiled(model: nn.Module) -> bool:
+    """Whether the module is what torch.compile returned, which runs past the hooks of the module inside it."""
+    return hasattr(model, "_orig_mod")
+
+
+def without_override_check(function: Any) -> Callable[..., Any]:
+    """Return a copy of a function of torch.nn.functional that never hands its call to a TorchFunctionMode.
+
+    The mode then sees the calls that the function makes, instead of the function's own call again without end.
+    """
+    if "has_torch_function" not in function.__globals__:
+        name = f"has_torch_function in {function.__module__}.{function.__name__}"
+        raise TorchInternalsError(name, "record nn.MultiheadAttention from the inside")
+    names = {**function.__globals__, "has_torch_function": lambda _: False}
+    copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+def check_watchable(model: nn.Module) -> None:
+    """Raise TorchInternalsError unless :func:`is_module_call` and :func:`fast_path_overridden` can read this torch.
+
+    The notes on the fast path are needed only of the modules that have one.
+    """
+    for name in MODULE_CALL:
+        if not hasattr(nn.Module, name):
+            raise TorchInternalsError(f"nn.Module.{name}", "say which module makes a call")
+    for kind, name in FAST_PATH_REASONS.items():
+        code = kind.forward.__code__
+        noted = name in code.co_varnames and OVERRIDDEN in code.co_consts
+        if not noted and any(isinstance(module, kind) for module in model.modules()):
+            part = f"{name!r} with the reason {OVERRIDDEN!r} in nn.{kind.__name__}.forward"
+            raise TorchInternalsError(part, "say whether observing kept it from its fast path")
+
+
+def is_module_call(frame: FrameType) -> bool:
+    """Whether a frame of the stack is torch's own around a module's forward."""
+    return frame.f_code.co_name in MODULE_CALL
+
+
+def fast_path_overridden(frame: FrameType) -> bool:
+    """Whether the forward in this frame would have taken torch's fused fast path but for a TorchFunctionMode."""
+    return any(frame.f_locals.get(name) == OVERRIDDEN for name in set(FAST_PATH_REASONS.values()))
+
+
+def materialized(mask: Tensor, device: torch.device) -> Tensor:
+    """Return a mask of torch.nn.attention.bias, which only describes itself, as a tensor; any other as it is."""
+    return mask._materialize(device) if hasattr(mask, "_materialize") else mask
