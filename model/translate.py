@@ -21,13 +21,13 @@ from .decoding.beam_tree import BeamTree, beam_tree
 from .decoding.constraints import FREE, Constraints
 from .decoding.steps import GREEDY, DecodingStep, Stopped, Strategy, greedy_batch
 from .decoding.teacher_forcing import forced
-from .experiments.cache_agreement import Agreement, three_ways
+from .devices import chosen_device
 from .network.attention import AttentionPath, chosen_path
-from .network.config import BOS_ID, SPECIAL_PIECES
 from .network.hooks import observing
+from .network.token_ids import padded, shift_right
+from .text.token_names import name_translation
 from .text.tokenizer import Encoded
-from .trace import AttentionTrace, with_tokens
-from .training.data import padded
+from .trace import AttentionTrace
 
 __all__ = ["InputError", "ObserverCheck", "Translation", "Translator", "available"]
 
@@ -112,7 +112,7 @@ class Translator:
     @classmethod
     def load(cls, name: str | Path, device: str | torch.device | None = None) -> Self:
         """By name below checkpoints/ or by folder; on the GPU when there is one and no device is given."""
-        return cls(load_checkpoint(name, device or ("cuda" if torch.cuda.is_available() else "cpu")))
+        return cls(load_checkpoint(name, device or chosen_device()))
 
     def encode(self, text: str) -> Encoded:
         """Text -> pieces. InputError for a text that is empty or too long for the model."""
@@ -211,16 +211,12 @@ class Translator:
     def check_observer(self, translation: Translation) -> ObserverCheck:
         """Run the finished translation through the model with and without somebody looking, and compare."""
         source = torch.tensor([translation.source_ids], device=self.device)
-        target = torch.tensor([[BOS_ID, *translation.target_ids[:-1]]], device=self.device)
+        target = shift_right(torch.tensor([translation.target_ids], device=self.device))
         with torch.inference_mode():
             alone = self.model(source, target)
             with observing(self):
                 watched = self.model(source, target)
         return ObserverCheck(chosen_path(self.device), (alone - watched).abs().max().item())
-
-    def three_ways(self, source_ids: Sequence[int], target_ids: Sequence[int]) -> Agreement:
-        """Whether cached, full and teacher-forced attention of a translation agree."""
-        return three_ways(self.model, torch.tensor([source_ids], device=self.device), target_ids)
 
     def _translation(
         self,
@@ -248,18 +244,8 @@ class Translator:
             yield dataclasses.replace(step, token=token(step.token_id), candidates=candidates)
 
     def _label(self, trace: AttentionTrace, translation: Translation, decoding: str) -> AttentionTrace:
-        """Name rows and columns by their tokens: fed in at a row is what was predicted at the row before."""
-        source, predicted = translation.source_tokens, translation.target_tokens
-        fed = (SPECIAL_PIECES[BOS_ID], *predicted[:-1])
-        encoder, decoder, cross = trace.encoder, trace.decoder, trace.cross
-        assert encoder is not None
-        assert decoder is not None
-        assert cross is not None
         return dataclasses.replace(
-            trace,
-            encoder=with_tokens(encoder, source, source),
-            decoder=with_tokens(decoder, fed, fed, predicted),
-            cross=with_tokens(cross, fed, source, predicted),
+            name_translation(trace, translation.source_tokens, translation.target_tokens),
             source=translation.source,
             target=translation.text,
             model=self.name,

@@ -17,13 +17,13 @@ from ..checkpoint.history import HISTORY, HistoryRow
 from ..checkpoint.load import FOLDER, Checkpoint, save_checkpoint, unique_weights
 from ..checkpoint.recipe import RECIPE, Recipe
 from ..checkpoint.snapshots import release_snapshots
+from ..devices import chosen_device
 from ..network.config import TransformerConfig, preset
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer
 from ..training.data import Batches, Pair, read_pairs, sloppy_copies
 from ..training.trainer import STATE, Trainer, WorkerLostError, distributed, whole
 from ..translate import Translator
-from .devices import chosen_device
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,9 +11,9 @@ from ..checkpoint.bleu_scores import Protocol, keep_score
 from ..checkpoint.files import CheckpointError, folder_of
 from ..checkpoint.load import FOLDER
 from ..checkpoint.snapshots import load_snapshot
+from ..devices import chosen_device
 from ..evaluation.sentence_table import quality_table
 from ..translate import Translator
-from .devices import chosen_device
 from .writable import check_writable
 
 DEFAULT = "everyday-en-de"

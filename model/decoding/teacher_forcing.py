@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..network.config import BOS_ID, EOS_ID
+from ..network.config import EOS_ID
+from ..network.token_ids import shift_right
 from ..network.transformer import Transformer
 from .steps import DecodingStep, considered, rank
 
@@ -24,7 +25,7 @@ def forced(
         raise ValueError(
             f"A given translation has 1 to {model.config.max_length} tokens in this model, not {len(target_ids)}."
         )
-    target = torch.tensor([[BOS_ID, *target_ids[:-1]]], device=source.device)
+    target = shift_right(torch.tensor([target_ids], device=source.device))
     log_probs = model(source, target)[0].log_softmax(-1)
     last = len(target_ids) - 1
     return tuple(

@@ -13,9 +13,11 @@ from torch import Tensor
 from ..capture.hook_points import capture_attention
 from ..decoding.constraints import Constraints
 from ..decoding.steps import greedy
-from ..network.config import BOS_ID, PAD_ID
+from ..network.config import PAD_ID
+from ..network.token_ids import shift_right
 from ..network.transformer import Transformer
 from ..trace import AttentionMap, Kind
+from ..translate import Translator
 
 PADDING = 3
 """Columns of padding that the batch of the third way has after either sentence."""
@@ -33,6 +35,11 @@ class Agreement:
         return max(value for one in self.differences.values() for value in one.values())
 
 
+def agreement_of(translator: Translator, source_ids: Sequence[int], target_ids: Sequence[int]) -> Agreement:
+    """Return the agreement of a translation, given as the ids of its source and of what was written."""
+    return three_ways(translator.model, torch.tensor([source_ids], device=translator.device), target_ids)
+
+
 @torch.inference_mode()
 def three_ways(model: Transformer, source: Tensor, target_ids: Sequence[int]) -> Agreement:
     """Run source (1, S) with the T target ids in each of :data:`WAYS` and compare all attention weights.
@@ -40,7 +47,7 @@ def three_ways(model: Transformer, source: Tensor, target_ids: Sequence[int]) ->
     ``cached``: one token at a time with a key/value cache, as decoding does. ``full``: one forward pass over the
     finished translation. ``teacher-forced``: as in training, in a batch beside another sentence and with padding.
     """
-    target = torch.tensor([[BOS_ID, *target_ids[:-1]]], device=source.device)
+    target = shift_right(torch.tensor([target_ids], device=source.device))
     runs = (_cached(model, source, target_ids), _full(model, source, target), _batch(model, source, target))
     maps = dict(zip(WAYS, runs, strict=True))
     pairs = combinations(WAYS, 2)

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from ..behaviour.checks import Outcome, examine
 from ..behaviour.own_model import from_ours
-from ..network.config import BOS_ID, PAD_ID
+from ..network.config import PAD_ID
 from ..network.hooks import hooked
+from ..network.token_ids import shift_right
 from ..trace import Kind
 from ..translate import Translator
 from .mask_trial import MaskTrial, Tried, trying
@@ -40,7 +41,7 @@ def poke(translator: Translator, tried: Tried, trial: MaskTrial | None) -> Poked
     beside it: rows of equal batches are equal to the last bit, so that what does not depend does not move at all.
     """
     model, source, ids = translator.model, tried.source, tried.right.ids
-    fed = torch.tensor([[BOS_ID, *ids[:-1]]], device=source.device)
+    fed = shift_right(torch.tensor([ids], device=source.device))
     inputs = torch.arange(source.shape[1] + fed.shape[1], device=source.device)
     found = []
     for places in inputs.split(BATCH):
@@ -79,7 +80,7 @@ def _exchanged(translator: Translator, places: Tensor, sources: int) -> Abstract
 def checks(translator: Translator, tried: Tried, kind: Kind, trial: MaskTrial | None) -> tuple[Outcome, ...]:
     """B1 to B8 on the part of the model in which `kind` stands, on the sentence and, padded, on half of it."""
     real, ids = tried.source[0, : tried.real], tried.right.ids
-    fed = torch.tensor([BOS_ID, *ids[:-1]], device=real.device)
+    fed = shift_right(torch.tensor(ids, device=real.device))
     lengths = (len(real), max(1, len(real) // 2))
 
     def under() -> AbstractContextManager[None]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..network.config import BOS_ID
 from ..network.hooks import record
+from ..network.token_ids import shift_right
 from ..translate import Translation, Translator
 
 _SUBLAYERS = {
@@ -50,7 +50,7 @@ def logit_lens(translator: Translator, translation: Translation, count: int = 5,
     model, ids = translator.model, translation.target_ids
     paths = _paths(translator.config.decoder_layers, sublayers)
     source = torch.tensor([translation.source_ids], device=translator.device)
-    target = torch.tensor([[BOS_ID, *ids[:-1]]], device=translator.device)
+    target = shift_right(torch.tensor([ids], device=translator.device))
     with record(model, *paths) as streams:
         model(source, target)
     written = torch.tensor(ids, device=translator.device)[:, None]

@@ -22,7 +22,9 @@ from ..interventions.apply import editing_masks
 from ..masking.rule import Sizes, build_mask
 from ..network.config import BOS_ID, EOS_ID, PAD_ID, SPECIAL_PIECES
 from ..network.masks import padding_mask
-from ..trace import AttentionMap, Kind, with_tokens
+from ..network.token_ids import shift_right
+from ..text.token_names import name_translation
+from ..trace import AttentionMap, Kind
 from ..translate import Translator
 
 MaskName = Literal[
@@ -171,22 +173,13 @@ def _written(
 ) -> Written:
     with trying(translator, trial, real), capture_attention(translator.model) as capture:
         of_right = _log_prob(translator, source, right)
-    trace = capture.trace
     with trying(translator, trial, real):
         own = _log_prob(translator, source, ids)
-    token = translator.tokenizer.token
-    fed = (SPECIAL_PIECES[BOS_ID], *map(token, right[:-1]))
-    predicted = tuple(map(token, right))
-    labels: dict[Kind, tuple[tuple[str, ...], ...]] = {
-        "encoder": (names, names),
-        "decoder": (fed, fed, predicted),
-        "cross": (fed, names, predicted),
-    }
-    maps = {kind: with_tokens(one, *labels[kind]) for kind, one in trace.maps.items()}
+    maps = name_translation(capture.trace, names, tuple(map(translator.tokenizer.token, right))).maps
     return Written(translator.tokenizer.decode(ids), ids, own, of_right, maps)
 
 
 def _log_prob(translator: Translator, source: Tensor, ids: tuple[int, ...]) -> float:
-    fed = torch.tensor([[BOS_ID, *ids[:-1]]], device=source.device)
-    log_probs = translator.model(source, fed)[0].log_softmax(-1)
-    return float(log_probs.gather(1, torch.tensor(ids, device=source.device)[:, None]).sum())
+    target = torch.tensor([ids], device=source.device)
+    log_probs = translator.model(source, shift_right(target))[0].log_softmax(-1)
+    return float(log_probs.gather(1, target.T).sum())

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from ..capture.hook_points import capture_attention
-from ..network.config import BOS_ID
 from ..network.hooks import OutputHook, hooked
 from ..network.positional_encoding import PositionalEncoding, sinusoidal_rows
+from ..network.token_ids import shift_right
 from ..network.transformer import Transformer
 from ..trace import AttentionTrace, with_tokens
 from ..translate import Translation, Translator
@@ -143,10 +143,9 @@ def belief(
 def _forced(translator: Translator, before: Translation) -> np.ndarray:
     """(T,) log-probability of each piece of a translation that the model is fed."""
     source = torch.tensor([before.source_ids], device=translator.device)
-    target = torch.tensor([[BOS_ID, *before.target_ids[:-1]]], device=translator.device)
-    expected = torch.tensor(before.target_ids, device=translator.device)[:, None]
-    log_probs = translator.model(source, target)[0].log_softmax(-1)
-    return log_probs.gather(1, expected)[:, 0].double().cpu().numpy()
+    target = torch.tensor([before.target_ids], device=translator.device)
+    log_probs = translator.model(source, shift_right(target))[0].log_softmax(-1)
+    return log_probs.gather(1, target.T)[:, 0].double().cpu().numpy()
 
 
 def _giving(rows: Tensor) -> OutputHook:

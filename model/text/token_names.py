@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..trace import AttentionMap, AttentionTrace, Kind, TraceError, with_tokens
-from .words import SPECIAL_TOKENS
+from .words import SPECIAL_TOKENS, START
 
 Tokens = Sequence[str] | Sequence[Sequence[str]] | Mapping[str, Sequence[str] | Sequence[Sequence[str]]]
 """One sentence's tokens, those of each sample of a batch, or either as ``{"source": ..., "target": ...}``."""
@@ -16,7 +16,7 @@ SIDES = ("source", "target", "predicted")
 
 
 def name_tokens(trace: AttentionTrace, tokens: Tokens, sample: int = 0) -> AttentionTrace:
-    """The trace with its rows and columns named.
+    """Return the trace with its rows and columns named.
 
     Plain tokens are for a trace that has one self-attention alone. Raises TraceError where the numbers differ.
     """
@@ -25,6 +25,14 @@ def name_tokens(trace: AttentionTrace, tokens: Tokens, sample: int = 0) -> Atten
     maps: dict[str, Any] = {kind: _named(one, kind, named) for kind, one in trace.maps.items()}
     source, target = (_text(named[side]) if side in named else getattr(trace, side) for side in ("source", "target"))
     return dataclasses.replace(trace, **maps, source=source, target=target)
+
+
+def name_translation(trace: AttentionTrace, source: Sequence[str], predicted: Sequence[str]) -> AttentionTrace:
+    """Return the trace of a translation with its rows and columns named.
+
+    What the decoder was fed at a row is what it predicted at the row before, and <s> at the first.
+    """
+    return name_tokens(trace, {"source": source, "target": (START, *predicted[:-1]), "predicted": predicted})
 
 
 def _sides(trace: AttentionTrace, tokens: Tokens) -> Mapping[str, Any]:
@@ -50,10 +58,10 @@ def _named(one: AttentionMap, kind: Kind, named: Mapping[str, tuple[str, ...]]) 
     queries = named.get("source" if kind == "encoder" else "target", one.query_tokens)
     keys = named.get("target" if kind == "decoder" else "source", one.key_tokens)
     predicted = one.predicted_tokens if kind == "encoder" else named.get("predicted", one.predicted_tokens)
-    told = (("rows", queries, one.query_tokens), ("columns", keys, one.key_tokens))
-    for what, have, want in (*told, ("rows", predicted or one.query_tokens, one.query_tokens)):
-        if len(have) != len(want):
-            raise TraceError(f"The {kind} map has {len(want)} {what}, but {len(have)} tokens were given for them.")
+    axes = (("rows", queries, one.query_tokens), ("columns", keys, one.key_tokens))
+    for axis, names, numbers in (*axes, ("rows", predicted or one.query_tokens, one.query_tokens)):
+        if len(names) != len(numbers):
+            raise TraceError(f"The {kind} map has {len(numbers)} {axis}, but {len(names)} tokens were given for them.")
     return with_tokens(one, queries, keys, predicted)
 
 

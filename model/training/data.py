@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from ..network.config import BOS_ID, PAD_ID
+from ..network.config import PAD_ID
+from ..network.token_ids import padded, shift_right
 
 Pair = tuple[str, str]
 
@@ -90,11 +90,8 @@ class Batches:
 
     def batch(self, rows: np.ndarray) -> Batch:
         target_out = padded([self.targets[i] for i in rows])
-        start = torch.full((len(rows), 1), BOS_ID)
-        target_in = torch.cat([start, target_out[:, :-1]], dim=1)
-        return Batch(
-            padded([self.sources[i] for i in rows]), target_in.masked_fill(target_out == PAD_ID, PAD_ID), target_out
-        )
+        target_in = shift_right(target_out).masked_fill(target_out == PAD_ID, PAD_ID)
+        return Batch(padded([self.sources[i] for i in rows]), target_in, target_out)
 
     def steps(self, done: int) -> Iterator[tuple[int, np.ndarray]]:
         """(epoch, pair numbers) of every step after the first `done` ones, without end."""
@@ -104,9 +101,3 @@ class Batches:
             for rows in batches[done:]:
                 yield epoch, rows
             done, epoch = max(0, done - len(batches)), epoch + 1
-
-
-def padded(rows: Sequence[Sequence[int]]) -> Tensor:
-    """Ragged ids -> (B, longest), PAD after the end."""
-    width = max(map(len, rows))
-    return torch.tensor([[*row, *[PAD_ID] * (width - len(row))] for row in rows])

@@ -14,9 +14,9 @@ from model.checkpoint.files import config_of, described, folder_of
 from model.checkpoint.history import HistoryRow, read_history
 from model.checkpoint.preset_comparison import Alike, trained_alike
 from model.checkpoint.snapshots import snapshot_steps as kept_steps
-from model.cli.threads import one_thread_each
+from model.devices import one_thread_each
 from model.experiments.ablation import Comparison, compare, force_changed
-from model.experiments.cache_agreement import Agreement
+from model.experiments.cache_agreement import Agreement, agreement_of
 from model.experiments.input_perturbation import Poked, checks, poke
 from model.experiments.logit_lens import Lens, logit_lens
 from model.experiments.mask_trial import MaskTrial, Tried, run_trial
@@ -107,7 +107,7 @@ def translation(name: str, sentence: str) -> tuple[Translation, ObserverCheck]:
 @st.cache_resource(max_entries=128, show_spinner=False)
 def agreement(name: str, source_ids: tuple[int, ...], target_ids: tuple[int, ...]) -> Agreement:
     """Whether cached, full and teacher-forced attention of a translation agree; frozen, so visitors share it."""
-    return translator(name).three_ways(source_ids, target_ids)
+    return agreement_of(translator(name), source_ids, target_ids)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

@@ -153,7 +153,7 @@ def test_torch_and_numpy_compute_on_one_core_unless_told_otherwise() -> None:
 import os
 import numpy, torch
 from threadpoolctl import threadpool_info
-from model.cli.threads import one_thread_each
+from model.devices import one_thread_each
 numpy.ones((2, 2)) @ numpy.ones((2, 2))
 for told in ("2", ""):
     os.environ["OMP_NUM_THREADS"] = told

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from model import devices
 from model.__main__ import main
-from model.cli import devices, use
-from model.cli.devices import DeviceError, chosen_device
+from model.cli import use
+from model.devices import DeviceError, chosen_device
 
 from ... import toy
 

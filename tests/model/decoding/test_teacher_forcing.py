@@ -9,7 +9,7 @@ from torch import Tensor
 from model.checkpoint.load import available, load_checkpoint
 from model.decoding.steps import greedy
 from model.decoding.teacher_forcing import forced
-from model.experiments.cache_agreement import WAYS, three_ways
+from model.experiments.cache_agreement import WAYS, agreement_of, three_ways
 from model.network.config import EOS_ID
 from model.network.transformer import DecoderCache, Transformer
 from model.translate import InputError, Translator
@@ -116,4 +116,4 @@ def test_a_fault_in_one_way_is_found(broken: type[Transformer], odd: str) -> Non
 def test_released_checkpoints_agree(name: str) -> None:
     translator = Translator(load_checkpoint(name, "cpu"))
     found = translator.translate("He reads a book.", capture=False)
-    assert translator.three_ways(found.source_ids, found.target_ids).largest < 1e-5
+    assert agreement_of(translator, found.source_ids, found.target_ids).largest < 1e-5

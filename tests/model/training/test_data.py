@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from model.network.config import BOS_ID, EOS_ID, PAD_ID
-from model.training.data import Batches, padded, read_pairs, sloppy_copies
+from model.training.data import Batches, read_pairs, sloppy_copies
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=60)
 
@@ -75,10 +74,6 @@ def test_batch_by_hand() -> None:
     assert batch.target_in.tolist() == [[BOS_ID, 9, PAD_ID], [BOS_ID, 10, 11]]
     assert batch.target_out.tolist() == [[9, EOS_ID, PAD_ID], [10, 11, EOS_ID]]
     assert batch.tokens == 5
-
-
-def test_padded() -> None:
-    assert torch.equal(padded([[5], [6, 7]]), torch.tensor([[5, PAD_ID], [6, 7]]))
 
 
 def test_nothing_left_to_train_on_is_said() -> None:

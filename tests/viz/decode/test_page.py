@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from model.decoding.constraints import Constraints
 from model.decoding.steps import Candidate
+from model.experiments.cache_agreement import agreement_of
 from model.trace import AttentionTrace
 from model.translate import Translation, Translator
 from viz.components.decode_player import Shown, packed
@@ -146,7 +147,7 @@ def test_a_given_translation_in_words(toy_translator: Translator) -> None:
 
 def test_agreement_in_words(toy_translator: Translator) -> None:
     result = toy_translator.translate(SENTENCE)
-    assert "agree" in agreement_in_words(toy_translator.three_ways(result.source_ids, result.target_ids))
+    assert "agree" in agreement_in_words(agreement_of(toy_translator, result.source_ids, result.target_ids))
 
 
 def test_the_beam_tree_draws_every_candidate_once(toy_translator: Translator) -> None:

@@ -1,0 +1,43 @@
+"""On what a computation runs: the device, and how many cores."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+
+class DeviceError(ValueError):
+    """A device that is not there; the message names those that are."""
+
+
+def available_devices() -> tuple[str, ...]:
+    """Return what ``--device`` may be on this machine."""
+    cards = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    numbered = [f"cuda:{number}" for number in range(cards)]
+    apple = ["mps"] if torch.backends.mps.is_available() else []
+    return ("cpu", *(["cuda"] if cards else []), *numbered, *apple)
+
+
+def chosen_device(name: str | None = None) -> torch.device:
+    """Return the device of that name; without one the GPU when there is one. Raises DeviceError."""
+    there = available_devices()
+    if name is None:
+        return torch.device("cuda" if "cuda" in there else "cpu")
+    if name not in there:
+        raise DeviceError(f"There is no device {name!r} here; --device may be: {', '.join(there)}.")
+    return torch.device(name)
+
+
+def one_thread_each() -> None:
+    """Let every computation of torch and of numpy use one core, unless OMP_NUM_THREADS says otherwise.
+
+    A sentence through a model of this size gives several threads nothing to share but the waiting for each other:
+    beside another busy process, two threads took more than thirty times as long as one. A page's numbers are no
+    different: the second thread takes the core on which the browser draws.
+    """
+    from threadpoolctl import threadpool_limits  # which an installed attenscope does not bring
+
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(1)
+        threadpool_limits(1, user_api="blas")
