@@ -5,23 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from typing import Literal
 
 from ..decoding.steps import GREEDY, Strategy
 from ..interventions.apply import intervening
 from ..interventions.changes import Change, text_of
-from ..text.words import words_of
+from ..text.word_difference import WordChange, word_difference
 from ..translate import Translation, Translator
-
-
-@dataclass(frozen=True)
-class WordChange:
-    """A run of words that stands in both texts, only in the first, or only in the second."""
-
-    change: Literal["same", "removed", "added"]
-    text: str
-    """With its spaces, so that all runs but the added ones join to the first text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,24 +95,6 @@ def compare(
 def was_given(translation: Translation) -> bool:
     """Whether the model only read this translation, by teacher forcing, and wrote none of it."""
     return all(step.forced for step in translation.steps)
-
-
-def word_difference(before: str, after: str) -> tuple[WordChange, ...]:
-    """Two texts word by word: Chinese and Japanese by character, punctuation by itself."""
-    first, second = words_of(before), words_of(after)
-    # Without their spaces: "Der" is the same word at the start of one text and inside the other.
-    bare, other_bare = [one.strip() for one in first], [one.strip() for one in second]
-    found = []
-    for what, start, end, other_start, other_end in SequenceMatcher(None, bare, other_bare, False).get_opcodes():
-        removed, added = "".join(first[start:end]), "".join(second[other_start:other_end])
-        if what == "equal":
-            found.append(WordChange("same", removed))
-            continue
-        if removed:
-            found.append(WordChange("removed", removed))
-        if added:
-            found.append(WordChange("added", added))
-    return tuple(found)
 
 
 def _told(translation: Translation, changes: Sequence[Change]) -> Translation:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
-
 import numpy as np
 
+from model.text.word_difference import word_difference
 from model.trace import AttentionMap
 
-from ..export.parts import Mark
+from ..export.parts import MARKS, Mark
 
 
 def changes(before: str, after: str) -> tuple[tuple[str, Mark], ...]:
-    """The words of both texts in reading order: those of both, those only in `after`, those only in `before`."""
-    old, new = before.split(), after.split()
-    found: list[tuple[str, Mark]] = []
-    for kind, i, j, k, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if kind == "equal":
-            found += [(word, "same") for word in old[i:j]]
-        else:
-            found += [(word, "gone") for word in old[i:j]] + [(word, "new") for word in new[k:end]]
-    return tuple(found)
+    """Runs of words of both texts in reading order, spaces included, each with its mark."""
+    return tuple((run.text, MARKS[run.change]) for run in word_difference(before, after))
 
 
 def attention_difference(one: AttentionMap, other: AttentionMap) -> float:

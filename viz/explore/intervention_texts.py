@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from model.interventions.changes import HeadChange, parse
-from viz.export.parts import Mark, Part, Words
+from viz.export.parts import MARKS, Part, Words
 from viz.ui import cache
 
 if TYPE_CHECKING:
-    from model.experiments.ablation import Comparison, WordChange
+    from model.experiments.ablation import Comparison
+    from model.text.word_difference import WordChange
     from model.interventions.changes import Change
     from model.trace import Kind
 
@@ -23,7 +24,6 @@ REMARKS = {
     "copy": "This head has the weights of another head; the values it reads are its own.",
 }
 TAGS = {"same": "span", "removed": "del", "added": "ins"}
-MARKS: dict[str, Mark] = {"same": "same", "removed": "gone", "added": "new"}
 
 
 def effect_in_words(comparison: Comparison) -> str:

@@ -16,6 +16,8 @@ REMARKS = "remarks"
 """The role of what a page says about its pictures: a scene says that itself."""
 Mark = Literal["same", "new", "gone"]
 """Of a piece of a text, beside what it was before."""
+MARKS: dict[str, Mark] = {"same": "same", "removed": "gone", "added": "new"}
+"""The mark of each :class:`model.text.word_difference.WordChange`."""
 
 
 class Part:

@@ -97,10 +97,7 @@ def tried_mask(
     ]
 
     def parts(palette: Palette) -> list[Part]:
-        texts = (
-            Words(row.what, "sentence", marked=((f"{row.what}: ", "same"), *((f"{word} ", how) for word, how in marks)))
-            for row, marks in told
-        )
+        texts = (Words(row.what, "sentence", marked=((f"{row.what}: ", "same"), *marks)) for row, marks in told)
         return [*texts, Words(effect(tried), "verdict"), *shown.parts(palette)]
 
     return Saved(f"tried-mask-{shown.name}", parts, shown.numbers, title, facts, width=1100)

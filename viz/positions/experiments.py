@@ -78,7 +78,7 @@ def show(model: Translator, before: Translation) -> Saved | None:
     if experiment.move in SIZES:
         _curve(model, before, experiment, look.palette)
 
-    written: list[tuple[str, Mark]] = [(f"{word} ", mark) for word, mark in marked if mark != "gone"]
+    written: list[tuple[str, Mark]] = [(word, mark) for word, mark in marked if mark != "gone"]
 
     def parts(palette: Palette) -> list[Part]:
         tiles = packed(_change(old, new), layer, head, replace(look, palette=palette))

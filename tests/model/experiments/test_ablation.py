@@ -6,12 +6,11 @@ import copy
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from model.checkpoint.load import Checkpoint
-from model.experiments.ablation import WordChange, compare, force_changed, translate_changed, was_given, word_difference
+from model.experiments.ablation import compare, force_changed, translate_changed, was_given
 from model.interventions.changes import Change, HeadChange, MaskChange, parse
+from model.text.word_difference import WordChange
 from model.trace import KINDS
 from model.translate import Translator
 
@@ -19,55 +18,11 @@ SENTENCE = "the old dog sees a red cat here."
 NO_CROSS: tuple[Change, ...] = tuple(HeadChange("cross", layer, head) for layer in (0, 1) for head in (0, 1))
 
 
-def same(text: str) -> WordChange:
-    return WordChange("same", text)
-
-
-def removed(text: str) -> WordChange:
-    return WordChange("removed", text)
-
-
-def added(text: str) -> WordChange:
-    return WordChange("added", text)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        ("der Hund.", "der Hund.", [same("der Hund.")]),
-        (
-            "der Hund sieht.",
-            "der alte Hund mag!",
-            [same("der"), added(" alte"), same(" Hund"), removed(" sieht."), added(" mag!")],
-        ),
-        ("Hund hier", "Ein Hund", [added("Ein"), same("Hund"), removed(" hier")]),
-        ("我喜欢狗。", "我不喜欢猫。", [same("我"), added("不"), same("喜欢"), removed("狗"), added("猫"), same("。")]),
-        ("don't go", "don't", [same("don't"), removed(" go")]),
-        ("", "neu", [added("neu")]),
-        ("", "", []),
-    ],
-)
-def test_word_differences_by_hand(before: str, after: str, expected: list[WordChange]) -> None:
-    assert list(word_difference(before, after)) == expected
-
-
-TEXT = st.lists(st.sampled_from(["der ", "Hund", " ", ".", "我", "'s", "mag ", "▁", "##"]), max_size=8).map("".join)
-
-
-@given(TEXT, TEXT)
-def test_the_runs_join_to_the_first_text(before: str, after: str) -> None:
-    runs = word_difference(before, after)
-    assert "".join(run.text for run in runs if run.change != "added") == before
-    bare = "".join(run.text for run in runs if run.change != "removed")
-    assert "".join(bare.split()) == "".join(after.split())
-    assert {run.change for run in word_difference(before, before)} <= {"same"}
-
-
 def test_no_change_is_no_difference_at_all(toy_translator: Translator) -> None:
     found = compare(toy_translator, toy_translator.translate(SENTENCE), ())
     assert found.after.target_ids == found.before.target_ids
     assert found.log_prob_change == 0
-    assert found.words == (same(found.before.text),)
+    assert found.words == (WordChange("same", found.before.text),)
     assert found.sentence.startswith("The translation stays the same. The old one: log-probability")
     assert found.sentence.endswith("(+0.00).")
 

@@ -19,7 +19,7 @@ class Version:
     what: str
     """How it was made, in a word or two."""
     words: Sequence[tuple[str, str]]
-    """Words with their mark: ``same``, ``new`` or ``gone``."""
+    """Runs of words, spaces included, with their mark: ``same``, ``new`` or ``gone``."""
     numbers: Sequence[str]
     """One for each heading."""
 

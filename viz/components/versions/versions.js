@@ -12,7 +12,7 @@ function buildVersion({ what, words, numbers }) {
   row.className = "version";
   const text = cell("words", "");
   text.dir = "auto";
-  for (const [word, mark] of words) text.append(cell(mark, word), " ");
+  for (const [word, mark] of words) text.append(cell(mark, word));
   row.append(cell("what", what), text, ...numbers.map((number) => cell("number", number)));
   return row;
 }

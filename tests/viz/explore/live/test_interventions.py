@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.experiments.ablation import Comparison, WordChange
+from model.experiments.ablation import Comparison
 from model.interventions.changes import parse, text_of
+from model.text.word_difference import WordChange
 from viz.explore.intervention_texts import changes_in_words, difference_html
 from viz.explore.live.interventions import with_heads_off
 from viz.ui import cache
