@@ -31,6 +31,12 @@ class TraceSource(Protocol):
     def whole_trace(self) -> AttentionTrace:
         """The maps with queries, keys, values and scores, as far as these are known."""
 
+    def value_weighted(self) -> AttentionTrace:
+        """Return the maps weighted by value norms: with the output projection where there is a model that holds it.
+
+        Raises TraceError for a trace without value vectors.
+        """
+
     @property
     def model(self) -> str:
         """The name of the model."""

@@ -60,9 +60,10 @@ VIEW_TEXTS: dict[View, ViewText] = {
         r"Rollout: $\tilde A_l = \left(\tfrac12 \bar A_l + \tfrac12 I\right) \tilde A_{l-1}$, where $\bar A_l$ is "
         "the mean over the heads of layer $l$ and the identity is the residual connection (Abnar and Zuidema 2020)."
         f"\n\n{ROLLOUT}\n\n"
-        r"With value norms, a weight is multiplied by the length of the vector that it carries, $A_{qk} \lVert v_k "
-        r"\rVert$, and each row divided by its sum: a large weight on a value of almost nothing passes almost nothing "
-        "on (after Kobayashi et al. 2020, who also include the output projection).",
+        r"With value norms, a weight is multiplied by the length of the vector that it adds to the residual stream, "
+        r"$A_{qk} \lVert v_k W_O \rVert$, where $W_O$ are the head's rows of the output projection, and each row of "
+        "the map is divided by its sum: a large weight on a value of almost nothing passes almost nothing on "
+        r"(Kobayashi et al. 2020). A saved trace does not hold $W_O$: there it is $A_{qk} \lVert v_k \rVert$.",
     ),
     "layers": ViewText(
         "What the decoder would write if it stopped after each layer (logit lens); colour is how sure it would be.",

@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional as F
 
 from model.analysis.attention_steps import pipeline
-from model.analysis.value_norm import output_projections, value_weighted
+from model.analysis.value_norm import output_projections, value_weighted, value_weighted_trace
 from model.capture.hook_points import capture_attention
 from model.decoding.steps import greedy
 from model.interventions.apply import intervening
@@ -165,3 +165,13 @@ def test_with_the_output_projection_it_is_what_each_key_adds_to_the_stream(tiny_
         added = module.get_submodule("out_proj")(context) - module.get_parameter("out_proj.bias")
         norms[key] = added.norm().item()
     np.testing.assert_allclose(found.weights[1, 1, 2], norms / norms.sum(), rtol=1e-4)
+
+
+def test_every_map_of_a_trace_is_weighted_by_its_own_projections(tiny_model: Transformer) -> None:
+    trace = traced(tiny_model)
+    projected, values_alone = value_weighted_trace(trace, tiny_model), value_weighted_trace(trace)
+    for kind, one in trace.maps.items():
+        expected = value_weighted(one, output_projections(tiny_model, kind)).weights
+        np.testing.assert_array_equal(projected.maps[kind].weights, expected)
+        np.testing.assert_array_equal(values_alone.maps[kind].weights, value_weighted(one).weights)
+        assert np.abs(expected - values_alone.maps[kind].weights).max() > 1e-3  # more than a matter of scale

@@ -20,7 +20,7 @@ from viz.components.links import packed as packed_links
 from viz.components.packing import FULL, MASKED
 from viz.components.pipeline import packed as packed_pipeline
 from viz.components.text import packed as packed_text
-from viz.explore.views.multi_head_views import flow_of, times_value_norms
+from viz.explore.views.multi_head_views import flow_of
 from viz.figures.flow import FLOWS, flow_heatmap
 from viz.figures.joint import joint_heatmap
 from viz.figures.labels import named, readable
@@ -91,22 +91,12 @@ def test_the_joint_picture_holds_all_three_and_marks_where_they_meet() -> None:
 @pytest.mark.parametrize("which", FLOWS)
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_every_flow_of_every_kind(which: str, kind: str) -> None:
-    found = flow_of(FakeTranslator().translate("one two three").trace, kind, which, weighted=False)  # type: ignore[arg-type]
+    found = flow_of(FakeTranslator().translate("one two three").trace, kind, which)  # type: ignore[arg-type]
     figure = flow_heatmap(found, which, 2, 3)  # type: ignore[arg-type]
     drawn = next(one for one in figure.data if one.name == "weights")
     assert np.nanmax(drawn.z) <= drawn.zmax
     if which != "rollout":
         np.testing.assert_allclose(np.nansum(drawn.z, axis=1), 1, rtol=1e-5)
-
-
-def test_a_weight_on_an_empty_value_is_no_weight() -> None:
-    one = attention("encoder", ("a", "b", "c"), ("a", "b", "c"))
-    values = np.ones((*one.weights.shape[:2], 3, 4), dtype=np.float32)
-    values[:, :, 1] = 0
-    weighed = times_value_norms(replace(one, tensors={"v": values}))
-    assert (weighed.weights[..., 1] == 0).all()
-    kept = one.weights[..., [0, 2]]
-    np.testing.assert_allclose(weighed.weights[..., [0, 2]], kept / kept.sum(-1, keepdims=True), rtol=1e-5)
 
 
 def test_the_pipeline_ends_in_the_models_own_context(translator: Translator) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import streamlit as st
 
 from model.analysis.head_statistics import head_statistics
+from model.analysis.value_norm import value_weighted_trace
 from model.translate import InputError
 from viz.components.tokens import pieces, tokens
 from viz.export.parts import Component, Part, Words
@@ -46,6 +47,9 @@ class LiveRun:
     @property
     def whole_trace(self) -> AttentionTrace:
         return cache.whole_trace(*self.run)
+
+    def value_weighted(self) -> AttentionTrace:
+        return value_weighted_trace(self.whole_trace, cache.translator(self.run.model).model)
 
     @property
     def model(self) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from model.analysis.head_statistics import Measure, head_statistics
+from model.analysis.value_norm import value_weighted_trace
 from model.trace import AttentionMap, TraceError
 from viz.explore.token_display import Display, TokenDisplay, display_tokens
 from viz.export.parts import Part, Words
@@ -43,6 +44,9 @@ class StaticTrace:
     @property
     def whole_trace(self) -> AttentionTrace:
         return self.opened.drawable
+
+    def value_weighted(self) -> AttentionTrace:
+        return value_weighted_trace(self.trace)
 
     @property
     def model(self) -> str:

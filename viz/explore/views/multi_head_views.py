@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from model.analysis.rollout import EXPLAINED as ROLLOUT
 from model.analysis.rollout import averaged, rollout
+from model.analysis.value_norm import VALUES_ALONE, WITH_PROJECTION
 from model.trace import TraceError
 from viz.components.chart import chart
 from viz.export.parts import Chart, Part, Words
@@ -36,9 +35,8 @@ if TYPE_CHECKING:
 def flow(scene: Scene) -> DrawnView | None:
     """Draw attention rolled out, or the mean over heads, layers or both."""
     which, weighted = choices.flow()
-    trace = scene.source.whole_trace if weighted else scene.trace
     try:
-        flows = flow_of(trace, scene.kind, which, weighted=weighted)
+        flows = flow_of(scene.source.value_weighted() if weighted else scene.trace, scene.kind, which)
     except TraceError as error:
         st.info(plain(str(error)))
         return None
@@ -56,6 +54,8 @@ def flow(scene: Scene) -> DrawnView | None:
         pinned=(scene.query, scene.key),
     )
     text = flow_in_words(attention, scene.layer, scene.head, scene.rows)
+    if weighted:
+        text = f"{text} {VALUES_ALONE if scene.source.run is None else WITH_PROJECTION}"
     chart(draw(look=scene.look), text, key="flow-map", on_cell=lambda query, key: scene.pin(query=query, key=key))
     caption(f"{ROLLOUT if which == 'rollout' else VIEW_TEXTS['flow'].line} {text}")
     weights = flow_weights(attention, scene.layer, scene.head)
@@ -110,30 +110,9 @@ def lens_table(lens: Lens) -> pd.DataFrame:
     ).set_index("place")
 
 
-def flow_of(trace: AttentionTrace, kind: Kind, which: Flow, *, weighted: bool) -> AttentionMap:
-    """The map of `kind` that a flow is of; with `weighted`, the trace must hold the value vectors.
-
-    Raises TraceError where a rollout is not defined.
-    """
-    if weighted:
-        maps: dict[str, Any] = {name: times_value_norms(one) for name, one in trace.maps.items()}
-        trace = dataclasses.replace(trace, **maps)
+def flow_of(trace: AttentionTrace, kind: Kind, which: Flow) -> AttentionMap:
+    """Return the map of `kind` that a flow is of. Raises TraceError where a rollout is not defined."""
     if which == "rollout":
         return rollout(trace).maps[kind]
     over = {"mean of heads": "heads", "mean of layers": "layers", "mean of all": "all"}[which]
     return averaged(trace.maps[kind], over)  # type: ignore[arg-type]
-
-
-def times_value_norms(attention: AttentionMap) -> AttentionMap:
-    """Weights times ||v_k||, each row divided by its sum so that it sums to 1 again.
-
-    Kobayashi et al. (2020), "Attention is Not Only a Weight: Analyzing Transformers with Vector Norms", without their
-    output projection: a weight on a value vector of length 0 passes nothing on. TraceError where there are none.
-    """
-    if "v" not in attention.tensors:
-        raise TraceError("This trace holds no value vectors; capture it with tensors=['v'].")
-    norms = np.linalg.norm(attention.tensors["v"], axis=-1)[:, :, None, :]
-    weights = attention.weights * norms
-    total = weights.sum(-1, keepdims=True)
-    shares = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
-    return dataclasses.replace(attention, weights=shares, tensors={})
