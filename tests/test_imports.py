@@ -42,39 +42,6 @@ def relative(path: Path) -> set[str]:
     return {name.partition(".")[0] for name, level in imported(path) if level == 1 and name}
 
 
-def module_of(path: Path) -> str:
-    """``model/capture/base.py`` -> model.capture.base; a package's __init__ is the package itself."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def arrows(folder: str) -> dict[str, set[str]]:
-    """Module -> the modules of `folder` that it imports anywhere, for its types alone included."""
-    paths = {module_of(path): path for path in sources(folder)}
-    found: dict[str, set[str]] = {}
-    for module, path in paths.items():
-        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-        targets: set[str] = set()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom):
-                above = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1]) if node.level else ""
-                base = ".".join(filter(None, (above, node.module)))
-                names = (f"{base}.{alias.name}" for alias in node.names)
-                targets |= {name if name in paths else base for name in names}
-        found[module] = (targets & set(paths)) - {module}
-    return found
-
-
-def levels(graph: dict[str, set[str]]) -> dict[str, int]:
-    """How far each node is above those that import nothing; AssertionError naming a circle."""
-    found: dict[str, int] = {}
-    while len(found) < len(graph):
-        ready = [node for node in graph if node not in found and graph[node] <= set(found)]
-        assert ready, f"there is a circle among {sorted(set(graph) - set(found))}"
-        found |= {node: max((found[other] + 1 for other in graph[node]), default=0) for node in ready}
-    return found
-
-
 def identity(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
@@ -82,31 +49,6 @@ def identity(path: Path) -> str:
 @pytest.mark.parametrize("path", sources("model"), ids=identity)
 def test_model_knows_no_page_and_imports_itself_relatively(path: Path) -> None:
     assert not tops(path) & {"viz", "streamlit", "plotly", *PROJECT}
-
-
-def test_no_circle_among_the_modules_of_the_model() -> None:
-    levels(arrows("model"))
-
-
-def test_no_circle_among_the_rooms_of_the_model() -> None:
-    """A room is a folder of model/, or a module beside them; one inside another belongs to it."""
-    rooms: dict[str, set[str]] = {}
-    for module, targets in arrows("model").items():
-        room = ".".join(module.split(".")[:2])
-        own = rooms.setdefault(room, set())
-        own |= {".".join(target.split(".")[:2]) for target in targets} - {room}
-    levels(rooms)
-
-
-def test_the_capture_of_foreign_models_stands_between_two_levels() -> None:
-    """Below it what both captures share, above it the one entrance."""
-    own = "model.capture.foreign"
-    graph = arrows("model")
-    above = {module for module, targets in graph.items() for one in targets if one.startswith(own)}
-    assert {module for module in above if not module.startswith(own)} == {"model.capture.hook_points"}
-    below = {one for module, targets in graph.items() if module.startswith(own) for one in targets}
-    shared = {one for one in below if one.startswith("model.capture") and not one.startswith(own)}
-    assert shared == {"model.capture.base", "model.capture.kinds"}
 
 
 @pytest.mark.parametrize("path", sources("viz/figures"), ids=identity)

@@ -1,39 +1,52 @@
-"""The traces, one a sentence, that every capture gives, of a model of this project or of anybody's."""
+"""What ``capture_attention`` gives: the traces of the sentences that a model read, whoever recorded them."""
 
 from __future__ import annotations
 
-import copy
-import math
-from abc import ABC, abstractmethod
 from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from ..text.token_names import Tokens
+from ..text.token_names import Tokens, name_tokens
 from ..trace import AttentionTrace, Kind, TraceError
 
-# What stands for a key that did not exist yet when a cached decoding made this row; 0 for weights.
-NEVER_COMPUTED = {"scores": math.nan, "masked_scores": -math.inf}
+
+class Recording(Protocol):
+    """The tensors of attention that ran inside a block."""
+
+    def batches(self) -> Collection[int]:
+        """Return the sizes of the batches that ran."""
+
+    def sample(self, index: int) -> AttentionTrace:
+        """Return the trace of sentence `index` of the batch, rows and columns numbered. TraceError when nothing ran."""
+
+    @property
+    def observer_effect(self) -> str:
+        """Whether observing changed which kernels ran, and so the outputs, in a sentence."""
 
 
-class Capture(ABC):
-    """A recording, filled while a model runs inside ``capture_attention``; its trace is built on demand."""
+@dataclass(eq=False)
+class Capture:
+    """A recording, filled while a model runs inside ``capture_attention``, and the traces that it becomes."""
 
+    recording: Recording
     tokens: Tokens | None = None
     """Names of the rows and columns; may be set at any time, and hold for the traces built after that."""
 
-    @abstractmethod
     def batches(self) -> Collection[int]:
-        """The sizes of the batches that ran."""
+        """Return the sizes of the batches that ran."""
+        return self.recording.batches()
 
-    @abstractmethod
     def sample(self, index: int) -> AttentionTrace:
-        """The trace of sentence `index` of the batch. Raises TraceError when nothing ran."""
+        """Return the trace of sentence `index` of the batch, from 0. TraceError when nothing ran, or not so many."""
+        trace = self.recording.sample(index)
+        return trace if self.tokens is None else name_tokens(trace, self.tokens, index)
 
     @property
-    @abstractmethod
     def observer_effect(self) -> str:
         """Whether observing changed which kernels ran, and so the outputs, in a sentence."""
+        return self.recording.observer_effect
 
     @property
     def trace(self) -> AttentionTrace:
@@ -48,13 +61,11 @@ class Capture(ABC):
 
         Weights (B, L, H, Q, K), mask (B, 1, 1, Q, K). Raises TraceError where nothing of this kind was captured.
         """
-        unnamed = copy.copy(self)
-        unnamed.tokens = None  # arrays have no names, so tokens that fit one sample only are no fault here
-        maps = [unnamed.sample(index).maps.get(kind) for index in range(max(self.batches(), default=0))]
-        found = [one for one in maps if one is not None]
-        if not found:
+        samples = range(max(self.batches(), default=0))
+        maps = [one for index in samples if (one := self.recording.sample(index).maps.get(kind)) is not None]
+        if not maps:
             raise TraceError(f"There is no {kind} attention in what was captured.")
-        names = [name for name in ("scores", "masked_scores") if all(name in one.tensors for one in found)]
-        tensors = {name: np.stack([one.tensors[name] for one in found]) for name in names}
-        mask = np.stack([one.mask for one in found])[:, None, None]
-        return {"weights": np.stack([one.weights for one in found]), "mask": mask, **tensors}
+        names = [name for name in ("scores", "masked_scores") if all(name in one.tensors for one in maps)]
+        tensors = {name: np.stack([one.tensors[name] for one in maps]) for name in names}
+        mask = np.stack([one.mask for one in maps])[:, None, None]
+        return {"weights": np.stack([one.weights for one in maps]), "mask": mask, **tensors}

@@ -19,7 +19,7 @@ from ..text.token_names import Tokens
 from ..trace import TENSORS, Kind, TraceError
 from .base import Capture
 from .foreign.watcher import watch
-from .recording import Recording
+from .recording import HookRecording
 from .sites import AttentionSite, attention_sites
 
 
@@ -49,16 +49,16 @@ def capture_attention(
         raise TraceError(f"Cannot capture {', '.join(sorted(unknown))}; there are {', '.join(TENSORS)}.")
     sites = attention_sites(model)
     own = bool(sites) and not modules
-    with _recorded(model, sites, tensors, tokens) if own else watch(model, tensors, modules, tokens) as recording:
-        yield recording
+    with _hook_points_read(model, sites, tensors) if own else watch(model, tensors, modules) as recording:
+        yield Capture(recording, tokens)
 
 
 @contextmanager
-def _recorded(
-    model: nn.Module, sites: list[AttentionSite], tensors: Collection[str], tokens: Tokens | None
-) -> Iterator[Recording]:
+def _hook_points_read(
+    model: nn.Module, sites: list[AttentionSite], tensors: Collection[str]
+) -> Iterator[HookRecording]:
     """The recording of a model with hook points."""
-    recording = Recording(sites, type(model).__name__, tokens=tokens)
+    recording = HookRecording(sites, type(model).__name__)
     functions: dict[nn.Module, OutputHook] = {}
     for site in sites:
         for point in ("weights", *tensors):
@@ -75,7 +75,7 @@ def _keeper(calls: list[Tensor]) -> OutputHook:
     return keep
 
 
-def _mask_keeper(recording: Recording, path: str) -> OutputHook:
+def _mask_keeper(recording: HookRecording, path: str) -> OutputHook:
     """A call need not have a mask, so a mask is kept by the number of its call: that of the weights to come."""
 
     def keep(output: Tensor) -> None:

@@ -10,14 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..text.token_names import Tokens, name_tokens
 from ..trace import KINDS, TENSORS, AttentionMap, AttentionTrace, Kind, TraceError
-from .base import NEVER_COMPUTED, Capture
+from .foreign.stacking import NEVER_COMPUTED
 from .sites import AttentionSite
 
 
 @dataclass
-class Recording(Capture):
+class HookRecording:
     """The tensors of all calls of a model in one block; they become a trace when the block has ended."""
 
     sites: list[AttentionSite]
@@ -26,7 +25,6 @@ class Recording(Capture):
     """(path, hook point) -> the tensors of all calls, in order."""
     masks: dict[tuple[str, int], Tensor] = field(default_factory=dict)
     """(path, number of the call) -> its mask, of the calls that had one."""
-    tokens: Tokens | None = None
     observer_effect = "The model computed these weights step by step, as it does whenever it is observed."
 
     def batches(self) -> Collection[int]:
@@ -41,8 +39,7 @@ class Recording(Capture):
                 maps[kind] = self._map(kind, sites, index)
         if not maps:
             raise TraceError("Nothing was captured: run the model inside the block.")
-        trace = AttentionTrace(maps.get("encoder"), maps.get("decoder"), maps.get("cross"), model=self.model)
-        return trace if self.tokens is None else name_tokens(trace, self.tokens, index)
+        return AttentionTrace(maps.get("encoder"), maps.get("decoder"), maps.get("cross"), model=self.model)
 
     def _check(self, index: int) -> None:
         """TraceError unless all that ran last was of one batch, and it has this sentence."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from torch import nn
 
 from ..trace import Kind
-from .kinds import kind_of
+from .foreign.kinds import kind_of
 
 
 @dataclass(frozen=True)

@@ -2,5 +2,5 @@
 
 Nothing is put on the model: a :class:`torch.overrides.TorchFunctionMode` sees the calls of softmax and of
 ``F.scaled_dot_product_attention`` that this thread makes, and the stack says which module made them. Imports no library
-of models; whatever calls torch can be recorded. Above it stands ``capture.hook_points``, below it ``capture.base``.
+of models; whatever calls torch can be recorded.
 """

@@ -10,12 +10,10 @@ from typing import Any
 
 from torch import nn
 
-from ...text.token_names import Tokens, name_tokens
 from ...trace import KINDS, AttentionTrace, Kind, TraceError
-from ..base import Capture
-from ..kinds import Facts, is_causal, kinds
 from .call import Call
 from .call_site import CallSite
+from .kinds import Facts, is_causal, kinds
 from .named_modules import holder
 from .stacking import last_runs, map_of
 from .time_steps import as_rows, is_step
@@ -29,14 +27,13 @@ FAST_PATH = (
 
 
 @dataclass(eq=False)
-class ForeignRecording(Capture):
+class ForeignRecording:
     """The calls of attention that one model made in one block."""
 
     model: nn.Module
     tensors: frozenset[str] = frozenset()
     kinds_by_path: Mapping[str, Kind | None] = field(default_factory=dict)
     """The paths of the modules that alone are recorded, and the kind that each was said to be; empty for all."""
-    tokens: Tokens | None = None
     calls: list[Call] = field(default_factory=list)
     other_softmaxes: set[str] = field(default_factory=set)
     """Modules that made a softmax and were not taken for attention."""
@@ -118,8 +115,7 @@ class ForeignRecording(Capture):
             kind: map_of(kind, last_runs(kind, by_kind), index) for kind in KINDS if kind in by_kind
         }
         settings = {"observer_effect": self.observer_effect, "device": self.calls[-1].attention.weights.device.type}
-        trace = AttentionTrace(**maps, model=type(self.model).__name__, settings=settings)
-        return trace if self.tokens is None else name_tokens(trace, self.tokens, index)
+        return AttentionTrace(**maps, model=type(self.model).__name__, settings=settings)
 
     def _unknown_axes_in_words(self) -> str:
         first = sorted(self.unknown_axes.items())[:8]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +13,6 @@ import torch
 from torch import Tensor
 
 from ...trace import AttentionMap, Kind, TraceError
-from ..base import NEVER_COMPUTED
 from .call import Call
 from .fused_weights import Attention
 
@@ -20,6 +20,8 @@ Run = list[Call]
 """The calls of one kind in one run: its layers, in order."""
 _HEAD = re.compile(r"(.*\bheads?)\.\d+$")
 """A module for each head: together they are one layer."""
+NEVER_COMPUTED = {"scores": math.nan, "masked_scores": -math.inf}
+"""What stands for a key that did not exist yet when a cached decoding made a row; 0 for weights."""
 WINDOW = (
     "The cache of this model keeps a window of keys or a fixed number of them, so its steps cannot be put into one "
     "map. Capture one forward pass over the whole text instead."

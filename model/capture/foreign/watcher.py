@@ -15,7 +15,6 @@ from torch.overrides import TorchFunctionMode
 
 from ...network.hooks import hooked, observing
 from ...network.torch_internals import check_watchable, without_override_check
-from ...text.token_names import Tokens
 from ...trace import Kind
 from .call import Call
 from .call_site import call_site
@@ -111,7 +110,6 @@ def watch(
     model: nn.Module,
     tensors: Collection[str] = (),
     modules: Collection[str] | Mapping[str, Kind] = (),
-    tokens: Tokens | None = None,
 ) -> Iterator[ForeignRecording]:
     """Record the attention of whatever `model` runs inside the block, in this thread; see ``capture_attention``.
 
@@ -120,7 +118,7 @@ def watch(
     check_watchable(model)
     patterns = dict(modules) if isinstance(modules, Mapping) else dict.fromkeys(modules)
     named = matching(model, patterns)
-    recording = ForeignRecording(model, frozenset(tensors), named, tokens)
+    recording = ForeignRecording(model, frozenset(tensors), named)
     outputs = {module: _output_of(recording, path) for path, module in _modules_at(model, named)}
     try:
         with observing(recording), hooked(outputs), Watcher(recording):

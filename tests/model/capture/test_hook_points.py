@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from model.capture.foreign.kinds import kind_of
 from model.capture.hook_points import capture_attention
-from model.capture.kinds import kind_of
 from model.capture.sites import attention_sites
 from model.decoding.steps import greedy
 from model.interventions.apply import intervening

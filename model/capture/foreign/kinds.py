@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..trace import Kind
+from ...trace import Kind
 
 CROSS = re.compile(r"cross|multihead_attn|enc(oder)?_attn|enc(oder)?_?dec|src_attn|context_attn|attn2", re.IGNORECASE)
 DECODER = re.compile(r"decoder|(^|\.)dec(_|\.|$)", re.IGNORECASE)
