@@ -5,10 +5,11 @@
     def test_my_decoder(mask_picture):
         assert_no_future_leak(model, ids, picture=mask_picture)
 
-``model`` is a Hugging Face model, a :class:`~.behaviour.Subject`, or any module of token ids: then ``embedding`` names
-the module in it that embeds them, and it is called as ``model(ids)`` unless ``call(ids, keep)`` says otherwise: what
-comes back are outputs (B, T, D). ``keep`` (B, T), True = a real token, is the padding that is tried; without it, two
-tokens at the right. Only an end that it pads is padded elsewhere, save in Hugging Face models that take positions.
+``model`` is a Hugging Face model, a :class:`~.behaviour.subject.Subject`, or any module of token ids: then
+``embedding`` names the module in it that embeds them, and it is called as ``model(ids)`` unless ``call(ids, keep)``
+says otherwise: what comes back are outputs (B, T, D). ``keep`` (B, T), True = a real token, is the padding that is
+tried; without it, two tokens at the right. Only an end that it pads is padded elsewhere, save in Hugging Face models
+that take positions. The messages name the behaviour tests by code and number (:data:`~.behaviour.outcomes.CHECKS`).
 
 Besides AssertionError, each raises TypeError and ValueError for what it cannot examine: ids or a ``keep`` of the wrong
 shape, outputs that are not one tensor with a row for each token, and a model that is not in eval mode.
@@ -27,8 +28,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from .behaviour.checks import Outcome, Subject, dependencies, examine, examine_future, reachable
-from .behaviour.subjects import from_hugging_face, from_ids
+from .behaviour.checks import examine, examine_future
+from .behaviour.dependencies import dependencies, reachable
+from .behaviour.hugging_face import from_hugging_face
+from .behaviour.outcomes import Outcome
+from .behaviour.subject import Subject
+from .behaviour.subjects import from_ids
 
 Judge = Callable[[Subject], tuple[Outcome, ...]]
 
@@ -40,7 +45,7 @@ def mask_picture(tmp_path: Path) -> Path:
 
 
 def assert_no_future_leak(model: Any, ids: Tensor | None = None, **how: Any) -> None:
-    """No output may depend on a later token, by changing tokens (B1) and by gradients (B5).
+    """Assert that no output depends on a later token: future-token (B1), and gradient-reach (B5) as far as it tells.
 
     Earlier tokens may go unused, as in a window. Of an encoder-decoder model only the decoder is judged.
 
@@ -51,17 +56,17 @@ def assert_no_future_leak(model: Any, ids: Tensor | None = None, **how: Any) -> 
 
 
 def assert_padding_ignored(model: Any, ids: Tensor | None = None, **how: Any) -> None:
-    """No real output may depend on padding (B2), nor on how much of it there is (B3).
+    """Assert that no real output depends on padding, nor on how much there is: padding-content and -amount (B2, B3).
 
     Raises:
         AssertionError: naming the end that was padded.
     """
-    _check(model, ids, partial(examine, codes=("B2", "B3")), **how)
+    _check(model, ids, partial(examine, codes=("padding-content", "padding-amount")), **how)
 
 
 def assert_batch_invariant(model: Any, ids: Tensor | None = None, **how: Any) -> None:
-    """No output may depend on another sample of the batch (B4). Raises AssertionError."""
-    _check(model, ids, partial(examine, codes=("B4",)), **how)
+    """Assert that no output depends on another sample of the batch: batch-neighbour (B4). Raises AssertionError."""
+    _check(model, ids, partial(examine, codes=("batch-neighbour",)), **how)
 
 
 def _check(model: Any, ids: Tensor | None, judge: Judge, picture: Path | None = None, **how: Any) -> None:
@@ -70,7 +75,7 @@ def _check(model: Any, ids: Tensor | None, judge: Judge, picture: Path | None = 
         bad = [one for one in judge(subject) if one.status == "fault"]
         if bad:
             where = "" if picture is None else f" See {_draw(picture, subject, bad)}."
-            raise AssertionError("; ".join(f"{part}: {one.code}: {one.reason}" for one in bad) + "." + where)
+            raise AssertionError("; ".join(f"{part}: {one.check}: {one.reason}" for one in bad) + "." + where)
 
 
 @torch.no_grad()
@@ -135,7 +140,7 @@ def _draw(picture: Path, subject: Subject, bad: list[Outcome]) -> Path:
         if found is None
         else "".join(_row(one, may) for one, may in zip(found[0], reachable(subject)[0], strict=True))
     )
-    words = html.escape("; ".join(f"{one.code}: {one.reason}" for one in bad))
+    words = html.escape("; ".join(f"{one.check}: {one.reason}" for one in bad))
     picture.write_text(
         f"<!doctype html><meta charset=utf-8><title>Masks</title><p>{words}</p>"
         f"<p>Outputs down, inputs across. Red: must not depend, and does.</p><table>{rows}</table>",

@@ -1,4 +1,4 @@
-"""Our own Transformer as the behaviour tests see it: encoder, decoder, and the way from source to decoder outputs."""
+"""This project's Transformer as the behaviour tests see it: encoder, decoder, and the way from source to logits."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from ..network.config import PAD_ID
 from ..network.masks import causal_mask
 from ..network.transformer import DecoderCache, Embedding, Transformer
 from ..trace import Kind
-from .checks import Run, Subject
+from .subject import Run, Subject
 
-Under = Callable[[], AbstractContextManager[None]]
-"""Opens the block in which every run happens: a mask being tried, for example."""
+Block = Callable[[], AbstractContextManager[None]]
+"""Opens a block inside which the model runs: with another mask, for example."""
 
 
-def from_ours(
-    model: Transformer, source: Tensor, target: Tensor, under: Under = nullcontext, parts: tuple[Kind, ...] = ()
+def from_own_model(
+    model: Transformer, source: Tensor, target: Tensor, within: Block = nullcontext, parts: tuple[Kind, ...] = ()
 ) -> dict[Kind, Subject]:
-    """source (B, S) and target (B, T) ids, PAD at the right, the first of each without -> the parts asked for, or all.
+    """Return the parts of a model of this project that are named, or all, by kind.
 
-    What goes in are token embeddings, before the position encoding; what comes out are the encoder's states, or the
-    logits. Positions are absolute, so that padding at the left would change them.
+    source (B, S) and target (B, T) are ids, PAD at the right, the first of each without. What goes in are token
+    embeddings, before the position encoding; what comes out are the encoder's states, or the logits. Positions are
+    absolute, so that padding at the left would change them. Every run happens inside the block that `within` opens.
     """
     made = {"encoder": _encoder, "decoder": _decoder, "cross": _cross}
     kinds: tuple[Kind, ...] = parts or ("encoder", "decoder", "cross")
-    return {kind: made[kind](model, source, target, under) for kind in kinds}
+    return {kind: made[kind](model, source, target, within) for kind in kinds}
 
 
 def _embedded(side: Embedding, ids: Tensor) -> Tensor:
@@ -48,21 +49,21 @@ def _columns(keep: Tensor) -> Tensor:
 
 
 def _ways(run: Run, model: Transformer) -> dict[str, Run]:
-    """With somebody looking, and by the kernel that is not taken when nobody does."""
+    """Under capture, and by the kernel that runs unobserved on a GPU."""
 
     @contextmanager
     def captured() -> Iterator[None]:
         with capture_attention(model):
             yield
 
-    def within(block: Under) -> Run:
+    def run_in(block: Block) -> Run:
         def other(x: Tensor, keep: Tensor) -> Tensor:
             with block():
                 return run(x, keep)
 
         return other
 
-    return {"with capture": within(captured), "by the fused kernel": within(lambda: attention_path("fused"))}
+    return {"with capture": run_in(captured), "by the fused kernel": run_in(lambda: attention_path("fused"))}
 
 
 def _subject(model: Transformer, side: Embedding, ids: Tensor, run: Run, causal: bool = False, **more: Any) -> Subject:
@@ -70,29 +71,29 @@ def _subject(model: Transformer, side: Embedding, ids: Tensor, run: Run, causal:
     return Subject(run, _embedded(side, ids), ids != PAD_ID, causal, others=_ways(run, model), **more)
 
 
-def _encoder(model: Transformer, source: Tensor, target: Tensor, under: Under) -> Subject:
+def _encoder(model: Transformer, source: Tensor, target: Tensor, within: Block) -> Subject:
     side = model.source_embedding
 
     def run(x: Tensor, keep: Tensor) -> Tensor:
-        with under():
+        with within():
             return model.encoder(_placed(side, x, keep), _columns(keep))
 
     def unpositioned(x: Tensor, keep: Tensor) -> Tensor:
-        with under():
+        with within():
             return model.encoder(x, _columns(keep))
 
     return _subject(model, side, source, run, unpositioned=unpositioned)
 
 
-def _decoder(model: Transformer, source: Tensor, target: Tensor, under: Under) -> Subject:
+def _decoder(model: Transformer, source: Tensor, target: Tensor, within: Block) -> Subject:
     side, keep_source = model.target_embedding, source != PAD_ID
-    with torch.no_grad(), under():
+    with torch.no_grad(), within():
         memory = model.encode(source)
 
     def run(y: Tensor, keep: Tensor) -> Tensor:
         rows = y.shape[0]
         mask = causal_mask(y.shape[1], device=y.device) & _columns(keep)
-        with under():
+        with within():
             states = model.decoder(_placed(side, y, keep), memory[:rows], mask, _columns(keep_source[:rows]), None)
         return model.generator(states)
 
@@ -100,18 +101,18 @@ def _decoder(model: Transformer, source: Tensor, target: Tensor, under: Under) -
         cache, steps = DecoderCache(model.config.decoder_layers), []
         for t in range(y.shape[1]):
             one = _placed(side, y[:, t : t + 1], keep[:, t : t + 1], t)
-            with under():
+            with within():
                 steps.append(model.decoder(one, memory, None, _columns(keep_source), cache))
         return model.generator(torch.cat(steps, 1))
 
     return _subject(model, side, target, run, causal=True, cached=cached)
 
 
-def _cross(model: Transformer, source: Tensor, target: Tensor, under: Under) -> Subject:
+def _cross(model: Transformer, source: Tensor, target: Tensor, within: Block) -> Subject:
     side = model.source_embedding
 
     def run(x: Tensor, keep: Tensor) -> Tensor:
-        with under():
+        with within():
             memory = model.encoder(_placed(side, x, keep), _columns(keep))
             return model.generator(model.decode(target, memory, _columns(keep)))
 

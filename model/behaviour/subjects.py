@@ -1,20 +1,14 @@
-"""Models as :class:`~.behaviour.Subject`: any module that takes token ids, nn.Transformer, and Hugging Face models."""
+"""Models as a :class:`~.subject.Subject`: any module that takes token ids, and the modules of torch."""
 
 from __future__ import annotations
 
-import copy
-import inspect
-import re
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from .checks import SIDES, Run, Subject
-
-_POSITIONS = re.compile(r"position|wpe|relative_attention_bias")
-"""Names of parameters and buffers that hold positions."""
+from .subject import SIDES, Subject
 
 
 def from_ids(
@@ -56,7 +50,7 @@ def from_ids(
 
 
 def from_encoder(encoder: nn.Module, embeddings: Tensor, keep: Tensor) -> Subject:
-    """An nn.TransformerEncoder (batch first): it has no positions, so B8 applies as it is."""
+    """An nn.TransformerEncoder (batch first): it has no positions, so the test position-free applies as it is."""
 
     def run(x: Tensor, kept: Tensor) -> Tensor:
         return _sized(encoder(x, src_key_padding_mask=~kept), x)
@@ -96,127 +90,5 @@ def from_transformer(
     return {
         "encoder": from_encoder(model.encoder, source, keep),
         "decoder": Subject(decoder, target, target_keep, True),
-        "cross": Subject(cross, source, keep, False, output_keep=target_keep),
-    }
-
-
-def from_hugging_face(
-    model: Any, ids: Tensor, keep: Tensor, target_ids: Tensor | None = None, causal: bool = False
-) -> dict[str, Subject]:
-    """The parts of a Hugging Face model: ``model``, or ``encoder``, ``decoder`` and ``cross``.
-
-    A decoder-only model is meant to be causal if ``causal`` says so, or its class: one that is for causal language
-    modelling is, whatever its configuration says. One that takes positions is padded at both sides: they are given to
-    it, counted from the first real token.
-    """
-    if getattr(model.config, "is_encoder_decoder", False):
-        return _encoder_decoder(model, ids, keep, ids if target_ids is None else target_ids)
-    name = type(model).__name__
-    generates = "CausalLM" in name or "LMHead" in name or name.startswith("GPT")
-    cached = _cached(model) if generates and getattr(model.config, "use_cache", False) else None
-    subject = Subject(
-        _runner(model),
-        model.get_input_embeddings()(ids).detach(),
-        keep,
-        causal or generates,
-        padding_sides=SIDES if _takes_positions(model) else None,
-        others=_kernels(model),
-        cached=cached,
-        unpositioned=_runner(_without_positions(model)),
-    )
-    return {"model": subject}
-
-
-def _runner(model: Any) -> Run:
-    """Embeddings in, logits or last hidden state out; positions counted from the first real token where possible."""
-    positioned = _takes_positions(model)
-
-    def run(embeddings: Tensor, keep: Tensor) -> Tensor:
-        more = {"position_ids": (keep.long().cumsum(-1) - 1).clamp(min=0)} if positioned else {}
-        return _output(model(inputs_embeds=embeddings, attention_mask=keep.long(), **more))
-
-    return run
-
-
-def _takes_positions(model: Any) -> bool:
-    return "position_ids" in inspect.signature(model.forward).parameters
-
-
-def _output(found: Any) -> Any:
-    """The logits or the last hidden state; what has neither, as it is."""
-    logits = getattr(found, "logits", None)
-    return getattr(found, "last_hidden_state", found) if logits is None else logits
-
-
-def _kernels(model: Any) -> dict[str, Run]:
-    """The explicit kernel beside the fused one, on a copy."""
-    other = copy.deepcopy(model)
-    now = getattr(model.config, "_attn_implementation", None)
-    try:
-        other.set_attn_implementation("sdpa" if now == "eager" else "eager")
-    except (ValueError, AttributeError):
-        return {}
-    return {"by the other kernel": _runner(other)}
-
-
-def _cached(model: Any) -> Run:
-    """One position at a time; padding at the right is not fed, and its outputs are zero."""
-
-    def run(embeddings: Tensor, keep: Tensor) -> Tensor:
-        rows = []
-        for row, kept in zip(embeddings, keep, strict=True):
-            past, steps = None, []
-            for t in range(int(kept.sum())):
-                found = model(inputs_embeds=row[None, t : t + 1], past_key_values=past, use_cache=True)
-                past = found.past_key_values
-                steps.append(_output(found)[0])
-            rows.append(nn.functional.pad(torch.cat(steps), (0, 0, 0, len(kept) - len(steps))))
-        return torch.stack(rows)
-
-    return run
-
-
-def _without_positions(model: Any) -> Any:
-    """A copy in which everything that holds positions is zero."""
-    bare = copy.deepcopy(model)
-    with torch.no_grad():
-        for name, tensor in bare.named_parameters():
-            if _POSITIONS.search(name):
-                tensor.zero_()
-    return bare
-
-
-def _encoder_decoder(model: Any, ids: Tensor, keep: Tensor, target_ids: Tensor) -> dict[str, Subject]:
-    embed = model.get_input_embeddings()
-    source, target = embed(ids).detach(), embed(target_ids).detach()
-    target_keep = torch.ones_like(target_ids, dtype=torch.bool)
-
-    def encode(x: Tensor, kept: Tensor) -> Tensor:
-        return model.get_encoder()(inputs_embeds=x, attention_mask=kept.long()).last_hidden_state
-
-    def decode(memory: Tensor, kept: Tensor, y: Tensor, target_kept: Tensor) -> Tensor:
-        found = model(
-            encoder_outputs=(memory,),
-            attention_mask=kept.long(),
-            decoder_inputs_embeds=y,
-            decoder_attention_mask=target_kept.long(),
-            use_cache=False,
-        )
-        return _output(found)
-
-    with torch.no_grad():
-        memory = encode(source, keep)
-
-    def decoder(y: Tensor, kept: Tensor) -> Tensor:
-        return decode(memory[: y.shape[0]], keep[: y.shape[0]], y, kept)
-
-    def cross(x: Tensor, kept: Tensor) -> Tensor:
-        return decode(encode(x, kept), kept, target, target_keep)
-
-    bare = _without_positions(model.get_encoder())
-    sides = SIDES if any("relative_attention_bias" in name for name, _ in model.named_parameters()) else None
-    return {
-        "encoder": Subject(encode, source, keep, False, padding_sides=sides, unpositioned=_runner(bare)),
-        "decoder": Subject(decoder, target, target_keep, True, padding_sides=sides),
         "cross": Subject(cross, source, keep, False, output_keep=target_keep),
     }

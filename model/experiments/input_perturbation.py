@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..behaviour.checks import Outcome, examine
-from ..behaviour.own_model import from_ours
+from ..behaviour.checks import examine
+from ..behaviour.outcomes import Outcome
+from ..behaviour.own_model import from_own_model
 from ..network.config import PAD_ID
 from ..network.hooks import hooked
 from ..network.token_ids import shift_right
@@ -78,7 +79,10 @@ def _exchanged(translator: Translator, places: Tensor, sources: int) -> Abstract
 
 
 def checks(translator: Translator, tried: Tried, kind: Kind, trial: MaskTrial | None) -> tuple[Outcome, ...]:
-    """B1 to B8 on the part of the model in which `kind` stands, on the sentence and, padded, on half of it."""
+    """Return the outcomes of the behaviour tests on the part of the model in which `kind` stands.
+
+    They run on a batch of the sentence and, padded, its first half.
+    """
     real, ids = tried.source[0, : tried.real], tried.right.ids
     fed = shift_right(torch.tensor(ids, device=real.device))
     lengths = (len(real), max(1, len(real) // 2))
@@ -86,7 +90,7 @@ def checks(translator: Translator, tried: Tried, kind: Kind, trial: MaskTrial | 
     def under() -> AbstractContextManager[None]:
         return trying(translator, trial, *lengths)
 
-    subject = from_ours(translator.model, _with_half(real), _with_half(fed), under, (kind,))[kind]
+    subject = from_own_model(translator.model, _with_half(real), _with_half(fed), under, (kind,))[kind]
     return examine(subject)
 
 

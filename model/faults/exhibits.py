@@ -17,7 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..behaviour.checks import Outcome, Subject, dependencies, examine, reachable
+from ..behaviour.checks import examine
+from ..behaviour.dependencies import dependencies, reachable
+from ..behaviour.outcomes import Outcome
+from ..behaviour.subject import Subject
 from ..diagnosis import Diagnosis, arrange, judge
 from ..diagnosis.shapes import five_axes
 from .batch import Batch
@@ -53,7 +56,7 @@ class Exhibit:
     subject: Callable[[Callable[..., Any]], Subject] | None = None
     """Given where it takes a running model to see it: turns one of the two functions into a subject of the tests."""
     tests: tuple[str, ...] = ()
-    """Behaviour tests, of B1 to B8, that fail on the broken side."""
+    """Codes of the behaviour tests that fail on the broken side."""
 
     @property
     def code(self) -> str:
@@ -156,7 +159,7 @@ def _run_attention(recipe: Recipe, function: Callable[..., Any], x: Batch) -> Si
 def _run_model(exhibit: Exhibit, function: Callable[..., Any]) -> Side:
     assert exhibit.subject is not None
     subject = exhibit.subject(function)
-    outcomes = tuple(outcome for outcome in examine(subject) if outcome.code in exhibit.tests)
+    outcomes = examine(subject, codes=exhibit.tests)
     sizes = dependencies(subject)
     assert sizes is not None
     sizes = sizes / sizes.nan_to_num().amax(-1, keepdim=True).clamp_min(1e-12)

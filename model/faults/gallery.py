@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from ..behaviour.checks import Subject
+from ..behaviour.subject import Subject
 from ..masking.padding import PaddingSide
 from . import field_pairs as field
 from .batch import keep_mask
@@ -92,9 +92,18 @@ FIELD = (
     _of_recipe("half-precision", HALF_PRECISION),
     _of_recipe("left-pads", LEFT_PADS),
     _of_recipe("pad-query", PAD_QUERY),
-    Exhibit("return-in-loop", field.return_in_loop_broken, field.return_in_loop_fixed, None, _windowed_layers, ("B5",)),
-    Exhibit("is-decoder", field.is_decoder_broken, field.is_decoder_fixed, None, _language_model, ("B1", "B5")),
-    Exhibit("observer", field.observer_broken, field.observer_fixed, None, _with_and_without_weights, ("B6",)),
+    Exhibit(
+        *("return-in-loop", field.return_in_loop_broken, field.return_in_loop_fixed, None, _windowed_layers),
+        tests=("gradient-reach",),
+    ),
+    Exhibit(
+        *("is-decoder", field.is_decoder_broken, field.is_decoder_fixed, None, _language_model),
+        tests=("future-token", "gradient-reach"),
+    ),
+    Exhibit(
+        *("observer", field.observer_broken, field.observer_fixed, None, _with_and_without_weights),
+        tests=("observer",),
+    ),
 )
 EXHIBITS: dict[str, Exhibit] = {exhibit.name: exhibit for exhibit in (*_catalogue(), *FIELD)}
 """All entries by name, in the order in which they are shown."""

@@ -35,8 +35,8 @@ def test_a_link_opens_an_entry_and_nothing_is_cut_off(page: Page) -> None:
     page.set_viewport_size({"width": 800, "height": 900})
     open_page(page, "/masks?part=gallery&fault=observer")
     expect(page.get_by_role("heading", name="Looking changes the result")).to_be_visible()
-    expect(page.get_by_text("B6 fault")).to_be_visible()
-    expect(page.get_by_text("B6 pass")).to_be_visible()
+    expect(page.get_by_text("observer (B6) fault")).to_be_visible()
+    expect(page.get_by_text("observer (B6) pass")).to_be_visible()
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 800
     for box in boxes_at_rest(page, (".st-key-fault-lead", ".st-key-fault-pair-frame")):
         assert box is not None
@@ -53,8 +53,8 @@ def test_a_mask_is_tried_on_the_model(page: Page) -> None:
     expect(page.get_by_text("Own mask: ")).to_be_visible()
     page.get_by_role("radio", name="tests", exact=True).click()
     expect(page.locator(".checks tbody tr")).to_have_count(8)
-    expect(page.locator(".checks tr").filter(has_text="B1")).to_contain_text("● fault")
-    expect(page.locator(".checks tr").filter(has_text="B1")).to_contain_text("✓ pass")
+    expect(page.locator(".checks tr").filter(has_text="future-token (B1)")).to_contain_text("● fault")
+    expect(page.locator(".checks tr").filter(has_text="future-token (B1)")).to_contain_text("✓ pass")
     settle(page)
     menu = open_menu(page, "save")
     with page.expect_download() as saved:
@@ -62,7 +62,7 @@ def test_a_mask_is_tried_on_the_model(page: Page) -> None:
     assert "Decoder self-attention: no causal mask" in Path(saved.value.path()).read_text()
     with page.expect_download() as saved:
         menu.get_by_role("button", name="Numbers (CSV)").click()
-    assert "B1" in Path(saved.value.path()).read_text()
+    assert "future-token" in Path(saved.value.path()).read_text()
 
 
 def test_a_mask_is_converted_and_a_loss_is_said(page: Page) -> None:

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import streamlit as st
 
-from model.behaviour.checks import Outcome
+from model.behaviour.outcomes import Outcome
 from model.checkpoint.bleu_scores import CARD, Score, read_scores
 from model.checkpoint.files import config_of, described, folder_of
 from model.checkpoint.history import HistoryRow, read_history
@@ -258,5 +258,5 @@ def mask_poke(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> P
 
 @st.cache_resource(max_entries=32, show_spinner="Running the eight tests …")
 def mask_checks(name: str, sentence: str, kind: Kind, trial: MaskTrial | None) -> tuple[Outcome, ...]:
-    """B1 to B8 on the model that translates, with a mask tried or its own; frozen."""
+    """The behaviour tests on the model that translates, with a mask tried or its own; frozen."""
     return checks(translator(name), mask_trial(name, sentence, None, 0), kind, trial)

@@ -1,4 +1,4 @@
-"""B1 to B8: each catches a fault planted in a small model, and correct models pass."""
+"""The eight behaviour tests: each catches a fault planted in a small model, and correct models pass."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.behaviour.checks import SIDES, Outcome, Subject, examine
-from model.behaviour.subjects import from_encoder, from_hugging_face, from_ids, from_transformer
+from model.behaviour.checks import examine
+from model.behaviour.hugging_face import from_hugging_face
+from model.behaviour.outcomes import CHECKS, Outcome
+from model.behaviour.subject import SIDES, Subject
+from model.behaviour.subjects import from_encoder, from_ids, from_transformer
 from model.testing import assert_batch_invariant, assert_no_future_leak, assert_padding_ignored
 
 T, D = 7, 16
 KEEP = torch.tensor([[True] * T, [True] * 5 + [False] * 2])
 IDS = torch.randint(1, 50, (2, T), generator=torch.Generator().manual_seed(3))
 SIZES: dict[str, Any] = {"vocab_size": 60}
+LEAK = r"future-token \(B1\): .*gradient-reach \(B5\): output 1 of sample 1 depends on input 2"
 
 
 class Small(nn.Module):
@@ -68,45 +72,45 @@ def faults(outcomes: tuple[Outcome, ...]) -> list[str]:
 def test_a_correct_decoder_passes_everything_that_applies() -> None:
     model = Small().eval()
     found = verdicts(subject(others={"again": model}, cached=model))
-    assert found == dict.fromkeys(("B1", "B2", "B3", "B4", "B5", "B6", "B7"), "pass") | {"B8": "not applicable"}
+    assert found == dict.fromkeys((check.code for check in CHECKS), "pass") | {"position-free": "not applicable"}
 
 
-def test_b1_catches_a_future_that_leaks_by_one() -> None:
-    assert verdicts(subject("future"))["B1"] == "fault"
+def test_future_token_catches_a_future_that_leaks_by_one() -> None:
+    assert verdicts(subject("future"))["future-token"] == "fault"
 
 
-def test_b1_catches_a_leak_of_one_in_ten_thousand() -> None:
+def test_future_token_catches_a_leak_of_one_in_ten_thousand() -> None:
     model = Small().eval()
 
     def leaky(x: Tensor, keep: Tensor) -> Tensor:
         return model(x, keep) + 1e-4 * x.roll(-1, 1)
 
-    assert verdicts(dataclasses.replace(subject(), run=leaky))["B1"] == "fault"
+    assert verdicts(dataclasses.replace(subject(), run=leaky))["future-token"] == "fault"
 
 
-def test_b2_catches_padding_that_is_seen() -> None:
-    assert verdicts(subject("padding", causal=False))["B2"] == "fault"
+def test_padding_content_catches_padding_that_is_seen() -> None:
+    assert verdicts(subject("padding", causal=False))["padding-content"] == "fault"
 
 
-def test_b3_catches_an_output_that_depends_on_the_amount_of_padding() -> None:
+def test_padding_amount_catches_an_output_that_depends_on_the_amount_of_padding() -> None:
     model = Small(causal=False).eval()
 
     def by_length(x: Tensor, keep: Tensor) -> Tensor:
         return model(x, keep) * keep.shape[1]
 
-    assert verdicts(dataclasses.replace(subject(causal=False), run=by_length))["B3"] == "fault"
+    assert verdicts(dataclasses.replace(subject(causal=False), run=by_length))["padding-amount"] == "fault"
 
 
-def test_b4_catches_a_mean_over_the_batch() -> None:
-    assert verdicts(subject("neighbour"))["B4"] == "fault"
+def test_batch_neighbour_catches_a_mean_over_the_batch() -> None:
+    assert verdicts(subject("neighbour"))["batch-neighbour"] == "fault"
 
 
 @pytest.mark.parametrize("fault", ["future", "padding"])
-def test_b5_catches_a_gradient_from_what_is_masked(fault: str) -> None:
-    assert verdicts(subject(fault, causal=fault == "future"))["B5"] == "fault"
+def test_gradient_reach_catches_a_gradient_from_what_is_masked(fault: str) -> None:
+    assert verdicts(subject(fault, causal=fault == "future"))["gradient-reach"] == "fault"
 
 
-def test_b5_lets_windows_add_up_over_layers_and_no_further() -> None:
+def test_gradient_reach_lets_windows_add_up_over_layers_and_no_further() -> None:
     def window(size: int) -> Tensor:
         return (torch.ones(size, size).tril() - torch.ones(size, size).tril(-2)).bool()
 
@@ -116,44 +120,46 @@ def test_b5_lets_windows_add_up_over_layers_and_no_further() -> None:
 
     torch.manual_seed(2)
     one = Subject(Windowed().eval(), torch.randn(2, T, D), KEEP, True, layers=2, allowed=window(T))
-    assert verdicts(one)["B5"] == "pass"
-    assert verdicts(dataclasses.replace(one, layers=1))["B5"] == "fault"
+    assert verdicts(one)["gradient-reach"] == "pass"
+    assert verdicts(dataclasses.replace(one, layers=1))["gradient-reach"] == "fault"
 
 
-def test_b5_catches_a_token_that_never_arrives() -> None:
+def test_gradient_reach_catches_a_token_that_never_arrives() -> None:
     model = Small(causal=False).eval()
 
     def deaf(x: Tensor, keep: Tensor) -> Tensor:
         return model(torch.cat([x[:, :1].detach(), x[:, 1:]], 1), keep)
 
-    assert verdicts(dataclasses.replace(subject(causal=False), run=deaf))["B5"] == "fault"
+    assert verdicts(dataclasses.replace(subject(causal=False), run=deaf))["gradient-reach"] == "fault"
 
 
-def test_b6_catches_an_observer_that_changes_the_output() -> None:
+def test_observer_catches_an_observer_that_changes_the_output() -> None:
     model = Small().eval()
-    assert verdicts(subject(others={"with capture": lambda x, keep: model(x, keep) * 1.01}))["B6"] == "fault"
+    assert verdicts(subject(others={"with capture": lambda x, keep: model(x, keep) * 1.01}))["observer"] == "fault"
 
 
-def test_b7_catches_a_cache_that_forgets() -> None:
+def test_cache_catches_a_cache_that_forgets() -> None:
     model = Small().eval()
 
     def forgetful(x: Tensor, keep: Tensor) -> Tensor:
         return torch.cat([model(x[:, t : t + 1], keep[:, t : t + 1]) for t in range(x.shape[1])], 1)
 
-    assert verdicts(subject(cached=forgetful))["B7"] == "fault"
+    assert verdicts(subject(cached=forgetful))["cache"] == "fault"
 
 
-def test_b8_catches_a_hidden_position() -> None:
+def test_position_free_catches_a_hidden_position() -> None:
     model = Small(causal=False).eval()
-    assert verdicts(subject(causal=False, unpositioned=model))["B8"] == "pass"
+    assert verdicts(subject(causal=False, unpositioned=model))["position-free"] == "pass"
     ramp = torch.linspace(0, 1, T)[:, None]
-    assert verdicts(subject(causal=False, unpositioned=lambda x, keep: model(x + ramp, keep)))["B8"] == "fault"
+    assert (
+        verdicts(subject(causal=False, unpositioned=lambda x, keep: model(x + ramp, keep)))["position-free"] == "fault"
+    )
 
 
 def test_nan_counts_as_a_fault() -> None:
     model = Small().eval()
     broken = dataclasses.replace(subject(), run=lambda x, keep: model(x, keep) * float("nan"))
-    assert {"B1", "B2", "B4"} <= set(faults(examine(broken)))
+    assert {"future-token", "padding-content", "batch-neighbour"} <= set(faults(examine(broken)))
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
@@ -172,7 +178,7 @@ def test_a_plain_encoder_is_judged_on_six_tests() -> None:
     layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
     encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
     found = verdicts(from_encoder(encoder, torch.randn(2, T, 32), KEEP))
-    assert [code for code, status in found.items() if status == "not applicable"] == ["B1", "B7"]
+    assert [code for code, status in found.items() if status == "not applicable"] == ["future-token", "cache"]
     assert "fault" not in found.values()
 
 
@@ -210,12 +216,12 @@ def test_correct_hugging_face_models_pass(name: str) -> None:
 
 def test_gpt2_is_judged_on_all_but_permutation() -> None:
     found = verdicts(from_hugging_face(hugging_face("GPT2LMHeadModel"), torch.randint(5, 50, (2, T)), KEEP)["model"])
-    assert [code for code, status in found.items() if status == "not applicable"] == ["B8"]
+    assert [code for code, status in found.items() if status == "not applicable"] == ["position-free"]
 
 
 def test_roformer_for_causal_lm_is_bidirectional_by_default() -> None:
     ids = torch.randint(5, 50, (2, T))
-    assert "B1" in faults(examine(from_hugging_face(hugging_face("RoFormerForCausalLM"), ids, KEEP)["model"]))
+    assert "future-token" in faults(examine(from_hugging_face(hugging_face("RoFormerForCausalLM"), ids, KEEP)["model"]))
     right = hugging_face("RoFormerForCausalLM", is_decoder=True)
     assert faults(examine(from_hugging_face(right, ids, KEEP)["model"])) == []
 
@@ -226,7 +232,7 @@ def test_decoders_and_encoder_decoders_hide_the_future(name: str) -> None:
 
 
 def test_an_encoder_does_not_hide_the_future() -> None:
-    with pytest.raises(AssertionError, match=r"B1: .*B5: output 1 of sample 1 depends on input 2"):
+    with pytest.raises(AssertionError, match=LEAK):
         assert_no_future_leak(hugging_face("BertModel"), IDS)
 
 
@@ -239,7 +245,7 @@ def test_a_llama_that_sees_everything_leaks(monkeypatch: pytest.MonkeyPatch) -> 
         return closed(self, attention_mask=mask, position_ids=position_ids, **more)
 
     monkeypatch.setattr(type(model), "forward", all_open)
-    with pytest.raises(AssertionError, match=r"B1: .*B5: output 1 of sample 1 depends on input 2"):
+    with pytest.raises(AssertionError, match=LEAK):
         assert_no_future_leak(model, IDS)
 
 
@@ -249,12 +255,12 @@ def test_a_window_is_no_leak_of_the_future() -> None:
 
 def test_only_later_tokens_leak_the_future() -> None:
     sees_padding = dataclasses.replace(subject("padding"), keep=KEEP.flip(1))
-    assert verdicts(sees_padding)["B5"] == "fault"
+    assert verdicts(sees_padding)["gradient-reach"] == "fault"
     assert_no_future_leak(sees_padding)
 
 
 def test_a_subject_is_judged_for_the_future_whatever_it_is_meant_to_see() -> None:
-    with pytest.raises(AssertionError, match=r"B1: .*B5: "):
+    with pytest.raises(AssertionError, match=r"future-token \(B1\): .*gradient-reach \(B5\): "):
         assert_no_future_leak(subject(causal=False))
 
 
@@ -300,7 +306,7 @@ def _without_keep(model: nn.Module, ids: Tensor, keep: Tensor) -> Tensor:
 
 def test_a_module_of_ids_is_examined_through_its_embedding() -> None:
     ids = torch.randint(1, 50, (2, T))
-    for fault, expected in (("", []), ("future", ["B1", "B5"])):
+    for fault, expected in (("", []), ("future", ["future-token", "gradient-reach"])):
         model = OfIds(fault).eval()
         one = from_ids(partial(_without_keep, model), model.small.embedding, ids, KEEP, True)
         assert faults(examine(one)) == expected
@@ -313,12 +319,12 @@ def test_the_assertions_fail_where_they_should_and_draw_a_picture(tmp_path: Path
     assert_no_future_leak(good, ids, embedding=good.small.embedding)
     assert_padding_ignored(good, ids, embedding=good.small.embedding)
     assert_batch_invariant(good, ids, embedding=good.small.embedding)
-    with pytest.raises(AssertionError, match=r"B1: .*mask\.html"):
+    with pytest.raises(AssertionError, match=r"future-token \(B1\): .*mask\.html"):
         assert_no_future_leak(bad, ids, embedding=bad.small.embedding, picture=page)
     assert "#c0392b" in page.read_text()
-    with pytest.raises(AssertionError, match="B4"):
+    with pytest.raises(AssertionError, match="batch-neighbour"):
         assert_batch_invariant(subject("neighbour"))
-    with pytest.raises(AssertionError, match="B2"):
+    with pytest.raises(AssertionError, match="padding-content"):
         assert_padding_ignored(subject("padding", causal=False))
 
 
@@ -350,15 +356,15 @@ class Positioned(nn.Module):
 def test_absolute_positions_are_padded_where_keep_is(causal: bool, masked: bool) -> None:
     model = Positioned(causal, masked).eval()
     assert_padding_ignored(model, IDS, embedding=model.embedding)
-    with pytest.raises(AssertionError, match=r"B3: .*, padded at the left\."):
+    with pytest.raises(AssertionError, match=r"padding-amount \(B3\): .*, padded at the left\."):
         assert_padding_ignored(model, IDS, embedding=model.embedding, keep=KEEP.flip(1))
 
 
 def test_the_message_names_the_end_that_was_padded() -> None:
     model = Positioned(causal=False, masked=False).eval()
-    with pytest.raises(AssertionError, match=r"B2: .*, padded at the right; model: B3: .*, padded at the right\."):
+    with pytest.raises(AssertionError, match=r"\(B2\): .*, padded at the right; .* \(B3\): .*, padded at the right\."):
         assert_padding_ignored(model, IDS, embedding=model.embedding)
-    outcome = examine(subject(padding_sides=SIDES), codes=["B3"])[0]
+    outcome = examine(subject(padding_sides=SIDES), codes=["padding-amount"])[0]
     assert outcome.reason.endswith(", padded at the left and the right")
 
 

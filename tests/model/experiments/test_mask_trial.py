@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from model.behaviour.checks import TITLES, examine
-from model.behaviour.own_model import from_ours
+from model.behaviour.checks import examine
+from model.behaviour.outcomes import CHECKS
+from model.behaviour.own_model import from_own_model
 from model.experiments.input_perturbation import checks, poke
 from model.experiments.mask_trial import OF_KIND, MaskTrial, run_trial
 from model.masking.rule import RuleError
@@ -69,9 +70,13 @@ def test_the_checks_name_the_mask_tried(toy_translator: Translator) -> None:
     for kind in OF_KIND:
         assert all(one.status != "fault" for one in checks(toy_translator, found, kind, None))
     future = checks(toy_translator, found, "decoder", MaskTrial("decoder", "no causal mask"))
-    assert {one.code for one in future if one.status == "fault"} >= {"B1", "B5", "B7"}
+    assert {one.code for one in future if one.status == "fault"} >= {"future-token", "gradient-reach", "cache"}
     padding = checks(toy_translator, found, "encoder", MaskTrial("encoder", "no padding mask"))
-    assert {one.code for one in padding if one.status == "fault"} >= {"B2", "B3", "B5"}
+    assert {one.code for one in padding if one.status == "fault"} >= {
+        "padding-content",
+        "padding-amount",
+        "gradient-reach",
+    }
 
 
 def test_others_are_not_disturbed(toy_translator: Translator) -> None:
@@ -107,7 +112,8 @@ def test_every_preset_passes_all_that_applies(name: str) -> None:
     source, target = torch.randint(5, 50, (2, 7)), torch.randint(5, 50, (2, 6))
     source[1, 5:], target[1, 4:] = PAD_ID, PAD_ID
     applies = {"encoder": "B2 B3 B4 B5 B6 B8", "decoder": "B1 B2 B3 B4 B5 B6 B7", "cross": "B2 B4 B6"}
-    for kind, one in from_ours(model, source, target).items():
-        found = {outcome.code: outcome.status for outcome in examine(one)}
-        expected = {code: "pass" if code in applies[kind].split() else "not applicable" for code in TITLES}
+    for kind, one in from_own_model(model, source, target).items():
+        found = {outcome.check.number: outcome.status for outcome in examine(one)}
+        numbers = applies[kind].split()
+        expected = {check.number: "pass" if check.number in numbers else "not applicable" for check in CHECKS}
         assert found == expected, kind

@@ -116,7 +116,7 @@ def verdict(side: Side) -> list[str]:
     lines += _findings(side.diagnosis) if side.diagnosis else []
     for one in side.outcomes:
         sign = {"pass": "✓", "fault": "●"}.get(one.status, "○")
-        lines.append(f"{sign} {one.code} {one.status}: {one.reason}")
+        lines.append(f"{sign} {one.check} {one.status}: {one.reason}")
     return lines
 
 

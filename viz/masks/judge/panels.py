@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from model.behaviour.dependencies import reach
+
 from ...components.mask_editor import Panel, State
 from .cells import compared, effect, given_marks
 from .input import Brought
 from .judged import Judged
-from .slices import LARGEST_RUN, Slice, dependence, reach
+from .slices import LARGEST_RUN, Slice, dependence
 
 MOST_DRAWN = 128
 """Queries or keys that are drawn; of a larger map the first ones."""
@@ -59,7 +61,8 @@ def _depends(one: Slice, depth: int) -> Panel:
     found = dependence(one, depth)
     if found is None:
         return Panel("depends", "Output depends on", f"Not run: more than {LARGEST_RUN} queries or keys.")
-    meant = None if one.meant is None else reach(one.meant, depth)
+    # One attention alone has no residual stream; through several layers every output also depends on its own input.
+    meant = one.meant if one.meant is None or depth == 1 else reach(one.meant, depth)
     nothing = np.zeros(len(found), bool)
     states, marks = effect(found, meant, nothing, one.idle)
     by = "through your weights" if one.allowed is None else "small attention run with this mask"

@@ -104,14 +104,3 @@ def dependence(one: Slice, layers: int = 1) -> np.ndarray | None:
     if mask is None:
         return weight_dependence(one.weights[None, None])[0, 0]
     return mask_dependence(mask[None, None], (sizes[0], sizes[1], sizes[2], sizes[3]), one.reader, layers)[0, 0]
-
-
-def reach(meant: np.ndarray, layers: int) -> np.ndarray:
-    """What may be reached through so many layers with a residual stream: (I + A) ^ layers; A itself for one."""
-    if layers == 1:
-        return meant
-    step = (meant | np.eye(len(meant), dtype=bool)).astype(np.int64)
-    whole = step
-    for _ in range(layers - 1):
-        whole = ((whole @ step) > 0).astype(np.int64)
-    return whole > 0

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from model.behaviour.checks import TITLES
-
 from ...figures.labels import quoted
 
 if TYPE_CHECKING:
-    from model.behaviour.checks import Outcome
+    from model.behaviour.outcomes import Outcome
     from model.experiments.input_perturbation import Poked
     from model.experiments.mask_trial import MaskName, Tried
     from model.trace import Kind
@@ -83,7 +81,7 @@ def moved(outputs: Sequence[str], poked: Poked, at: int, name: str) -> str:
 def checks_table(own: Sequence[Outcome], tried: Sequence[Outcome]) -> str:
     """The eight tests as an HTML table: with the model's own mask and with the one tried."""
     rows = "".join(
-        f"<tr><td>{one.code}</td><td>{html.escape(TITLES[one.code])}</td>{_cell(one)}{_cell(other)}</tr>"
+        f"<tr><td>{one.check}</td><td>{html.escape(one.check.title)}</td>{_cell(one)}{_cell(other)}</tr>"
         for one, other in zip(own, tried, strict=True)
     )
     head = "<tr><th></th><th>What is tested</th><th>The model as it is</th><th>With this mask</th></tr>"
@@ -93,7 +91,7 @@ def checks_table(own: Sequence[Outcome], tried: Sequence[Outcome]) -> str:
 def checks_lines(own: Sequence[Outcome], tried: Sequence[Outcome]) -> list[str]:
     """The same in plain lines."""
     pairs = zip(own, tried, strict=True)
-    return [f"{a.code} {TITLES[a.code]}: {_line(a)}; with this mask {_line(b)}." for a, b in pairs]
+    return [f"{a.check}: {a.check.title}: {_line(a)}; with this mask {_line(b)}." for a, b in pairs]
 
 
 def _line(one: Outcome) -> str:
@@ -103,7 +101,14 @@ def _line(one: Outcome) -> str:
 def checks_numbers(own: Sequence[Outcome], tried: Sequence[Outcome]) -> pd.DataFrame:
     """One test a row: what it said of the model as it is and with this mask."""
     rows = [
-        {"test": a.code, "what": TITLES[a.code], "own mask": a.status, "this mask": b.status, "reason": b.reason}
+        {
+            "test": a.code,
+            "number": a.check.number,
+            "what": a.check.title,
+            "own mask": a.status,
+            "this mask": b.status,
+            "reason": b.reason,
+        }
         for a, b in zip(own, tried, strict=True)
     ]
     return pd.DataFrame(rows).set_index("test")

@@ -1,0 +1,75 @@
+"""The eight behaviour tests by their names, and what each said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["pass", "fault", "not applicable"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One of the tests."""
+
+    number: str
+    """B1 to B8."""
+    code: str
+    """Readable, as the codes of the diagnosis are."""
+    title: str
+    """What holds where it passes."""
+
+    def __str__(self) -> str:
+        return f"{self.code} ({self.number})"
+
+
+FUTURE_TOKEN = Check("B1", "future-token", "earlier outputs stay when a later token changes")
+PADDING_CONTENT = Check("B2", "padding-content", "real outputs stay when padding changes")
+PADDING_AMOUNT = Check("B3", "padding-amount", "a sentence alone equals the same sentence padded")
+BATCH_NEIGHBOUR = Check("B4", "batch-neighbour", "a sentence stays when its neighbour in the batch changes")
+GRADIENT_REACH = Check("B5", "gradient-reach", "outputs depend on what the mask lets them reach, and on nothing else")
+OBSERVER = Check("B6", "observer", "observing does not change the output, nor does the kernel")
+CACHE = Check("B7", "cache", "cached decoding equals one full forward")
+POSITION_FREE = Check("B8", "position-free", "without positions, permuted tokens give permuted outputs")
+CHECKS = (
+    *(FUTURE_TOKEN, PADDING_CONTENT, PADDING_AMOUNT, BATCH_NEIGHBOUR),
+    *(GRADIENT_REACH, OBSERVER, CACHE, POSITION_FREE),
+)
+"""In the order in which they run."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one test said."""
+
+    check: Check
+    status: Status
+    reason: str
+    difference: float = 0.0
+    """The largest change of an output that should not have changed."""
+
+    @property
+    def code(self) -> str:
+        return self.check.code
+
+
+def checks_named(names: Iterable[str]) -> tuple[Check, ...]:
+    """Return the tests that are named by number or by code, in their order. Raises ValueError for another name."""
+    chosen = set(names)
+    if unknown := chosen - {name for check in CHECKS for name in (check.number, check.code)}:
+        listed = ", ".join(map(str, CHECKS))
+        raise ValueError(f"There is no behaviour test {', '.join(sorted(unknown))}; there are {listed}.")
+    return tuple(check for check in CHECKS if chosen & {check.number, check.code})
+
+
+def verdict(check: Check, difference: float, limit: float = 0.0) -> Outcome:
+    """Return the outcome of a test that is passed up to a limit; NaN is a fault."""
+    if difference <= limit:
+        return Outcome(check, "pass", check.title, difference)
+    return Outcome(check, "fault", f"not so: {check.title}; the largest change is {difference:.2g}", difference)
+
+
+def not_applicable(check: Check, reason: str) -> Outcome:
+    """Return the outcome of a test that a subject does not allow."""
+    return Outcome(check, "not applicable", reason)

@@ -1,0 +1,36 @@
+"""The names of the behaviour tests, and the verdict on a difference."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from model.behaviour.checks import TESTS
+from model.behaviour.outcomes import CACHE, CHECKS, FUTURE_TOKEN, PADDING_CONTENT, checks_named, verdict
+
+
+def test_every_test_has_a_number_and_a_code_of_its_own() -> None:
+    assert [check.number for check in CHECKS] == [f"B{number}" for number in range(1, 9)]
+    assert len({check.code for check in CHECKS}) == 8
+    assert tuple(TESTS) == CHECKS
+
+
+def test_the_readme_lists_them() -> None:
+    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    listed = "\n".join(f"| `{check.code}` | {check.number} | {check.title} |" for check in CHECKS)
+    assert listed in readme
+
+
+def test_both_spellings_are_read_and_the_order_is_that_of_the_tests() -> None:
+    assert checks_named(["padding-content", "B1", "B2"]) == (FUTURE_TOKEN, PADDING_CONTENT)
+    assert checks_named(()) == ()
+    with pytest.raises(ValueError, match=r"no behaviour test B9, causal; there are future-token \(B1\), "):
+        checks_named(["B9", "causal", "B1"])
+
+
+def test_a_difference_is_judged_by_its_limit() -> None:
+    assert verdict(CACHE, 0.0).status == verdict(CACHE, 0.5, 0.5).status == "pass"
+    assert verdict(CACHE, 1e-30).status == verdict(CACHE, math.nan, 1.0).status == "fault"
+    assert verdict(CACHE, 1.0).reason == "not so: cached decoding equals one full forward; the largest change is 1"
