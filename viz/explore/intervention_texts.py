@@ -12,8 +12,8 @@ from viz.ui import cache
 
 if TYPE_CHECKING:
     from model.experiments.ablation import Comparison
-    from model.text.word_difference import WordChange
     from model.interventions.changes import Change
+    from model.text.word_difference import WordChange
     from model.trace import Kind
 
     from .run_key import RunKey

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from model.analysis.rollout import rollout
 from model.text.words import SPECIAL_TOKENS
+from model.analysis.value_norm import VALUES_ALONE, WITH_PROJECTION
 from model.trace import AttentionTrace
 from model.translate import Translator
 from model.untrusted_trace import OpenedTrace, open_trace, read_trace
@@ -90,6 +91,21 @@ def test_the_pipeline_of_a_saved_trace_is_that_of_the_run(app: AppTest, translat
     live = screen(app.run())[0]["pipeline"]
     app.session_state["opened"] = reopened(cache.whole_trace(translator.name, SENTENCE), tmp_path)
     assert screen(app.run())[0]["pipeline"] == live
+
+
+def test_value_norms_say_whether_the_output_projection_is_in_them(
+    app: AppTest, translator: Translator, tmp_path: Path
+) -> None:
+    app.query_params.update({"sentence": SENTENCE, "view": "flow", "flow": "mean of all", "norms": "true", **PLACE})
+    live = screen(app.run())
+    assert any(plain(WITH_PROJECTION) in caption for caption in live[2])
+    app.session_state["opened"] = reopened(cache.whole_trace(translator.name, SENTENCE), tmp_path)
+    static = screen(app.run())
+    assert any(plain(VALUES_ALONE) in caption for caption in static[2])
+    assert static[1] != live[1]
+    app.session_state["opened"] = reopened(cache.reading(translator.name, SENTENCE).trace, tmp_path)
+    app.run()
+    assert "without the value vectors" in app.info[0].value
 
 
 def test_the_lens_needs_the_model(app: AppTest, translator: Translator, tmp_path: Path) -> None:
