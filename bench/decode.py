@@ -13,8 +13,9 @@ from model.decoding.beam_search import beam_search
 from model.decoding.steps import greedy_batch
 from model.decoding.teacher_forcing import forced
 from model.network.config import BOS_ID, PAD_ID, SPECIAL_PIECES
+from model.network.layers import DecoderCache
 from model.network.masks import padding_mask
-from model.network.transformer import DecoderCache, Transformer
+from model.network.transformer import Transformer
 
 from .greedy import CONFIG, SOURCE_TOKENS, STEPS, marian, our_model
 from .timing import Row, side_by_side

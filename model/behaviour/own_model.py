@@ -12,8 +12,9 @@ from torch import Tensor
 from ..capture.hook_points import capture_attention
 from ..network.attention import attention_path
 from ..network.config import PAD_ID
+from ..network.layers import DecoderCache
 from ..network.masks import causal_mask
-from ..network.transformer import DecoderCache, Embedding, Transformer
+from ..network.transformer import Embedding, Transformer
 from ..trace import Kind
 from .subject import Run, Subject
 

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from ..network.config import BOS_ID, EOS_ID, PAD_ID
 from ..network.hooks import is_observed
-from ..network.transformer import DecoderCache, Transformer
+from ..network.layers import DecoderCache
+from ..network.transformer import Transformer
 from .constraints import FREE, Constraints
 from .steps import length_limits, padding_where_any
 

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from ..network.config import BOS_ID, EOS_ID, PAD_ID
+from ..network.layers import DecoderCache
 from ..network.masks import padding_mask
-from ..network.transformer import DecoderCache, Transformer
+from ..network.transformer import Transformer
 from .constraints import FREE, Constraints
 from .sampling import Sampling
 

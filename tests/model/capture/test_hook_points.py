@@ -18,8 +18,9 @@ from model.interventions.changes import parse
 from model.network.attention import AttentionPath, attention_path
 from model.network.config import BOS_ID, PAD_ID
 from model.network.hooks import hooked, is_observed
+from model.network.layers import DecoderCache
 from model.network.masks import causal_mask, padding_mask
-from model.network.transformer import DecoderCache, Transformer
+from model.network.transformer import Transformer
 from model.trace import TENSORS, AttentionMap, AttentionTrace, TraceError
 from model.translate import Translator
 

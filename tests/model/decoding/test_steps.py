@@ -12,9 +12,10 @@ from torch import Tensor
 
 from model.decoding.steps import greedy, greedy_batch, length_limit
 from model.network.config import BOS_ID, EOS_ID, PAD_ID
+from model.network.layers import DecoderCache
 from model.network.masks import padding_mask
 from model.network.token_ids import padded
-from model.network.transformer import DecoderCache, Transformer
+from model.network.transformer import Transformer
 from model.translate import Translator
 
 from ... import toy

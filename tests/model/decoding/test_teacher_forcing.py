@@ -11,7 +11,8 @@ from model.decoding.steps import greedy
 from model.decoding.teacher_forcing import forced
 from model.experiments.cache_agreement import WAYS, agreement_of, three_ways
 from model.network.config import EOS_ID
-from model.network.transformer import DecoderCache, Transformer
+from model.network.layers import DecoderCache
+from model.network.transformer import Transformer
 from model.translate import InputError, Translator
 
 from ... import toy

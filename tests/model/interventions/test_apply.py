@@ -19,8 +19,9 @@ from model.interventions.apply import intervening
 from model.interventions.changes import Change, HeadChange, InterventionError, MaskChange, parse, text_of
 from model.network.attention import MultiHeadAttention, attention_path
 from model.network.config import BOS_ID, PAD_ID
+from model.network.layers import DecoderCache
 from model.network.masks import causal_mask, padding_mask
-from model.network.transformer import DecoderCache, Transformer
+from model.network.transformer import Transformer
 from model.trace import KINDS, Kind
 from model.translate import Translator
 

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from model.network.attention import AttentionPath, MultiHeadAttention, attention_path
 from model.network.config import PAD_ID, TransformerConfig
 from model.network.hooks import hooked
+from model.network.layers import StdLayerNorm, layer_norm
 from model.network.masks import causal_mask, combine, padding_mask
-from model.network.transformer import StdLayerNorm, layer_norm
 
 from ...toy import config
 from .twins import copy_attention, nn_transformer, same_transformer, shake

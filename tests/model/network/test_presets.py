@@ -11,7 +11,8 @@ from torch.nn import functional as F
 
 from model.network.config import PAD_ID, PRESETS, TransformerConfig, preset
 from model.network.hooks import record
-from model.network.transformer import StdLayerNorm, Transformer
+from model.network.layers import StdLayerNorm
+from model.network.transformer import Transformer
 from model.translate import Translator
 
 from ... import toy

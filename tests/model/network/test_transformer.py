@@ -12,8 +12,9 @@ from torch import nn
 
 from model.network.config import BOS_ID, PAD_ID
 from model.network.hooks import record
+from model.network.layers import DecoderCache
 from model.network.masks import causal_mask, combine, padding_mask
-from model.network.transformer import DecoderCache, Transformer
+from model.network.transformer import Transformer
 
 from ...toy import VOCABULARY, random_model
 

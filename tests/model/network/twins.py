@@ -6,7 +6,8 @@ import torch
 from torch import nn
 
 from model.network.attention import MultiHeadAttention
-from model.network.transformer import DecoderLayer, EncoderLayer, Transformer
+from model.network.layers import DecoderLayer, EncoderLayer
+from model.network.transformer import Transformer
 
 from ...toy import config
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from model.network.hooks import hooked
+from model.network.layers import DecoderCache
 from model.network.positional_encoding import PositionalEncoding, sinusoidal_table
-from model.network.transformer import DecoderCache
 from model.positions.embedding_parts import Side, embedding_parts
 from model.positions.experiments import (
     MOVES,
