@@ -90,15 +90,15 @@ class Recipe:
         text = json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False)
         path.write_text(text + "\n", encoding="utf-8")
 
-    def unlike(self, begun: Recipe, step: int) -> dict[str, tuple[Any, Any]]:
-        """Fields, (theirs, mine), for which a run of `begun` at `step` is none of this recipe; empty if it is one.
+    def mismatches(self, saved: Recipe, step: int) -> dict[str, tuple[Any, Any]]:
+        """Return the fields, (theirs, mine), by which a run of `saved` at `step` is no run of this recipe.
 
         So fields that matter later may change: `steps`, as long as no learning rate and no snapshot up to here does.
         """
-        mine, theirs = self._so_far(step), begun._so_far(step)
+        mine, theirs = self._so_far(step), saved._so_far(step)
         names = {one.name for one in dataclasses.fields(self)}.difference(FREE, *mine)
         names.update(*(fields for fields in mine if mine[fields] != theirs[fields]))
-        pairs = {name: (getattr(begun, name), getattr(self, name)) for name in sorted(names)}
+        pairs = {name: (getattr(saved, name), getattr(self, name)) for name in sorted(names)}
         return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
     def _so_far(self, step: int) -> dict[tuple[str, ...], list[Any]]:

@@ -22,7 +22,9 @@ from ..network.config import TransformerConfig, preset
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer
 from ..training.data import Batches, Pair, read_pairs, sloppy_copies
-from ..training.trainer import STATE, Trainer, WorkerLostError, distributed, whole
+from ..training.processes import WorkerLostError, process_group
+from ..training.resume import atomic_write
+from ..training.trainer import STATE, Trainer
 from ..translate import Translator
 
 
@@ -41,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--steps is {arguments.steps}; it must be at least 1.")
     device = chosen_device(arguments.device)
     try:
-        with distributed(device) as (rank, world):
+        with process_group(device) as (rank, world):
             _train(recipe, arguments, device, rank, world)
     except WorkerLostError as error:
         print(error, file=sys.stderr)
@@ -93,7 +95,7 @@ def _tokenizer(recipe: Recipe, pairs: list[Pair], folder: Path, rank: int) -> To
     sentences = [sentence for pair in pairs for sentence in pair]
     tokenizer = Tokenizer.train(sentences, recipe.vocab_size, recipe.character_coverage)
     if rank == 0:
-        with whole(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_bytes(tokenizer.model)
     return tokenizer
 
@@ -122,7 +124,7 @@ def _bleu(model: Transformer, tokenizer: Tokenizer, dev: list[Pair]) -> float:
 
 def _release(trainer: Trainer, tokenizer: Tokenizer, output: Path) -> None:
     """Average the last weights and write the checkpoint folder; recipe, history, snapshots and a card beside them."""
-    weights = trainer.averaged()
+    weights = trainer.average_weights()
     with torch.no_grad():
         for name, parameter in unique_weights(trainer.model).items():
             parameter.copy_(weights[name])

@@ -1,8 +1,11 @@
-"""What a training was begun with, kept in its state: so that no run goes on as another one."""
+"""The state of a training on disk, and what identifies its run: so that no run goes on as another one."""
 
 from __future__ import annotations
 
+import os
 import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -18,7 +21,7 @@ OTHERWISE = "Choose another folder with --state"
 
 
 @dataclass(frozen=True)
-class Begun:
+class RunIdentity:
     """All that decides the weights of a run."""
 
     recipe: Recipe
@@ -28,30 +31,34 @@ class Begun:
 
     @classmethod
     def of(cls, recipe: Recipe, config: TransformerConfig, batches: Batches) -> Self:
+        """Return the identity of a run of this recipe, architecture and text."""
         return cls(recipe, config, sha256(batches.lengths.tobytes()))
 
     def check(self, state: dict[str, Any], step: int, path: Path) -> None:
-        """ValueError, naming what differs, unless a run begun with this could stand in the `state` at its step.
+        """Raise ValueError, naming what differs, unless a run of this identity could be in the `state` at its step.
 
         What only matters later may differ: a run can get more steps until its learning rate begins to fall.
         """
         try:
-            begun = Begun(Recipe(**state["recipe"]), TransformerConfig(**state["config"]), state["text"])
+            saved = RunIdentity(Recipe(**state["recipe"]), TransformerConfig(**state["config"]), state["text"])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} was written by another version of this program. {OTHERWISE}.") from error
-        found = begun.config.differences(self.config) | self.recipe.unlike(begun.recipe, step)
-        said = [f"{name} was {before!r} and is now {now!r}" for name, (before, now) in found.items()]
-        if not said and begun.text != self.text:
-            said = ["the text of --data or its vocabulary is another"]
-        if said:
+        found = saved.config.differences(self.config) | self.recipe.mismatches(saved.recipe, step)
+        differences = [f"{name} was {before!r} and is now {now!r}" for name, (before, now) in found.items()]
+        if not differences and saved.text != self.text:
+            differences = ["the text of --data or its vocabulary is another"]
+        if differences:
             raise ValueError(
-                f"The training in {path.parent} stands at step {step:,} and was begun otherwise: {'; '.join(said)}. "
-                f"{OTHERWISE}, or go on with what it was begun with."
+                f"The training in {path.parent} stands at step {step:,} and was begun otherwise: "
+                f"{'; '.join(differences)}. {OTHERWISE}, or go on with what it was begun with."
             )
 
 
 def read_state(path: Path, device: torch.device) -> dict[str, Any]:
-    """The state of a run; ValueError for a file that is damaged, or of a version that did not say how it was begun."""
+    """Return the state of a run.
+
+    ValueError for a file that is damaged, or of a version that did not write the identity of its run.
+    """
     try:
         state = torch.load(path, map_location=device, weights_only=True)
     except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
@@ -62,3 +69,11 @@ def read_state(path: Path, device: torch.device) -> dict[str, Any]:
             f"it cannot be gone on from. {OTHERWISE}, or remove it."
         )
     return state
+
+
+@contextmanager
+def atomic_write(path: Path) -> Iterator[Path]:
+    """Give a temporary path, which replaces `path` when the block ends well: no file is ever half written."""
+    temporary = path.with_name(path.name + ".new")
+    yield temporary
+    os.replace(temporary, path)

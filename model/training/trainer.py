@@ -7,16 +7,13 @@ the loss curve is that of one process with the same global batch.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-import torch.distributed as dist
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -28,13 +25,14 @@ from ..network.masks import padding_mask
 from ..network.transformer import Transformer
 from .data import Batch, Batches
 from .loss import smoothed_cross_entropy
-from .resume import Begun, read_state
+from .processes import WorkerLostError, check_same_step, sum_gradients
+from .resume import RunIdentity, atomic_write, read_state
 
 STATE = "state.pt"
 
 
 class SinceRow(NamedTuple):
-    """What has come since the last row of the history; part of the state, so that a kill leaves no trace in the row."""
+    """The sums since the last row of the history; part of the state, so that a kill leaves no trace in the row."""
 
     loss: float = 0.0
     """Summed over the target tokens."""
@@ -42,33 +40,14 @@ class SinceRow(NamedTuple):
     seconds: float = 0.0
 
     def plus(self, loss: float, tokens: int, seconds: float) -> SinceRow:
-        """One step more; `seconds` are those since the last row."""
+        """Return the sums after one step more; `seconds` are those since the last row."""
         return SinceRow(self.loss + loss, self.tokens + tokens, seconds)
-
-
-class WorkerLostError(RuntimeError):
-    """Another process of a distributed run was lost."""
-
-
-@contextmanager
-def distributed(device: torch.device) -> Iterator[tuple[int, int]]:
-    """(rank, world size) of this process: of torchrun's group if it started us, each on its own GPU, else (0, 1)."""
-    if "RANK" not in os.environ:
-        yield 0, 1
-        return
-    if device.type == "cuda":
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
-    try:
-        yield dist.get_rank(), dist.get_world_size()
-    finally:
-        dist.destroy_process_group()
 
 
 class Trainer:
     """One training run in one folder; construct it again on the same folder to go on.
 
-    ValueError where the folder holds the state of another run: of another recipe, architecture or text.
+    Raises ValueError where the folder holds the state of another run: of another recipe, architecture or text.
     """
 
     def __init__(
@@ -78,13 +57,14 @@ class Trainer:
         self.rank, self.world = rank, world
         self.device = next(model.parameters()).device
         self.optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=recipe.betas, eps=1e-9, fused=True)
-        self.begun = Begun.of(recipe, model.config, batches)
+        self.identity = RunIdentity.of(recipe, model.config, batches)
         self.step, self.seconds = 0, 0.0
         self.history: list[HistoryRow] = []
         self._since_row, self._clock = SinceRow(), 0.0
         folder.mkdir(parents=True, exist_ok=True)
         self._resume()
-        self._agree()
+        if world > 1:
+            check_same_step(self.step, self.device, folder)
         self._forget_later()
 
     def run(
@@ -109,8 +89,8 @@ class Trainer:
                 yield row
                 self._clock = time.monotonic()
 
-    def averaged(self) -> dict[str, Tensor]:
-        """The mean of the weights kept at the last evaluations."""
+    def average_weights(self) -> dict[str, Tensor]:
+        """Return the mean of the weights kept at the last evaluations."""
         kept = [load_file(path) for path in self._kept()]
         return {name: torch.stack([one[name] for one in kept]).mean(0) for name in kept[0]}
 
@@ -151,21 +131,13 @@ class Trainer:
     def _sum_over_processes(self, loss: Tensor | None) -> float:
         if self.world == 1:
             return 0.0 if loss is None else loss.item()
-        parameters = list(self.model.parameters())
-        flat = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-        summed = torch.zeros(1, device=self.device) if loss is None else loss.detach().view(1)
-        buffer = torch.cat([gradient.flatten() for gradient in flat] + [summed])
         try:
-            dist.all_reduce(buffer)
+            return sum_gradients(self.model, loss)
         except RuntimeError as error:
             raise WorkerLostError(
                 f"Another training process was lost at step {self.step}. Start the same command again: the run goes on "
                 f"from the state in {self.folder}."
             ) from error
-        parts = buffer[:-1].split([p.numel() for p in parameters])
-        for parameter, part in zip(parameters, parts, strict=True):
-            parameter.grad = part.view_as(parameter)
-        return buffer[-1].item()
 
     def _row(self, epoch: int, evaluate: Callable[[Transformer], float] | None) -> HistoryRow:
         loss, tokens, elapsed = self._since_row
@@ -199,14 +171,14 @@ class Trainer:
         return sorted(self.folder.glob("weights-*.safetensors"))
 
     def _write_weights(self, path: Path) -> None:
-        with whole(path) as temporary:
+        with atomic_write(path) as temporary:
             save_file(
                 {name: tensor.cpu().contiguous() for name, tensor in unique_weights(self.model).items()}, temporary
             )
 
     def _save(self) -> None:
         state = {
-            "begun": asdict(self.begun),
+            "begun": asdict(self.identity),
             "model": unique_weights(self.model),
             "optimizer": self.optimizer.state_dict(),
             "step": self.step,
@@ -214,9 +186,9 @@ class Trainer:
             "since_row": tuple(self._since_row),
             "history": [asdict(row) for row in self.history],
         }
-        with whole(self.folder / STATE) as temporary:
+        with atomic_write(self.folder / STATE) as temporary:
             torch.save(state, temporary)
-        with whole(self.folder / HISTORY) as temporary:
+        with atomic_write(self.folder / HISTORY) as temporary:
             write_history(self.history, temporary)
 
     def _resume(self) -> None:
@@ -224,7 +196,7 @@ class Trainer:
         if not path.exists():
             return
         state = read_state(path, self.device)
-        self.begun.check(state["begun"], state["step"], path)
+        self.identity.check(state["begun"], state["step"], path)
         with torch.no_grad():
             for name, parameter in unique_weights(self.model).items():
                 parameter.copy_(state["model"][name])
@@ -240,24 +212,3 @@ class Trainer:
         for path in (*self._kept(), *self.folder.glob("snapshot-*.safetensors")):
             if int(path.stem.rpartition("-")[2]) > self.step:
                 path.unlink()
-
-    def _agree(self) -> None:
-        """ValueError unless all processes stand at the same step: machines that do not share the folder would not."""
-        if self.world == 1:
-            return
-        ends = torch.tensor([self.step, -self.step], device=self.device)
-        dist.all_reduce(ends, dist.ReduceOp.MAX)
-        last, first = ends[0].item(), -ends[1].item()
-        if first != last:
-            raise ValueError(
-                f"The processes would go on from different steps, {first} to {last}: the folder of the state "
-                f"({self.folder}) must be one that all machines share; choose it with --state."
-            )
-
-
-@contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A temporary path that takes the place of `path` when the block ends well."""
-    temporary = path.with_name(path.name + ".new")
-    yield temporary
-    os.replace(temporary, path)

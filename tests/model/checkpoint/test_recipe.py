@@ -148,6 +148,6 @@ def test_a_run_is_another_recipes_too_until_they_part(step: int, change: dict[st
     fields = {"steps": 1000, "decay_steps": 200, "warmup_steps": 10, "evaluate_every": 100}
     fields["snapshots"] = 8 if step < 5 else 0
     begun, now = recipe(**fields), recipe(**{**fields, **change})
-    assert sorted(now.unlike(begun, step)) == unlike
-    for name, (before, after) in now.unlike(begun, step).items():
+    assert sorted(now.mismatches(begun, step)) == unlike
+    for name, (before, after) in now.mismatches(begun, step).items():
         assert (before, after) == (getattr(begun, name), change[name])

@@ -99,7 +99,7 @@ def test_stopping_anywhere_and_going_on_changes_no_bit(tmp_path: Path, stop: int
     assert second.step == stop
     list(second.run())
     assert_bitwise(weights(whole), weights(second))
-    assert_bitwise(whole.averaged(), second.averaged())
+    assert_bitwise(whole.average_weights(), second.average_weights())
 
 
 def test_a_listener_that_stops_at_the_last_row_has_lost_nothing(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_kill_between_two_states_goes_back_to_the_older_one(tmp_path: Path) ->
     resumed = trainer(tmp_path / "broken", recipe())
     assert resumed.step == 6
     list(resumed.run())
-    assert_bitwise(whole.averaged(), resumed.averaged())
+    assert_bitwise(whole.average_weights(), resumed.average_weights())
     assert_bitwise(weights(whole), weights(resumed))
 
 
@@ -150,7 +150,7 @@ def test_averaging_is_the_mean_of_the_last_kept_weights(tmp_path: Path) -> None:
     assert [path.name for path in sorted(tmp_path.glob("weights-*"))] == [
         f"weights-{step:07d}.safetensors" for step in (6, 9, 12)
     ]
-    for name, mean in trained.averaged().items():
+    for name, mean in trained.average_weights().items():
         torch.testing.assert_close(mean, (seen[0][name] + seen[1][name] + seen[2][name]) / 3)
 
 
@@ -239,7 +239,7 @@ def test_more_steps_asked_for_before_the_rate_falls_give_the_weights_of_the_long
     parts = trainer(tmp_path / "parts", long)
     list(parts.run())
     assert parts.step == 20
-    assert_bitwise(whole.averaged(), parts.averaged())
+    assert_bitwise(whole.average_weights(), parts.average_weights())
     with pytest.raises(ValueError, match="steps was 20 and is now 30"):
         trainer(tmp_path / "parts", recipe(steps=30))
 
@@ -267,7 +267,7 @@ def test_weights_of_another_run_in_the_folder_are_not_averaged(tmp_path: Path) -
     again, fresh = trainer(tmp_path, recipe()), trainer(tmp_path / "fresh", recipe())
     for one in (again, fresh):
         list(one.run())
-    assert_bitwise(again.averaged(), fresh.averaged())
+    assert_bitwise(again.average_weights(), fresh.average_weights())
     assert not list(tmp_path.glob("snapshot-*"))
 
 
