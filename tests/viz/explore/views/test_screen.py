@@ -12,8 +12,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from model.analysis.rollout import rollout
-from model.text.words import SPECIAL_TOKENS
 from model.analysis.value_norm import VALUES_ALONE, WITH_PROJECTION
+from model.text.words import SPECIAL_TOKENS
 from model.trace import AttentionTrace
 from model.translate import Translator
 from model.untrusted_trace import OpenedTrace, open_trace, read_trace
