@@ -24,7 +24,7 @@ from .decoding.teacher_forcing import forced
 from .devices import chosen_device
 from .network.attention import AttentionPath, chosen_path
 from .network.hooks import observing
-from .network.token_ids import padded, shift_right
+from .network.token_ids import pad, shift_right
 from .text.token_names import name_translation
 from .text.tokenizer import Encoded
 from .trace import AttentionTrace
@@ -202,7 +202,7 @@ class Translator:
                 raise InputError(f"Line {number}: {error}") from error
         found = [""] * len(texts)
         for rows in _batches([len(one) for one in ids]):
-            source = padded([ids[row] for row in rows]).to(self.device)
+            source = pad([ids[row] for row in rows]).to(self.device)
             written = greedy_batch(self.model, source) if beam == 1 else beam_batch(self.model, source, beam)
             for row, target in zip(rows, written, strict=True):
                 found[row] = self.tokenizer.decode(target)

@@ -60,7 +60,7 @@ class HeadAlignment:
         )
 
 
-def averaged_alignment(cross: AttentionMap) -> np.ndarray:
+def mean_alignment(cross: AttentionMap) -> np.ndarray:
     """The mean over layers and heads, special source tokens set to 0 and each row rescaled -> (Q, K)."""
     if cross.kind != "cross":
         raise TraceError(f"An alignment is read from cross-attention; this is the {cross.kind} map.")
@@ -78,7 +78,7 @@ def alignment_cells(cross: AttentionMap, reading: Reading) -> np.ndarray:
     A token predicted at one row is fed in at the next: read at the token fed in, a row has the key of the row before.
     """
     rows = _text_rows(cross)
-    keys = averaged_alignment(cross).argmax(-1)[rows]
+    keys = mean_alignment(cross).argmax(-1)[rows]
     if reading == "fed":
         inside = rows + 1 < len(cross.query_tokens)
         rows, keys = rows[inside] + 1, keys[inside]

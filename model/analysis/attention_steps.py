@@ -42,13 +42,13 @@ class Pipeline:
     """(K,) dot * scale."""
     mask: np.ndarray
     """(K,) bool, True = may attend."""
-    masked: np.ndarray
+    masked_scores: np.ndarray
     """(K,) the scores, -inf where masked."""
     weights: np.ndarray
     """(K,) softmax of the masked scores; all zero if every key is masked."""
     v: np.ndarray
     """(K, d)"""
-    weighted: np.ndarray
+    weighted_values: np.ndarray
     """(K, d) weights * v, a row a key."""
     context: np.ndarray
     """(d,) the sum of the weighted values: what the head passes on."""
@@ -89,10 +89,10 @@ def pipeline(attention: AttentionMap, layer: int, head: int, query: int, scale: 
         scale=scale,
         scores=scores,
         mask=mask,
-        masked=masked,
+        masked_scores=masked,
         weights=weights,
         v=v,
-        weighted=weighted,
+        weighted_values=weighted,
         context=weighted.sum(0),
         difference=_checked(dot * scale, scores, mask, masked, weights),
     )

@@ -38,7 +38,7 @@ class Difference:
         return self.first.mask & self.second.mask
 
     @property
-    def moved(self) -> float:
+    def mass_moved(self) -> float:
         """The share of a row that lies elsewhere in the second map, 0 to 1, averaged over all rows with a choice.
 
         Total variation distance where both maps have the same columns; a lower bound where some are not shared.
@@ -86,17 +86,18 @@ def shared_axes(first: AttentionMap, second: AttentionMap, rows: Label = "fed") 
     rows, the encoder's and the cross map's columns.
     """
     same = first.kind == second.kind
-    queries = shared(first.rows(rows), second.rows(rows)) if same or "encoder" not in (first.kind, second.kind) else []
-    keys = shared(first.key_tokens, second.key_tokens) if same or "decoder" not in (first.kind, second.kind) else []
+    kinds = {first.kind, second.kind}
+    queries = common_tokens(first.rows(rows), second.rows(rows)) if same or "encoder" not in kinds else []
+    keys = common_tokens(first.key_tokens, second.key_tokens) if same or "decoder" not in kinds else []
     return tuple(queries), tuple(keys)
 
 
-def only(attention: AttentionMap, layer: int, head: int) -> AttentionMap:
+def single_head(attention: AttentionMap, layer: int, head: int) -> AttentionMap:
     """A map of nothing but one head, counted from 0: weights (1, 1, Q, K)."""
     return dataclasses.replace(attention, weights=attention.weights[layer, head][None, None], tensors={})
 
 
-def shared(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:
+def common_tokens(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:
     """Positions of tokens that both sequences have in the same order: [(in the first, in the second), ...]."""
     blocks = SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()
     return [(block.a + step, block.b + step) for block in blocks for step in range(block.size)]

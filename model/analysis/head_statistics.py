@@ -96,7 +96,7 @@ def distance(attention: AttentionMap) -> np.ndarray:
     return _mean_over_rows((attention.weights * apart).sum(-1), rows_with_choice(attention.mask))
 
 
-def ranked(values: np.ndarray, largest_first: bool = True) -> tuple[Place, ...]:
+def rank_heads(values: np.ndarray, largest_first: bool = True) -> tuple[Place, ...]:
     """values (L, H) -> all heads in order; equal ones by layer, then head."""
     order = np.argsort(-values if largest_first else values, axis=None, kind="stable")
     layers, heads = np.unravel_index(order, values.shape)

@@ -23,7 +23,7 @@ EXPLAINED = (
 )
 
 
-def averaged(attention: AttentionMap, over: Literal["heads", "layers", "all"]) -> AttentionMap:
+def mean_map(attention: AttentionMap, over: Literal["heads", "layers", "all"]) -> AttentionMap:
     """The mean over heads (L, 1, Q, K), over layers (1, H, Q, K) or over both (1, 1, Q, K)."""
     axes = {"heads": (1,), "layers": (0,), "all": (0, 1)}[over]
     return dataclasses.replace(attention, weights=attention.weights.mean(axes, keepdims=True), tensors={})

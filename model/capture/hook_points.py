@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from torch import Tensor, nn
 
-from ..network.hooks import OutputHook, hooked
+from ..network.hooks import OutputHook, hook_outputs
 from ..text.token_names import Tokens
 from ..trace import TENSORS, Kind, TraceError
 from .base import Capture
@@ -64,7 +64,7 @@ def _hook_points_read(
         for point in ("weights", *tensors):
             functions[getattr(site.module, point)] = _keeper(recording.calls[site.path, point])
         functions[site.module.get_submodule("mask")] = _mask_keeper(recording, site.path)
-    with hooked(functions):
+    with hook_outputs(functions):
         yield recording
 
 

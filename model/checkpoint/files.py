@@ -37,12 +37,12 @@ def folder_of(name: str | Path) -> Path:
     return folder
 
 
-def describe(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Write config.json: what :func:`described` reads."""
+def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Write config.json: what :func:`read_facts` reads."""
     (folder / CONFIG).write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def described(folder: Path) -> dict[str, Any]:
+def read_facts(folder: Path) -> dict[str, Any]:
     """What a checkpoint's config.json says: "model", "card" and "sha256". CheckpointError."""
     path = folder / CONFIG
     try:
@@ -66,7 +66,7 @@ def config_of(folder: Path, facts: dict[str, Any]) -> TransformerConfig:
         raise CheckpointError(f"{folder.name}/{CONFIG}: {error}") from error
 
 
-def checked(folder: Path, name: str, facts: dict[str, Any]) -> bytes:
+def read_verified(folder: Path, name: str, facts: dict[str, Any]) -> bytes:
     """The bytes of a file, whose hash is the one the configuration gives."""
     try:
         data = (folder / name).read_bytes()

@@ -24,12 +24,12 @@ from .files import (
     WEIGHTS,
     CheckpointError,
     available,
-    checked,
     config_of,
-    describe,
-    described,
     folder_of,
+    read_facts,
+    read_verified,
     sha256,
+    write_facts,
 )
 
 __all__ = ["CONFIG", "FOLDER", "TOKENIZER", "WEIGHTS", "Checkpoint", "CheckpointError", "available", "load_checkpoint"]
@@ -56,15 +56,15 @@ def unique_weights(model: Transformer) -> dict[str, Tensor]:
 def save_checkpoint(checkpoint: Checkpoint, folder: Path, dtype: torch.dtype = torch.float16) -> None:
     """Write the folder; the weights in half precision unless another dtype is given."""
     folder.mkdir(parents=True, exist_ok=True)
-    weights = packed(unique_weights(checkpoint.model), dtype)
+    weights = to_safetensors(unique_weights(checkpoint.model), dtype)
     (folder / WEIGHTS).write_bytes(weights)
     (folder / TOKENIZER).write_bytes(checkpoint.tokenizer.model)
     hashes = {WEIGHTS: sha256(weights), TOKENIZER: sha256(checkpoint.tokenizer.model)}
     facts = {"model": dataclasses.asdict(checkpoint.model.config), "card": checkpoint.card, "sha256": hashes}
-    describe(folder, facts)
+    write_facts(folder, facts)
 
 
-def packed(weights: Mapping[str, Tensor], dtype: torch.dtype = torch.float16) -> bytes:
+def to_safetensors(weights: Mapping[str, Tensor], dtype: torch.dtype = torch.float16) -> bytes:
     """Weights as a safetensors file."""
     return save({name: tensor.to("cpu", dtype).contiguous() for name, tensor in weights.items()})
 
@@ -72,10 +72,10 @@ def packed(weights: Mapping[str, Tensor], dtype: torch.dtype = torch.float16) ->
 def load_checkpoint(name: str | Path, device: torch.device | str = "cpu") -> Checkpoint:
     """A checkpoint by its name below checkpoints/ or by its folder; in float32, ready to evaluate. CheckpointError."""
     folder = folder_of(name)
-    facts = described(folder)
+    facts = read_facts(folder)
     config = config_of(folder, facts)
-    weights = checked(folder, WEIGHTS, facts)
-    tokenizer_bytes = checked(folder, TOKENIZER, facts)
+    weights = read_verified(folder, WEIGHTS, facts)
+    tokenizer_bytes = read_verified(folder, TOKENIZER, facts)
     try:
         tokenizer = Tokenizer(tokenizer_bytes)
     except TokenizerError as error:
@@ -86,7 +86,7 @@ def load_checkpoint(name: str | Path, device: torch.device | str = "cpu") -> Che
                 f"{folder.name}: the tokenizer has {len(tokenizer)} pieces, but the model was built for {size}; "
                 f"{TOKENIZER} belongs to another checkpoint."
             )
-    model = built(config, weights, f"{folder.name}/{WEIGHTS}").to(device)
+    model = build_model(config, weights, f"{folder.name}/{WEIGHTS}").to(device)
     return Checkpoint(folder.name, model, tokenizer, facts["card"], sha256(weights)[:12])
 
 
@@ -101,7 +101,7 @@ class _Uninitialised(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def built(config: TransformerConfig, weights: bytes, name: str) -> Transformer:
+def build_model(config: TransformerConfig, weights: bytes, name: str) -> Transformer:
     """A model of `config` with the weights of a safetensors file, ready to evaluate. CheckpointError."""
     with _Uninitialised():
         model = Transformer(config)

@@ -12,14 +12,14 @@ from safetensors import SafetensorError, safe_open
 
 from ..network.config import PRESETS, TransformerConfig
 from .bleu_scores import Score, read_scores
-from .files import WEIGHTS, CheckpointError, config_of, described
+from .files import WEIGHTS, CheckpointError, config_of, read_facts
 from .history import HistoryRow, read_history
 
 UNSEEN = ("preset", "vocab_size", "target_vocab_size")
 
 
 @dataclass(frozen=True)
-class Alike:
+class PresetModel:
     """One of them, without its weights."""
 
     name: str
@@ -29,7 +29,7 @@ class Alike:
     scores: tuple[Score, ...]
 
     @property
-    def released(self) -> tuple[Score, ...]:
+    def released_scores(self) -> tuple[Score, ...]:
         """The scores of the released weights."""
         return tuple(one for one in self.scores if one.step is None)
 
@@ -43,15 +43,15 @@ class Alike:
         return next((row.bleu for row in reversed(self.history) if row.bleu is not None), None)
 
 
-def trained_alike(folder: Path) -> Alike | None:
+def read_preset_model(folder: Path) -> PresetModel | None:
     """What there is to compare of a checkpoint, None if its recipe names no preset. Raises a ValueError's kind."""
     if not _has_preset(folder / "recipe.json"):
         return None
-    config = config_of(folder, described(folder))
-    return Alike(folder.name, config, _parameters(folder / WEIGHTS), read_history(folder), read_scores(folder))
+    config = config_of(folder, read_facts(folder))
+    return PresetModel(folder.name, config, _parameters(folder / WEIGHTS), read_history(folder), read_scores(folder))
 
 
-def differing(found: Sequence[Alike]) -> tuple[str, ...]:
+def differing_fields(found: Sequence[PresetModel]) -> tuple[str, ...]:
     """The configuration fields in which they are not all the same, in their order."""
     names = (field.name for field in fields(TransformerConfig) if field.name not in UNSEEN)
     return tuple(name for name in names if len({getattr(one.config, name) for one in found}) > 1)

@@ -20,8 +20,8 @@ from safetensors.torch import load_file
 
 from ..network.config import TransformerConfig
 from ..network.transformer import Transformer
-from .files import checked, config_of, describe, described, folder_of, sha256
-from .load import Checkpoint, CheckpointError, built, packed
+from .files import config_of, folder_of, read_facts, read_verified, sha256, write_facts
+from .load import Checkpoint, CheckpointError, build_model, to_safetensors
 from .recipe import RECIPE, Recipe
 
 SNAPSHOTS = "snapshots"
@@ -30,7 +30,7 @@ NAME = re.compile(rf"{SNAPSHOTS}/step-(\d{{7}})\.safetensors")
 
 def snapshot_steps(name: str | Path) -> tuple[int, ...]:
     """The steps that a checkpoint, by name or folder, has snapshots of; none for most. CheckpointError."""
-    return _steps(described(folder_of(name)))
+    return _steps(read_facts(folder_of(name)))
 
 
 def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None = None) -> Checkpoint:
@@ -43,14 +43,14 @@ def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None =
     place = folder_of(folder or checkpoint.name)
     if step == 0:
         return random_start(checkpoint, seed_of(place))
-    facts = described(place)
+    facts = read_facts(place)
     if step not in _steps(facts):
         known = ", ".join(f"{one:,}" for one in _steps(facts)) or "none"
         raise CheckpointError(f"{place.name} has no snapshot of step {step:,}; it has: {known}.")
     if config_of(place, facts) != checkpoint.model.config:
         raise CheckpointError(f"The snapshots in {place.name} are of another architecture than {checkpoint.name}.")
-    weights = checked(place, _file(step), facts)
-    model = built(checkpoint.model.config, weights, f"{place.name}/{_file(step)}")
+    weights = read_verified(place, _file(step), facts)
+    model = build_model(checkpoint.model.config, weights, f"{place.name}/{_file(step)}")
     return _with(checkpoint, model, sha256(weights)[:12])
 
 
@@ -83,18 +83,18 @@ def release_snapshots(run: Path, folder: Path) -> tuple[int, ...]:
     Those of an earlier release are removed. CheckpointError for a file that is no snapshot.
     """
     shutil.rmtree(folder / SNAPSHOTS, ignore_errors=True)
-    facts = described(folder)
+    facts = read_facts(folder)
     hashes = {name: one for name, one in facts["sha256"].items() if not NAME.fullmatch(name)}
     for path in sorted(run.glob("snapshot-*.safetensors")):
         try:
-            data = packed(load_file(path))
+            data = to_safetensors(load_file(path))
         except SafetensorError as error:
             raise CheckpointError(f"{path} is not a safetensors file: {error}.") from error
         name = _file(int(path.stem.removeprefix("snapshot-")))
         (folder / SNAPSHOTS).mkdir(exist_ok=True)
         (folder / name).write_bytes(data)
         hashes[name] = sha256(data)
-    describe(folder, {**facts, "sha256": hashes})
+    write_facts(folder, {**facts, "sha256": hashes})
     return snapshot_steps(folder)
 
 

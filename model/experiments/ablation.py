@@ -35,7 +35,7 @@ class Comparison:
     def sentence(self) -> str:
         same = self.before.target_ids == self.after.target_ids
         odds = f"log-probability {sum(self.log_probs_before):.2f} before, {sum(self.log_probs_after):.2f} after"
-        if was_given(self.before):
+        if is_teacher_forced(self.before):
             return f"The given translation: {odds} ({self.log_prob_change:+.2f})."
         what = "The translation stays the same" if same else "The translation changes"
         return f"{what}. The old one: {odds} ({self.log_prob_change:+.2f})."
@@ -53,7 +53,7 @@ def translate_changed(
     Raises InputError for the text and InterventionError for changes the model cannot make.
     """
     with intervening(translator.model, changes):
-        return _told(translator.translate(text, strategy, capture=capture), changes)
+        return _with_settings(translator.translate(text, strategy, capture=capture), changes)
 
 
 def force_changed(
@@ -69,7 +69,7 @@ def force_changed(
     Raises InputError and InterventionError.
     """
     with intervening(translator.model, changes):
-        return _told(translator.force(text, target, capture=capture, tensors=tensors), changes)
+        return _with_settings(translator.force(text, target, capture=capture, tensors=tensors), changes)
 
 
 def compare(
@@ -79,7 +79,7 @@ def compare(
 
     A translation that was given is not made again but read again.
     """
-    if was_given(before):
+    if is_teacher_forced(before):
         after = force_changed(translator, before.source, before.target_ids, changes)
     else:
         after = translate_changed(translator, before.source, changes, strategy)
@@ -92,12 +92,12 @@ def compare(
     return Comparison(before, after, tuple(changes), difference, as_it_was, as_it_is)
 
 
-def was_given(translation: Translation) -> bool:
+def is_teacher_forced(translation: Translation) -> bool:
     """Whether the model only read this translation, by teacher forcing, and wrote none of it."""
     return all(step.forced for step in translation.steps)
 
 
-def _told(translation: Translation, changes: Sequence[Change]) -> Translation:
+def _with_settings(translation: Translation, changes: Sequence[Change]) -> Translation:
     if translation.captured is None or not changes:
         return translation
     settings = {**translation.captured.settings, "changes": text_of(changes)}

@@ -1,4 +1,4 @@
-"""A mask tried on a model, examined: which outputs move with which input, and what the behaviour tests say."""
+"""A mask result on a model, examined: which outputs move with which input, and what the behaviour tests say."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from ..behaviour.checks import examine
 from ..behaviour.outcomes import Outcome
 from ..behaviour.own_model import from_own_model
 from ..network.config import PAD_ID
-from ..network.hooks import hooked
+from ..network.hooks import hook_outputs
 from ..network.token_ids import shift_right
 from ..trace import Kind
 from ..translate import Translator
-from .mask_trial import MaskTrial, Tried, trying
+from .mask_trial import MaskTrial, TrialResult, use_mask
 
 BATCH = 32
 """Inputs changed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
-class Poked:
-    """What moves when one input at a time is another token; the T outputs are next-token distributions."""
+class Perturbation:
+    """How far the T outputs, next-token distributions, move when one input at a time is another token."""
 
     change: np.ndarray
     """(T, S + T) total variation distance of the distributions, 0 where not even a logit moved; of source and fed
     target tokens."""
-    may: np.ndarray
+    allowed: np.ndarray
     """(T, S + T) bool, True = this output may depend on this input."""
 
 
 @torch.inference_mode()
-def poke(translator: Translator, tried: Tried, trial: MaskTrial | None) -> Poked:
-    """Change every token of the sentence (padding too) and of its translation, one at a time.
+def perturb(translator: Translator, result: TrialResult, trial: MaskTrial | None) -> Perturbation:
+    """Change every token of the sentence (padding too) and of its translation, one at a time, under a mask.
 
     It is the embedding that is exchanged, so that padding stays padding to the mask. The same batch is run unchanged
     beside it: rows of equal batches are equal to the last bit, so that what does not depend does not move at all.
     """
-    model, source, ids = translator.model, tried.source, tried.right.ids
+    model, source, ids = translator.model, result.source, result.own.ids
     fed = shift_right(torch.tensor([ids], device=source.device))
     inputs = torch.arange(source.shape[1] + fed.shape[1], device=source.device)
     found = []
     for places in inputs.split(BATCH):
         many = source.expand(len(places), -1), fed.expand(len(places), -1)
-        with trying(translator, trial, tried.real):
+        with use_mask(translator, trial, result.real):
             before = model(*many)
             with _exchanged(translator, places, source.shape[1]):
                 after = model(*many)
@@ -55,8 +55,8 @@ def poke(translator: Translator, tried: Tried, trial: MaskTrial | None) -> Poked
         distance = (before.softmax(-1) - after.softmax(-1)).abs().sum(-1) / 2
         found.append(torch.where(moved, distance.clamp_min(1e-9), 0.0))
     outputs, sources = fed.shape[1], source.shape[1]
-    may = np.concatenate([np.arange(sources)[None].repeat(outputs, 0) < tried.real, np.tri(outputs, dtype=bool)], 1)
-    return Poked(torch.cat(found).T.cpu().numpy(), may)
+    of_source = np.arange(sources)[None].repeat(outputs, 0) < result.real
+    return Perturbation(torch.cat(found).T.cpu().numpy(), np.concatenate([of_source, np.tri(outputs, dtype=bool)], 1))
 
 
 def _exchanged(translator: Translator, places: Tensor, sources: int) -> AbstractContextManager[None]:
@@ -75,20 +75,20 @@ def _exchanged(translator: Translator, places: Tensor, sources: int) -> Abstract
     def in_target(embedded: Tensor) -> Tensor:
         return exchange(embedded, places >= sources, places - sources)
 
-    return hooked({model.source_embedding.tokens: in_source, model.target_embedding.tokens: in_target})
+    return hook_outputs({model.source_embedding.tokens: in_source, model.target_embedding.tokens: in_target})
 
 
-def checks(translator: Translator, tried: Tried, kind: Kind, trial: MaskTrial | None) -> tuple[Outcome, ...]:
+def run_checks(translator: Translator, result: TrialResult, kind: Kind, trial: MaskTrial | None) -> tuple[Outcome, ...]:
     """Return the outcomes of the behaviour tests on the part of the model in which `kind` stands.
 
     They run on a batch of the sentence and, padded, its first half.
     """
-    real, ids = tried.source[0, : tried.real], tried.right.ids
+    real, ids = result.source[0, : result.real], result.own.ids
     fed = shift_right(torch.tensor(ids, device=real.device))
     lengths = (len(real), max(1, len(real) // 2))
 
     def under() -> AbstractContextManager[None]:
-        return trying(translator, trial, *lengths)
+        return use_mask(translator, trial, *lengths)
 
     subject = from_own_model(translator.model, _with_half(real), _with_half(fed), under, (kind,))[kind]
     return examine(subject)

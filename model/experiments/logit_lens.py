@@ -36,11 +36,11 @@ class Lens:
     """(P, T, N)"""
     log_probs: np.ndarray
     """(P, T, N), natural logarithm."""
-    written: tuple[str, ...]
+    target_tokens: tuple[str, ...]
     """(T,) the token of the translation at each position."""
     ranks: np.ndarray
     """(P, T) rank of the written token; 1 if no token is more probable."""
-    written_log_probs: np.ndarray
+    target_log_probs: np.ndarray
     """(P, T) log-probability of the written token."""
 
 

@@ -49,7 +49,7 @@ class MaskTrial:
     kind: Kind
     name: MaskName
     width: int = 3
-    """Of a window: keys nearer than so many positions are seen."""
+    """The width of a window: keys nearer than so many positions are seen."""
     key: int = 0
     """The key that is hidden, from 0."""
     rule: str = "causal and padding"
@@ -82,8 +82,8 @@ class MaskTrial:
 
 
 @contextmanager
-def trying(translator: Translator, trial: MaskTrial | None, *real: int) -> Iterator[None]:
-    """The mask in force inside the block, in this thread; `real` source tokens of each sample are no padding."""
+def use_mask(translator: Translator, trial: MaskTrial | None, *real: int) -> Iterator[None]:
+    """Put the mask in force inside the block, in this thread; `real` source tokens of each sample are no padding."""
     if trial is None:
         yield
         return
@@ -104,79 +104,70 @@ def trying(translator: Translator, trial: MaskTrial | None, *real: int) -> Itera
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
-    """What a model does under one mask."""
+class MaskedRun:
+    """A sentence through the model under one mask."""
 
     text: str
     ids: tuple[int, ...]
-    """What it writes, with </s> if it wrote that."""
+    """The translation that it writes, with </s> if it wrote that."""
     log_prob: float
-    """Of what it writes itself, natural logarithm."""
-    log_prob_of_right: float
-    """Of what the unchanged model writes."""
+    """The log-probability of that translation, natural logarithm."""
+    log_prob_of_target: float
+    """The log-probability of the translation that the unchanged model writes."""
     maps: dict[Kind, AttentionMap]
-    """Attention while what the unchanged model writes is fed, so that rows compare."""
+    """Attention while the unchanged model's translation is fed, so that rows compare."""
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
+class TrialResult:
     """A sentence under the model's own mask and under another."""
 
     source_tokens: tuple[str, ...]
-    """With the padding."""
+    """The source, padding included."""
     target_tokens: tuple[str, ...]
-    """What the unchanged model writes."""
+    """The translation that the unchanged model writes."""
     source: Tensor
     """(1, S + pads) ids."""
     real: int
-    right: Written
-    tried: Written
+    """S, the source tokens that are no padding."""
+    own: MaskedRun
+    """Under the model's own mask."""
+    trial: MaskedRun
+    """Under the mask that is tried."""
 
 
 @torch.inference_mode()
-def run_trial(translator: Translator, text: str, trial: MaskTrial | None, pads: int = 0) -> Tried:
+def run_trial(translator: Translator, text: str, trial: MaskTrial | None, pads: int = 0) -> TrialResult:
     """Translate `text`, padded by `pads` tokens, with both masks. Raises InputError, and RuleError for the rule."""
-    encoded = translator.encode(text)
+    encoded, model = translator.encode(text), translator.model
     source = torch.tensor([[*encoded.ids, *[PAD_ID] * pads]], device=translator.device)
     names = (*encoded.tokens, *[SPECIAL_PIECES[PAD_ID]] * pads)
     real = len(encoded.ids)
-    right = tuple(step.token_id for step in greedy(translator.model, source, length_limit(translator.model, real)))
-    tokens = tuple(map(translator.tokenizer.token, right))
-    as_it_is = _written(translator, source, real, right, names, None, right)
-    if trial is None:
-        return Tried(names, tokens, source, real, as_it_is, as_it_is)
-    written = _decoded(translator, source, real, trial, len(right) + LONGER)
-    return Tried(
-        names, tokens, source, real, as_it_is, _written(translator, source, real, right, names, trial, written)
-    )
+    target = tuple(step.token_id for step in greedy(model, source, length_limit(model, real)))
+    targets = tuple(map(translator.tokenizer.token, target))
+
+    def run(mask: MaskTrial | None, ids: tuple[int, ...]) -> MaskedRun:
+        with use_mask(translator, mask, real), capture_attention(model) as capture:
+            log_prob_of_target = _log_prob(translator, source, target)
+        with use_mask(translator, mask, real):
+            log_prob = _log_prob(translator, source, ids)
+        maps = name_translation(capture.trace, names, targets).maps
+        return MaskedRun(translator.tokenizer.decode(ids), ids, log_prob, log_prob_of_target, maps)
+
+    own = run(None, target)
+    changed = own if trial is None else run(trial, _decode(translator, source, real, trial, len(target) + LONGER))
+    return TrialResult(names, targets, source, real, own, changed)
 
 
-def _decoded(translator: Translator, source: Tensor, real: int, trial: MaskTrial, most: int) -> tuple[int, ...]:
-    """Greedy, without a cache, at most so many tokens."""
+def _decode(translator: Translator, source: Tensor, real: int, trial: MaskTrial, most: int) -> tuple[int, ...]:
+    """Decode greedily, without a cache, at most so many tokens."""
     written = [BOS_ID]
-    with trying(translator, trial, real):
+    with use_mask(translator, trial, real):
         memory, mask = translator.model.encode(source), padding_mask(source, PAD_ID)
         while len(written) <= min(most, length_limit(translator.model, real)) and written[-1] != EOS_ID:
             states = translator.model.decode(torch.tensor([written], device=source.device), memory, mask)
             written.append(int(translator.model.generator(states[0, -1]).argmax()))
     return tuple(written[1:])
-
-
-def _written(
-    translator: Translator,
-    source: Tensor,
-    real: int,
-    right: tuple[int, ...],
-    names: tuple[str, ...],
-    trial: MaskTrial | None,
-    ids: tuple[int, ...],
-) -> Written:
-    with trying(translator, trial, real), capture_attention(translator.model) as capture:
-        of_right = _log_prob(translator, source, right)
-    with trying(translator, trial, real):
-        own = _log_prob(translator, source, ids)
-    maps = name_translation(capture.trace, names, tuple(map(translator.tokenizer.token, right))).maps
-    return Written(translator.tokenizer.decode(ids), ids, own, of_right, maps)
 
 
 def _log_prob(translator: Translator, source: Tensor, ids: tuple[int, ...]) -> float:

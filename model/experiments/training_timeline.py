@@ -29,19 +29,19 @@ class Moment:
     """What the model at one moment makes of a sentence."""
 
     step: int | None
-    written: Translation
+    translation: Translation
     """Its own greedy translation, without a trace."""
-    read: Translation
+    reading: Translation
     """The fixed translation, read by teacher forcing, with its trace: the axes are the same at every moment."""
 
     @property
     def trace(self) -> AttentionTrace:
-        return self.read.trace
+        return self.reading.trace
 
     @property
-    def belief(self) -> float:
+    def token_probability(self) -> float:
         """The probability it gives a token of the fixed translation: their geometric mean."""
-        return math.exp(self.read.log_prob / len(self.read.steps))
+        return math.exp(self.reading.log_prob / len(self.reading.steps))
 
 
 def stops(checkpoint: Checkpoint, folder: str | Path | None = None) -> tuple[Stop, ...]:

@@ -3,8 +3,8 @@
     with intervening(model, parse("cross.2.3:off, encoder.1.1:uniform")):
         translator.translate(text)
 
-What runs is the model itself through `hooks.hooked`: nothing is left behind. Open the block before a capture, and the
-capture sees the changed attention.
+What runs is the model itself through `hooks.hook_outputs`: nothing is left behind. Open the block before a capture, and
+the capture sees the changed attention.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from ..capture.sites import AttentionSite, attention_sites
-from ..network.hooks import OutputHook, hooked
+from ..network.hooks import OutputHook, hook_outputs
 from ..network.torch_internals import is_compiled
 from ..trace import Kind
 from .changes import Change, HeadChange, InterventionError, MaskChange
@@ -48,7 +48,7 @@ def intervening(model: nn.Module, changes: Sequence[Change]) -> Iterator[None]:
         functions |= _head_hooks(sites[place], of_heads)
     for place, of_masks in masks.items():
         functions |= _mask_hooks(sites, sites[place], of_masks)
-    with hooked(functions):
+    with hook_outputs(functions):
         yield
 
 
@@ -64,7 +64,7 @@ def editing_masks(model: nn.Module, kind: Kind, edit: MaskEdit, scores: OutputHo
         if site.kind == kind:
             functions |= _edit_hooks(sites, site, edit)
             functions |= {site.module.get_submodule("masked_scores"): scores} if scores else {}
-    with hooked(functions):
+    with hook_outputs(functions):
         yield
 
 

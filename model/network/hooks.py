@@ -60,7 +60,7 @@ class HookPoint(nn.Identity):
 
 
 @contextmanager
-def hooked(functions: Mapping[nn.Module, OutputHook]) -> Iterator[None]:
+def hook_outputs(functions: Mapping[nn.Module, OutputHook]) -> Iterator[None]:
     """Call each function with its module's output, inside the block and in this thread only.
 
     The model may be shared: other threads run through the same hooks, which then do nothing. No hook remains when
@@ -90,5 +90,5 @@ def record(model: nn.Module, *paths: str) -> Iterator[dict[str, Tensor]]:
     def keeping(path: str) -> OutputHook:
         return lambda output: found.update({path: output.detach()})
 
-    with hooked({module: keeping(path) for module, path in modules.items()}):
+    with hook_outputs({module: keeping(path) for module, path in modules.items()}):
         yield found

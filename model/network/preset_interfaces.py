@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ..masking.blocked import is_blocked
 from .attention import MultiHeadAttention
 from .config import PAD_ID
-from .hooks import hooked
+from .hooks import hook_outputs
 from .masks import causal_mask, combine, padding_mask
 from .transformer import Transformer
 
@@ -68,7 +68,7 @@ class PadRow:
     ) -> tuple[Tensor, Tensor]:
         """query (B, Q, D), memory (B, K, D), blocked (B, Q, K) -> context (B, Q, D), weights (B, H, Q, K)."""
         seen: list[Tensor] = []
-        with hooked({attention.weights: seen.append}):
+        with hook_outputs({attention.weights: seen.append}):
             context = attention(query, memory, None if blocked is None else from_blocking(blocked)[:, None])
         return context, seen[0]
 

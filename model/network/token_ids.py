@@ -10,7 +10,7 @@ from torch import Tensor
 from .config import BOS_ID, PAD_ID
 
 
-def padded(rows: Sequence[Sequence[int]]) -> Tensor:
+def pad(rows: Sequence[Sequence[int]]) -> Tensor:
     """Return ragged ids as one tensor (B, longest), PAD after the end."""
     width = max(map(len, rows))
     return torch.tensor([[*row, *[PAD_ID] * (width - len(row))] for row in rows])

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..capture.hook_points import capture_attention
-from ..network.hooks import OutputHook, hooked
+from ..network.hooks import OutputHook, hook_outputs
 from ..network.positional_encoding import PositionalEncoding, sinusoidal_rows
 from ..network.token_ids import shift_right
 from ..network.transformer import Transformer
@@ -51,13 +51,13 @@ class ExperimentResult:
 
     before: Translation
     after: Translation
-    forced: AttentionTrace
+    forced_trace: AttentionTrace
     """The attention under the experiment while the model is fed the translation it made before: shapes stay alike."""
     log_probs: np.ndarray
     """(T,) natural logarithm of the probability of each piece of the old translation, under the experiment."""
 
     @property
-    def lost(self) -> float:
+    def log_prob_loss(self) -> float:
         """Mean log-probability a piece of the old translation has lost, in nats; negative if it gained."""
         return float(np.mean([step.log_prob for step in self.before.steps]) - self.log_probs.mean())
 
@@ -89,7 +89,9 @@ def new_positions(experiment: PositionExperiment, length: int, count: int) -> np
 
 
 @contextmanager
-def moved(model: Transformer, experiment: PositionExperiment, source_length: int, target_length: int) -> Iterator[None]:
+def move_positions(
+    model: Transformer, experiment: PositionExperiment, source_length: int, target_length: int
+) -> Iterator[None]:
     """Run the model inside the block, in this thread, with its positions moved. Raises ExperimentError."""
     lengths = {"source": source_length, "target": target_length}
     chosen = lengths if experiment.sides == "both" else {experiment.sides: lengths[experiment.sides]}
@@ -97,12 +99,12 @@ def moved(model: Transformer, experiment: PositionExperiment, source_length: int
     for side, length in chosen.items():
         encoding = model.get_submodule(f"{side}_embedding.positional_encoding")
         assert isinstance(encoding, PositionalEncoding)
-        functions[encoding.rows] = _giving(moved_rows(encoding, experiment, length))
-    with hooked(functions):
+        functions[encoding.rows] = _giving(experiment_table(encoding, experiment, length))
+    with hook_outputs(functions):
         yield
 
 
-def moved_rows(encoding: PositionalEncoding, experiment: PositionExperiment, length: int) -> Tensor:
+def experiment_table(encoding: PositionalEncoding, experiment: PositionExperiment, length: int) -> Tensor:
     """The table the experiment puts in place of the model's: of the same shape, type and device.
 
     A sinusoidal row is computed afresh, so any position will do, whole or not, also past the last row. Between two
@@ -120,21 +122,21 @@ def moved_rows(encoding: PositionalEncoding, experiment: PositionExperiment, len
 
 def run_experiment(translator: Translator, before: Translation, experiment: PositionExperiment) -> ExperimentResult:
     """Translate again with the positions moved, and feed the old translation through once more to compare."""
-    with moved(translator.model, experiment, len(before.source_ids), len(before.target_ids)):
+    with move_positions(translator.model, experiment, len(before.source_ids), len(before.target_ids)):
         after = translator.translate(before.source)
         with capture_attention(translator.model) as recording:
             log_probs = _forced(translator, before)
     return ExperimentResult(before, after, _labelled(recording.trace, before.trace), log_probs)
 
 
-def belief(
+def log_prob_curve(
     translator: Translator, before: Translation, experiment: PositionExperiment, amounts: Sequence[float]
 ) -> np.ndarray:
     """(len(amounts),) mean log-probability a piece of the old translation keeps when the experiment grows."""
     found = []
     for amount in amounts:
         grown = replace(experiment, amount=amount)
-        with moved(translator.model, grown, len(before.source_ids), len(before.target_ids)):
+        with move_positions(translator.model, grown, len(before.source_ids), len(before.target_ids)):
             found.append(_forced(translator, before).mean())
     return np.array(found)
 

@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from ..network.config import PAD_ID
-from ..network.token_ids import padded, shift_right
+from ..network.token_ids import pad, shift_right
 
 Pair = tuple[str, str]
 
@@ -89,9 +89,9 @@ class Batches:
         return [batches[i] for i in random.permutation(len(batches))]
 
     def batch(self, rows: np.ndarray) -> Batch:
-        target_out = padded([self.targets[i] for i in rows])
+        target_out = pad([self.targets[i] for i in rows])
         target_in = shift_right(target_out).masked_fill(target_out == PAD_ID, PAD_ID)
-        return Batch(padded([self.sources[i] for i in rows]), target_in, target_out)
+        return Batch(pad([self.sources[i] for i in rows]), target_in, target_out)
 
     def steps(self, done: int) -> Iterator[tuple[int, np.ndarray]]:
         """(epoch, pair numbers) of every step after the first `done` ones, without end."""

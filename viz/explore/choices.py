@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from model.analysis.alignment import rank_alignment
-from model.analysis.head_statistics import Measure, between, ranked
+from model.analysis.head_statistics import Measure, between, rank_heads
 from viz.components.overview import Ranked
 from viz.figures.flow import FLOWS, Flow
 from viz.figures.labels import readable
@@ -73,7 +73,7 @@ def order(kind: Kind, statistics: Mapping[Measure, np.ndarray]) -> tuple[tuple[R
         top = max(1.0, float(np.ceil(values.max())))
         low, high = st.slider("Show heads between", 0.0, top, (0.0, top), 0.05, key=f"range-{kind}-{measure}")
     inside = between(values, low, high)
-    heads = ranked(values, largest_first=measure not in SMALLEST_FIRST)
+    heads = rank_heads(values, largest_first=measure not in SMALLEST_FIRST)
     return tuple(Ranked(*place, float(values[place]), bool(inside[place])) for place in heads), measure
 
 

@@ -109,7 +109,7 @@ def comparison_in_words(difference: Difference, pinned: Pins, rows: Rows) -> str
     if not difference.weights.any():
         return "No weight differs between the two."
     _, _, row, column = difference.largest
-    found = f"On average {difference.moved:.0%} of a row's attention lies elsewhere in the second."
+    found = f"On average {difference.mass_moved:.0%} of a row's attention lies elsewhere in the second."
     if pinned[0] is not None and pinned[1] is not None:
         return f"{found} Pinned: {_pair(difference, pinned[0], pinned[1], rows)}."
     return f"{found} The greatest change: {_pair(difference, row, column, rows)}."

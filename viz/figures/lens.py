@@ -25,7 +25,7 @@ def lens_grid(lens: Lens, *, look: Look | None = None, pinned: int | None = None
     look = look or Look()
     palette = look.palette
     best = np.exp(lens.log_probs[:, :, 0])
-    positions = len(lens.written)
+    positions = len(lens.target_tokens)
     room = max(100 // max(positions, 1), 4)  # letters that a cell is wide
     texts = [[escaped(label_text(row[0], room)) for row in place] for place in lens.tokens]
     cells = {
@@ -44,7 +44,7 @@ def lens_grid(lens: Lens, *, look: Look | None = None, pinned: int | None = None
     }
     axis = _axis(palette.ink)
     layout = surface(palette, CELL * len(lens.places) + 110, **MARGIN) | {
-        "xaxis": axis | named(lens.written, pinned) | {"side": "top", "tickangle": -45},
+        "xaxis": axis | named(lens.target_tokens, pinned) | {"side": "top", "tickangle": -45},
         "yaxis": axis
         | {"tickvals": list(range(len(lens.places))), "ticktext": list(lens.places), "autorange": "reversed"},
         "shapes": [] if pinned is None else [_frame(pinned, len(lens.places), palette.accent)],

@@ -84,7 +84,7 @@ def row_of_weights(query: str, keys: Sequence[str], weights: np.ndarray) -> str:
 def lens_in_words(lens: Lens, position: int) -> str:
     """After which place along the stream the written token is the best one, and stays it."""
     ranks = lens.ranks[:, position]
-    token = f"Position {position + 1}, {quoted(lens.written[position])}:"
+    token = f"Position {position + 1}, {quoted(lens.target_tokens[position])}:"
     if ranks[-1] != 1:
         return f"{token} not the model's own best choice; its rank at the end is {ranks[-1]:,}."
     first = int(np.flatnonzero(np.append(2, ranks) != 1)[-1])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from model.diagnosis import Finding
-    from model.experiments.mask_trial import MaskTrial, Tried
+    from model.experiments.mask_trial import MaskTrial, TrialResult
 
     from ..components.versions import Version
     from ..figures.palette import Palette
@@ -87,7 +87,7 @@ class Shown:
 
 
 def tried_mask(
-    tried: Tried, trial: MaskTrial, rows: Sequence[Version], shown: Shown, facts: Mapping[str, str]
+    tried: TrialResult, trial: MaskTrial, rows: Sequence[Version], shown: Shown, facts: Mapping[str, str]
 ) -> Saved:
     """The translations with the own mask and with the tried one, what it changed, and one view of it."""
     title = f"{KIND_NAMES[trial.kind]}: {TITLES_OF[trial.name].lower()}"

@@ -53,7 +53,7 @@ def show(model: Translator, before: Translation) -> Saved | None:
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         kind = shared.kind()
         look, rows = shared.look()
-    old, new = before.trace.maps[kind], result.forced.maps[kind]
+    old, new = before.trace.maps[kind], result.forced_trace.maps[kind]
     with st.container(key="picture"):
         left, right = st.columns([0.27, 0.73], gap="large")
         with left:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from model.checkpoint.preset_comparison import Alike, differing
+from model.checkpoint.preset_comparison import PresetModel, differing_fields
 
 from ..components.chart import chart
 from ..figures.training_curves import curves
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def show(bar: DeltaGenerator) -> None:
     with bar:
         log_steps = controls.log_steps()
-    found, faults = cache.alike()
+    found, faults = cache.preset_models()
     for fault in faults:
         st.error(plain(fault))
     if not found:
@@ -46,9 +46,9 @@ def show(bar: DeltaGenerator) -> None:
             chart(figure, "Loss, BLEU and learning rate of each", key="alike", on_cell=lambda _, __: None)
 
 
-def cells(found: Sequence[Alike]) -> tuple[list[str], list[list[Cell]]]:
+def cells(found: Sequence[PresetModel]) -> tuple[list[str], list[list[Cell]]]:
     """A column a model, a row a fact: scores first, then the fields in which they differ."""
-    sets = list(dict.fromkeys((score.set, score.beam) for one in found for score in one.released))
+    sets = list(dict.fromkeys((score.set, score.beam) for one in found for score in one.released_scores))
     rows: list[list[Cell]] = [
         ["parameters", *[f"{one.parameters:,}" for one in found]],
         ["steps", *[f"{one.steps:,}" for one in found]],
@@ -56,9 +56,9 @@ def cells(found: Sequence[Alike]) -> tuple[list[str], list[list[Cell]]]:
         ["last dev BLEU", *[_known(one.dev_bleu) for one in found]],
     ]
     for name, beam in sets:
-        bleu = [next((s.bleu for s in one.released if (s.set, s.beam) == (name, beam)), None) for one in found]
+        bleu = [next((s.bleu for s in one.released_scores if (s.set, s.beam) == (name, beam)), None) for one in found]
         rows.append([f"BLEU, {name}, beam {beam}", *[(_known(value), "own") for value in bleu]])
-    fields = differing(found)
+    fields = differing_fields(found)
     if fields:
         rows.append([("what differs", "group"), *[("", "group")] * len(found)])
     rows += [[field, *[in_words(getattr(one.config, field)) for one in found]] for field in fields]

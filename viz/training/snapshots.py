@@ -74,8 +74,8 @@ def described(model: Translator, moments: tuple[Moment, ...]) -> list[StopShown]
         StopShown(
             words.tick(one.step),
             words.stop_name(one.step, last),
-            one.written.text,
-            one.belief,
+            one.translation.text,
+            one.token_probability,
             words.quality(one.step, history, scores),
         )
         for one in moments

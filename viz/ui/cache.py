@@ -10,22 +10,22 @@ import streamlit as st
 
 from model.behaviour.outcomes import Outcome
 from model.checkpoint.bleu_scores import CARD, Score, read_scores
-from model.checkpoint.files import config_of, described, folder_of
+from model.checkpoint.files import config_of, folder_of, read_facts
 from model.checkpoint.history import HistoryRow, read_history
-from model.checkpoint.preset_comparison import Alike, trained_alike
+from model.checkpoint.preset_comparison import PresetModel, read_preset_model
 from model.checkpoint.snapshots import snapshot_steps as kept_steps
 from model.devices import one_thread_each
 from model.experiments.ablation import Comparison, compare, force_changed
 from model.experiments.cache_agreement import Agreement, agreement_of
-from model.experiments.input_perturbation import Poked, checks, poke
+from model.experiments.input_perturbation import Perturbation, perturb, run_checks
 from model.experiments.logit_lens import Lens, logit_lens
-from model.experiments.mask_trial import MaskTrial, Tried, run_trial
+from model.experiments.mask_trial import MaskTrial, TrialResult, run_trial
 from model.experiments.training_timeline import Moment, Stop, timeline
 from model.experiments.training_timeline import stops as training_stops
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
 from model.network.config import TransformerConfig
-from model.positions.experiments import ExperimentResult, PositionExperiment, belief, run_experiment
+from model.positions.experiments import ExperimentResult, PositionExperiment, log_prob_curve, run_experiment
 from model.positions.forms import FORMS, FormError, form_error, form_values
 from model.positions.geometry import Uniqueness, similarity
 from model.positions.geometry import uniqueness as closest
@@ -48,7 +48,7 @@ def checkpoints() -> list[str]:
 def configurations() -> dict[str, TransformerConfig]:
     """What each checkpoint that can be chosen is like, by name; nothing is loaded for it."""
     folders = {name: folder_of(name) for name in checkpoints()}
-    return {name: config_of(folder, described(folder)) for name, folder in folders.items()}
+    return {name: config_of(folder, read_facts(folder)) for name, folder in folders.items()}
 
 
 @st.cache_resource(show_spinner="Loading the model …")
@@ -145,7 +145,7 @@ def position_experiment(name: str, sentence: str, experiment: PositionExperiment
 @st.cache_data(max_entries=64, show_spinner=False)
 def position_belief(name: str, sentence: str, experiment: PositionExperiment, amounts: tuple[float, ...]) -> np.ndarray:
     """What the model keeps of its translation as the experiment grows. Raises ExperimentError."""
-    return belief(translator(name), translation(name, sentence)[0], experiment, amounts)
+    return log_prob_curve(translator(name), translation(name, sentence)[0], experiment, amounts)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -231,12 +231,12 @@ def card(name: str) -> str:
 
 
 @st.cache_data(ttl=10, show_spinner=False)
-def alike() -> tuple[list[Alike], list[str]]:
+def preset_models() -> tuple[list[PresetModel], list[str]]:
     """The checkpoints that were trained alike, and what is wrong with those that cannot be read."""
     found, faults = [], []
     for name in checkpoints():
         try:
-            one = trained_alike(folder_of(name))
+            one = read_preset_model(folder_of(name))
         except ValueError as error:
             faults.append(str(error))
         else:
@@ -245,18 +245,18 @@ def alike() -> tuple[list[Alike], list[str]]:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def mask_trial(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> Tried:
+def mask_trial(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> TrialResult:
     """A sentence translated under another mask; None for the model's own; frozen. Raises RuleError."""
     return run_trial(translator(name), sentence, trial, pads)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Changing one token after the other …")
-def mask_poke(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> Poked:
+def mask_poke(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> Perturbation:
     """Which outputs move with which input under a mask; frozen."""
-    return poke(translator(name), mask_trial(name, sentence, None, pads), trial)
+    return perturb(translator(name), mask_trial(name, sentence, None, pads), trial)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Running the eight tests …")
 def mask_checks(name: str, sentence: str, kind: Kind, trial: MaskTrial | None) -> tuple[Outcome, ...]:
     """The behaviour tests on the model that translates, with a mask tried or its own; frozen."""
-    return checks(translator(name), mask_trial(name, sentence, None, 0), kind, trial)
+    return run_checks(translator(name), mask_trial(name, sentence, None, 0), kind, trial)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ...masking.blocked import is_blocked
-from ...network.torch_internals import materialized
+from ...network.torch_internals import materialize
 
 HEADS = ("num_heads", "n_heads", "num_attention_heads", "nhead", "n_head", "heads", "h")
 """What modules call their number of heads."""
@@ -62,7 +62,7 @@ def from_arguments(
     return Attention(four_axes(weights, heads), four_axes(allowed, heads), lifted)
 
 
-def unfolded(attention: Attention, module: nn.Module) -> Attention:
+def unfold_heads(attention: Attention, module: nn.Module) -> Attention:
     """With one row a head, where the module put the heads that share keys into rows to decode one query.
 
     Hugging Face does so with grouped queries: head h stands in row h % groups of the keys' head h // groups.
@@ -88,7 +88,7 @@ def _masked(scores: Tensor, mask: Tensor | None, is_causal: bool) -> tuple[Tenso
         mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
     if mask is None:
         return torch.ones((), dtype=torch.bool, device=scores.device).broadcast_to(scores.shape), scores
-    mask = materialized(mask, scores.device).detach()
+    mask = materialize(mask, scores.device).detach()
     if mask.dtype == torch.bool:
         return mask.broadcast_to(scores.shape), scores.masked_fill(~mask, -math.inf)
     return (~is_blocked(mask)).broadcast_to(scores.shape), scores + mask.float()

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ...trace import KINDS, Kind, TraceError
 
 
-def matching(model: nn.Module, patterns: Mapping[str, Kind | None]) -> dict[str, Kind | None]:
+def match_modules(model: nn.Module, patterns: Mapping[str, Kind | None]) -> dict[str, Kind | None]:
     """The paths that the patterns name, in the model's order, and what each is said to be.
 
     Raises:
@@ -31,7 +31,7 @@ def matching(model: nn.Module, patterns: Mapping[str, Kind | None]) -> dict[str,
     return found
 
 
-def holder(path: str, named: Mapping[str, Kind | None]) -> str | None:
+def named_ancestor(path: str, named: Mapping[str, Kind | None]) -> str | None:
     """The named module at or above `path`; None where there is none."""
     above = (one for one in named if path == one or path.startswith(f"{one}.") or not one)
     return max(above, key=len, default=None)

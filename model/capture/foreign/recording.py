@@ -14,7 +14,7 @@ from ...trace import KINDS, AttentionTrace, Kind, TraceError
 from .call import Call
 from .call_site import CallSite
 from .kinds import Facts, is_causal, kinds
-from .named_modules import holder
+from .named_modules import named_ancestor
 from .stacking import last_runs, map_of
 from .time_steps import as_rows, is_step
 
@@ -48,7 +48,7 @@ class ForeignRecording:
 
     def records(self, path: str) -> bool:
         """Whether calls at this path are recorded."""
-        return not self.kinds_by_path or holder(path, self.kinds_by_path) is not None
+        return not self.kinds_by_path or named_ancestor(path, self.kinds_by_path) is not None
 
     def is_attention(self, site: CallSite, axes: int) -> bool:
         """Whether a softmax of so many axes is one of attention: by the module's path or class, or as it is named."""
@@ -79,7 +79,7 @@ class ForeignRecording:
 
     def has_call_below(self, path: str) -> bool:
         """Whether this run has a call at or below the path already."""
-        return any(holder(call.path, {path: None}) is not None for call in self._of_run())
+        return any(named_ancestor(call.path, {path: None}) is not None for call in self._of_run())
 
     def end(self) -> None:
         """Let go of the last run's frames and of what they hold."""
@@ -140,7 +140,7 @@ class ForeignRecording:
             by_path.setdefault(call.path, []).append(call)
         facts = [Facts(path, any(one.is_cross for one in found), _causal(found)) for path, found in by_path.items()]
         guessed = kinds(facts, type(self.model).__name__)
-        said = {path: self.kinds_by_path.get(holder(path, self.kinds_by_path) or "") for path in by_path}
+        said = {path: self.kinds_by_path.get(named_ancestor(path, self.kinds_by_path) or "") for path in by_path}
         return {path: said[path] or guessed[path] for path in by_path}
 
 

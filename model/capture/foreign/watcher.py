@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from ...network.hooks import hooked, observing
+from ...network.hooks import hook_outputs, observing
 from ...network.torch_internals import check_watchable, without_override_check
 from ...trace import Kind
 from .call import Call
 from .call_site import call_site
-from .fused_weights import from_arguments, from_scores, heads_of, keys_last, unfolded
-from .named_modules import matching, weights_in
+from .fused_weights import from_arguments, from_scores, heads_of, keys_last, unfold_heads
+from .named_modules import match_modules, weights_in
 from .recording import ForeignRecording
 
 SOFTMAX = (F.softmax, torch.softmax, Tensor.softmax, torch.special.softmax)
@@ -66,7 +66,7 @@ class Watcher(TorchFunctionMode):
         attention = from_arguments(*args, **given, heads=heads_of(site.module))
         dropout = args[4] if len(args) > 4 else given.get("dropout_p", 0.0)
         difference = None if dropout else _difference(attention.weights, attention.tensors["v"], output)
-        attention = unfolded(attention, site.module)
+        attention = unfold_heads(attention, site.module)
         self.recording.add(Call(site.path, attention, self._is_cross, True, site.fast_path, difference), site)
 
     def _softmax(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor) -> None:
@@ -117,11 +117,11 @@ def watch(
     """
     check_watchable(model)
     patterns = dict(modules) if isinstance(modules, Mapping) else dict.fromkeys(modules)
-    named = matching(model, patterns)
+    named = match_modules(model, patterns)
     recording = ForeignRecording(model, frozenset(tensors), named)
     outputs = {module: _output_of(recording, path) for path, module in _modules_at(model, named)}
     try:
-        with observing(recording), hooked(outputs), Watcher(recording):
+        with observing(recording), hook_outputs(outputs), Watcher(recording):
             yield recording
     finally:
         recording.end()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.analysis.alignment import EXPLAINED, averaged_alignment, rank_alignment
+from model.analysis.alignment import EXPLAINED, mean_alignment, rank_alignment
 from model.analysis.head_statistics import head_statistics
 from model.trace import AttentionMap, TraceError
 from model.translate import Translator
@@ -24,7 +24,7 @@ def cross(*heads: np.ndarray) -> AttentionMap:
 def test_the_average_leaves_out_special_tokens() -> None:
     resting = np.zeros((4, 4))
     resting[:, 3] = 1
-    average = averaged_alignment(cross(resting, np.eye(4), np.eye(4)[[0, 2, 1, 3]]))
+    average = mean_alignment(cross(resting, np.eye(4), np.eye(4)[[0, 2, 1, 3]]))
     expected = [[1.0, 0, 0, 0], [0.0, 0.5, 0.5, 0], [0.0, 0.5, 0.5, 0], [0.0, 0, 0, 0]]
     np.testing.assert_allclose(average, expected)
 
@@ -78,7 +78,7 @@ def test_only_special_tokens_do_not_stop_it() -> None:
 def test_other_maps_are_refused() -> None:
     one = AttentionMap("encoder", np.ones((1, 1, 1, 1)), ("a",), ("a",), np.ones((1, 1), dtype=bool))
     with pytest.raises(TraceError, match=r"read from cross-attention; this is the encoder map\."):
-        averaged_alignment(one)
+        mean_alignment(one)
 
 
 def test_the_explanation_warns() -> None:

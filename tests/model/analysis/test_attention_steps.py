@@ -55,9 +55,9 @@ def test_by_hand() -> None:
     assert found.product.tolist() == [[2, 0, 0, 0], [0, 0, 0, 0], [10, 0, 0, 0]]
     assert found.dot.tolist() == [2, 0, 10]
     assert found.scores.tolist() == [1, 0, 5]
-    assert found.masked.tolist() == [1, 0, -math.inf]
+    assert found.masked_scores.tolist() == [1, 0, -math.inf]
     np.testing.assert_allclose(found.context, [0.7310586, 0.2689414, 0, 0], rtol=1e-6)
-    np.testing.assert_allclose(found.weighted[0], [0.7310586, 0, 0, 0], rtol=1e-6)
+    np.testing.assert_allclose(found.weighted_values[0], [0.7310586, 0, 0, 0], rtol=1e-6)
     assert (found.query_token, found.key_tokens) == ("a", ("x", "y", "z"))
     assert found.difference < 1e-12
 
@@ -90,7 +90,7 @@ def test_a_cached_decoding_shows_what_masked_scores_would_have_been(toy_translat
     found = pipeline(capture.trace.decoder, 0, 0, 1)
     assert found.mask.tolist()[:3] == [True, True, False]
     assert np.isfinite(found.scores).all()
-    assert np.isneginf(found.masked[2:]).all()
+    assert np.isneginf(found.masked_scores[2:]).all()
 
 
 def test_the_trace_of_a_given_translation_has_all_steps(toy_translator: Translator) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.analysis.difference import difference, only, shared, shared_axes
+from model.analysis.difference import common_tokens, difference, shared_axes, single_head
 from model.trace import AttentionMap, TraceError
 
 
@@ -22,16 +22,16 @@ def encoder(*tokens: str, heads: int = 1, seed: int = 0) -> AttentionMap:
 
 def test_shared_tokens_keep_their_order_and_repeat() -> None:
     first, second = [" the", " old", " dog", " sees", " the", " dog"], [" the", " dog", " sees", " the", " red", " dog"]
-    assert shared(first, second) == [(0, 0), (2, 1), (3, 2), (4, 3), (5, 5)]
-    assert shared(["a"], ["b"]) == []
+    assert common_tokens(first, second) == [(0, 0), (2, 1), (3, 2), (4, 3), (5, 5)]
+    assert common_tokens(["a"], ["b"]) == []
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=9), st.lists(st.sampled_from("abc"), max_size=9))
 def test_shared_pairs_are_equal_and_rise(first: list[str], second: list[str]) -> None:
-    pairs = shared(first, second)
+    pairs = common_tokens(first, second)
     assert all(first[one] == second[two] for one, two in pairs)
     assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(pairs))
-    assert len(shared(first, first)) == len(first)
+    assert len(common_tokens(first, first)) == len(first)
 
 
 def test_a_difference_by_hand() -> None:
@@ -95,13 +95,13 @@ def test_how_much_of_a_row_lies_elsewhere() -> None:
     first = encoder(" a", " b")
     halves = np.array([[[[1, 0], [0, 1]]]], dtype=np.float32)
     one, other = (dataclasses.replace(first, weights=weights) for weights in (halves, halves[..., ::-1].copy()))
-    assert difference(one, other).moved == 1
-    assert difference(one, one).moved == 0
+    assert difference(one, other).mass_moved == 1
+    assert difference(one, one).mass_moved == 0
     alone = difference(encoder(" a"), encoder(" a"))
-    assert alone.moved == 0  # a row of one key has no choice
+    assert alone.mass_moved == 0  # a row of one key has no choice
 
 
 def test_a_map_of_one_head() -> None:
     whole = encoder(" a", " b", heads=3)
-    np.testing.assert_array_equal(only(whole, 0, 2).weights[0, 0], whole.weights[0, 2])
-    assert only(whole, 0, 2).weights.shape == (1, 1, 2, 2)
+    np.testing.assert_array_equal(single_head(whole, 0, 2).weights[0, 0], whole.weights[0, 2])
+    assert single_head(whole, 0, 2).weights.shape == (1, 1, 2, 2)

@@ -16,7 +16,7 @@ from model.analysis.head_statistics import (
     distance,
     entropy,
     head_statistics,
-    ranked,
+    rank_heads,
 )
 from model.trace import AttentionMap, Kind
 
@@ -137,8 +137,8 @@ def test_every_measure_is_explained() -> None:
 
 def test_ranking_and_filtering() -> None:
     values = np.array([[0.2, 0.9], [0.9, 0.1]])
-    assert ranked(values) == ((0, 1), (1, 0), (0, 0), (1, 1))
-    assert ranked(values, largest_first=False) == ((1, 1), (0, 0), (0, 1), (1, 0))
+    assert rank_heads(values) == ((0, 1), (1, 0), (0, 0), (1, 1))
+    assert rank_heads(values, largest_first=False) == ((1, 1), (0, 0), (0, 1), (1, 0))
     assert between(values, low=0.2).tolist() == [[True, True], [True, False]]
     assert between(values, high=0.2).tolist() == [[True, False], [False, True]]
 

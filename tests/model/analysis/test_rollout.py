@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.analysis.rollout import averaged, rollout
+from model.analysis.rollout import mean_map, rollout
 from model.trace import AttentionMap, AttentionTrace, Kind, TraceError
 
 RNG = np.random.default_rng(0)
@@ -112,10 +112,10 @@ def test_parts_of_a_trace() -> None:
 
 def test_means_over_heads_layers_and_all() -> None:
     one = a_map("encoder", SOURCE, SOURCE)
-    np.testing.assert_allclose(averaged(one, "heads").weights[:, 0], one.weights.mean(1))
-    np.testing.assert_allclose(averaged(one, "layers").weights[0], one.weights.mean(0))
-    np.testing.assert_allclose(averaged(one, "all").weights[0, 0], one.weights.mean((0, 1)))
-    assert not averaged(one, "heads").tensors
+    np.testing.assert_allclose(mean_map(one, "heads").weights[:, 0], one.weights.mean(1))
+    np.testing.assert_allclose(mean_map(one, "layers").weights[0], one.weights.mean(0))
+    np.testing.assert_allclose(mean_map(one, "all").weights[0, 0], one.weights.mean((0, 1)))
+    assert not mean_map(one, "heads").tensors
 
 
 def test_a_cached_step_has_no_rollout() -> None:

@@ -17,7 +17,7 @@ from model.interventions.apply import intervening
 from model.interventions.changes import parse
 from model.network.attention import AttentionPath, attention_path
 from model.network.config import BOS_ID, PAD_ID
-from model.network.hooks import hooked, is_observed
+from model.network.hooks import hook_outputs, is_observed
 from model.network.layers import DecoderCache
 from model.network.masks import causal_mask, padding_mask
 from model.network.transformer import Transformer
@@ -270,7 +270,8 @@ def test_a_replaced_tensor_is_captured_as_replaced(tiny_model: Transformer) -> N
     """An intervention and a capture at once: the trace shows what the model really used."""
     site = next(one for one in attention_sites(tiny_model) if one.kind == "cross")
     point = site.module.get_submodule("weights")
-    with hooked({point: lambda weights: torch.full_like(weights, 0.25)}), capture_attention(tiny_model) as capture:
+    quarter = {point: lambda weights: torch.full_like(weights, 0.25)}
+    with hook_outputs(quarter), capture_attention(tiny_model) as capture:
         tiny_model(SOURCE, TARGET)
     assert capture.trace.cross is not None
     assert (capture.trace.cross.weights[site.layer] == 0.25).all()

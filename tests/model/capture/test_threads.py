@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from model.capture.hook_points import capture_attention
-from model.network.hooks import hooked
+from model.network.hooks import hook_outputs
 from model.network.transformer import Transformer
 from model.trace import AttentionTrace
 from model.translate import Translation, Translator
@@ -98,7 +98,7 @@ def test_uncaptured_and_intervening_threads_beside_a_capture(translator: Transla
         return translator.translate(text, max_tokens=8, capture=False)
 
     def intervening(text: str) -> Translation:
-        with hooked(dict.fromkeys(points, even)):
+        with hook_outputs(dict.fromkeys(points, even)):
             return translator.translate(text, max_tokens=8)
 
     tasks = [partial(task, text) for text in texts for task in (capturing, uncaptured, intervening)]

@@ -94,9 +94,9 @@ def vouched(data: Callable[[bytes], bytes]) -> Callable[[Path], object]:
 
 
 def wider(_: bytes) -> bytes:
-    from model.checkpoint.load import packed
+    from model.checkpoint.load import to_safetensors
 
-    return packed(unique_weights(toy.random_model(**{**SIZES, "feed_forward": 30})))
+    return to_safetensors(unique_weights(toy.random_model(**{**SIZES, "feed_forward": 30})))
 
 
 @pytest.mark.parametrize(
@@ -184,9 +184,9 @@ def test_every_moment_reads_the_same_translation(folder: Path) -> None:
     assert [stop.step for stop in found] == [0, *STEPS, None]
     ids = found[-1].translator.encode("der Hund sieht ein Haus.").ids
     moments = timeline(found, "the dog sees a house.", ids)
-    assert len({moment.read.target_ids for moment in moments}) == 1
+    assert len({moment.reading.target_ids for moment in moments}) == 1
     assert len({moment.trace.cross.weights.shape for moment in moments if moment.trace.cross}) == 1
-    assert all(0 < moment.belief < 1 for moment in moments)
+    assert all(0 < moment.token_probability < 1 for moment in moments)
     again = found[1].translator.force("the dog sees a house.", ids)
     assert again.trace.cross is not None
     assert moments[1].trace.cross is not None

@@ -14,7 +14,7 @@ from model.decoding.steps import greedy, greedy_batch, length_limit
 from model.network.config import BOS_ID, EOS_ID, PAD_ID
 from model.network.layers import DecoderCache
 from model.network.masks import padding_mask
-from model.network.token_ids import padded
+from model.network.token_ids import pad
 from model.network.transformer import Transformer
 from model.translate import Translator
 
@@ -148,7 +148,7 @@ def test_batch_equals_one_by_one_with_padding(seed: int) -> None:
     rows = [list(toy.tokenizer().encode(english).ids) for english, _ in toy.sentences(6, seed=seed)]
     rows += [rows[0][-2:], rows[1] * 2]
     alone = [[step.token_id for step in greedy(model, torch.tensor([row]))] for row in rows]
-    assert greedy_batch(model, padded(rows)) == [[one for one in ids if one != EOS_ID] for ids in alone]
+    assert greedy_batch(model, pad(rows)) == [[one for one in ids if one != EOS_ID] for ids in alone]
 
 
 def test_batch_equals_one_by_one_on_a_model_that_translates(toy_translator: Translator) -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from model.checkpoint.load import Checkpoint
-from model.experiments.ablation import compare, force_changed, translate_changed, was_given
+from model.experiments.ablation import compare, force_changed, is_teacher_forced, translate_changed
 from model.interventions.changes import Change, HeadChange, MaskChange, parse
 from model.text.word_difference import WordChange
 from model.trace import KINDS
@@ -74,8 +74,8 @@ def test_a_given_translation_through_the_changed_model(toy_translator: Translato
 
 def test_a_given_translation_is_read_again_not_made_again(toy_translator: Translator) -> None:
     given = toy_translator.force(SENTENCE, "der Hund.")
-    assert was_given(given)
-    assert not was_given(toy_translator.translate(SENTENCE))
+    assert is_teacher_forced(given)
+    assert not is_teacher_forced(toy_translator.translate(SENTENCE))
     found = compare(toy_translator, given, NO_CROSS)
     assert found.after.target_ids == given.target_ids
     assert found.log_probs_before == tuple(step.log_prob for step in given.steps)

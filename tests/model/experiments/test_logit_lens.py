@@ -32,8 +32,8 @@ def test_the_last_layer_is_the_models_own_prediction(toy_translator: Translator)
     assert np.array_equal(lens.token_ids[-1], ids.numpy())
     assert np.array_equal(lens.log_probs[-1], values.numpy())
     assert (lens.ranks[-1] == 1).all()
-    assert [row[0] for row in lens.tokens[-1]] == list(translation.target_tokens) == list(lens.written)
-    np.testing.assert_allclose(lens.written_log_probs[-1], [step.log_prob for step in translation.steps], atol=1e-4)
+    assert [row[0] for row in lens.tokens[-1]] == list(translation.target_tokens) == list(lens.target_tokens)
+    np.testing.assert_allclose(lens.target_log_probs[-1], [step.log_prob for step in translation.steps], atol=1e-4)
 
 
 def test_earlier_layers_are_their_streams_through_norm_and_generator(toy_translator: Translator) -> None:
@@ -49,7 +49,7 @@ def test_earlier_layers_are_their_streams_through_norm_and_generator(toy_transla
         order = by_hand[position].argsort(descending=True).tolist()
         assert lens.ranks[1, position] == order.index(token) + 1
         assert lens.token_ids[1, position].tolist() == order[:3]
-        assert lens.written_log_probs[1, position] == pytest.approx(by_hand[position, token].item())
+        assert lens.target_log_probs[1, position] == pytest.approx(by_hand[position, token].item())
 
 
 def test_after_every_sublayer(toy_translator: Translator) -> None:

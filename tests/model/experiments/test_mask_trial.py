@@ -11,7 +11,7 @@ import torch
 from model.behaviour.checks import examine
 from model.behaviour.outcomes import CHECKS
 from model.behaviour.own_model import from_own_model
-from model.experiments.input_perturbation import checks, poke
+from model.experiments.input_perturbation import perturb, run_checks
 from model.experiments.mask_trial import OF_KIND, MaskTrial, run_trial
 from model.masking.rule import RuleError
 from model.network.config import PAD_ID, PRESETS, preset
@@ -25,18 +25,18 @@ EVERY = [(kind, name) for kind, names in OF_KIND.items() for name in names]
 
 def test_the_models_own_mask_is_no_change(toy_translator: Translator) -> None:
     found = run_trial(toy_translator, SENTENCE, None, pads=3)
-    assert found.tried is found.right
+    assert found.trial is found.own
     plain = toy_translator.translate(SENTENCE)
-    assert found.right.ids == plain.target_ids
-    assert found.right.log_prob == pytest.approx(plain.log_prob, abs=1e-4)
-    assert found.right.maps["cross"].mask[:, -3:].any() == np.False_
+    assert found.own.ids == plain.target_ids
+    assert found.own.log_prob == pytest.approx(plain.log_prob, abs=1e-4)
+    assert found.own.maps["cross"].mask[:, -3:].any() == np.False_
 
 
 @pytest.mark.parametrize(("kind", "name"), EVERY)
 def test_every_mask_changes_the_attention_it_is_of(toy_translator: Translator, kind: Kind, name: str) -> None:
     trial = MaskTrial(kind, name, width=2, key=1, rule="window 2 and padding")  # type: ignore[arg-type]
     found = run_trial(toy_translator, SENTENCE, trial, pads=2)
-    before, after = found.right.maps[kind], found.tried.maps[kind]
+    before, after = found.own.maps[kind], found.trial.maps[kind]
     assert np.abs(before.weights - after.weights).max() > 1e-3
     assert np.isfinite(after.weights).all()
     sums = after.weights.sum(-1)
@@ -45,7 +45,7 @@ def test_every_mask_changes_the_attention_it_is_of(toy_translator: Translator, k
 
 def test_a_hidden_word_gets_no_weight_and_no_output_depends_on_it_through_cross(toy_translator: Translator) -> None:
     found = run_trial(toy_translator, SENTENCE, MaskTrial("cross", "one word hidden", key=2))
-    assert (found.tried.maps["cross"].weights[..., 2] == 0).all()
+    assert (found.trial.maps["cross"].weights[..., 2] == 0).all()
 
 
 def test_a_rule_that_cannot_be_read_is_said(toy_translator: Translator) -> None:
@@ -55,23 +55,23 @@ def test_a_rule_that_cannot_be_read_is_said(toy_translator: Translator) -> None:
 
 def test_nothing_moves_that_may_not_and_all_moves_that_may(toy_translator: Translator) -> None:
     found = run_trial(toy_translator, SENTENCE, None, pads=2)
-    own = poke(toy_translator, found, None)
-    assert ((own.change > 0) == own.may).all()
-    leaky = poke(toy_translator, found, MaskTrial("decoder", "no causal mask"))
+    own = perturb(toy_translator, found, None)
+    assert ((own.change > 0) == own.allowed).all()
+    leaky = perturb(toy_translator, found, MaskTrial("decoder", "no causal mask"))
     sources = len(found.source_tokens)
     assert (leaky.change[0, sources + 1 :] > 0).all()
     assert (leaky.change[:, sources - 2 : sources] == 0).all()
-    pads = poke(toy_translator, found, MaskTrial("cross", "no padding mask"))
+    pads = perturb(toy_translator, found, MaskTrial("cross", "no padding mask"))
     assert (pads.change[:, sources - 2 : sources] > 0).any()
 
 
 def test_the_checks_name_the_mask_tried(toy_translator: Translator) -> None:
     found = run_trial(toy_translator, SENTENCE, None)
     for kind in OF_KIND:
-        assert all(one.status != "fault" for one in checks(toy_translator, found, kind, None))
-    future = checks(toy_translator, found, "decoder", MaskTrial("decoder", "no causal mask"))
+        assert all(one.status != "fault" for one in run_checks(toy_translator, found, kind, None))
+    future = run_checks(toy_translator, found, "decoder", MaskTrial("decoder", "no causal mask"))
     assert {one.code for one in future if one.status == "fault"} >= {"future-token", "gradient-reach", "cache"}
-    padding = checks(toy_translator, found, "encoder", MaskTrial("encoder", "no padding mask"))
+    padding = run_checks(toy_translator, found, "encoder", MaskTrial("encoder", "no padding mask"))
     assert {one.code for one in padding if one.status == "fault"} >= {
         "padding-content",
         "padding-amount",
@@ -83,13 +83,13 @@ def test_others_are_not_disturbed(toy_translator: Translator) -> None:
     """One visitor breaks the masks while another translates with the same model."""
     expected = toy_translator.translate(SENTENCE)
     trial = MaskTrial("cross", "inverted")
-    broken = run_trial(toy_translator, SENTENCE, trial, pads=1).tried.ids
+    broken = run_trial(toy_translator, SENTENCE, trial, pads=1).trial.ids
     wrong: list[str] = []
     stop = threading.Event()
 
     def breaking() -> None:
         while not stop.is_set():
-            if run_trial(toy_translator, SENTENCE, trial, pads=1).tried.ids != broken:
+            if run_trial(toy_translator, SENTENCE, trial, pads=1).trial.ids != broken:
                 wrong.append("broken")
 
     other = threading.Thread(target=breaking)

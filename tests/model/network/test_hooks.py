@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.network.hooks import hooked, is_observed, observes, observing, record
+from model.network.hooks import hook_outputs, is_observed, observes, observing, record
 from model.network.transformer import Transformer
 
 from ...toy import random_model
@@ -25,25 +25,25 @@ def hooks_on(model: torch.nn.Module) -> int:
 def test_a_function_that_returns_nothing_only_looks(tiny_model: Transformer) -> None:
     seen: list[Tensor] = []
     alone = tiny_model(SOURCE, TARGET)
-    with hooked({tiny_model.encoder.output: seen.append}):
+    with hook_outputs({tiny_model.encoder.output: seen.append}):
         assert torch.equal(tiny_model(SOURCE, TARGET), alone)
     assert torch.equal(seen[0], tiny_model.encode(SOURCE))
 
 
 def test_a_function_that_returns_a_tensor_replaces(tiny_model: Transformer) -> None:
     memory = torch.zeros(1, 4, 64)
-    with hooked({tiny_model.encoder.output: lambda _: memory}):
+    with hook_outputs({tiny_model.encoder.output: lambda _: memory}):
         assert torch.equal(tiny_model.encode(SOURCE), memory)
     assert not torch.equal(tiny_model.encode(SOURCE), memory)
 
 
 def test_no_hook_remains_after_the_block_or_an_exception() -> None:
     model = random_model()
-    with hooked({model.encoder.output: lambda _: None}):
+    with hook_outputs({model.encoder.output: lambda _: None}):
         assert hooks_on(model) == 1
         assert is_observed()
     assert hooks_on(model) == 0
-    with pytest.raises(RuntimeError, match="on purpose"), hooked({model.encoder.output: lambda _: None}):
+    with pytest.raises(RuntimeError, match="on purpose"), hook_outputs({model.encoder.output: lambda _: None}):
         raise RuntimeError("on purpose")
     assert hooks_on(model) == 0
     assert not is_observed()
@@ -55,7 +55,7 @@ def test_an_exception_inside_the_function_leaves_nothing() -> None:
     def fail(output: Tensor) -> None:
         raise ValueError("in the hook")
 
-    with pytest.raises(ValueError, match="in the hook"), hooked({model.encoder.output: fail}):
+    with pytest.raises(ValueError, match="in the hook"), hook_outputs({model.encoder.output: fail}):
         model.encode(SOURCE)
     assert hooks_on(model) == 0
     assert not is_observed()
@@ -64,8 +64,8 @@ def test_an_exception_inside_the_function_leaves_nothing() -> None:
 def test_blocks_nest_and_the_inner_one_ends_alone(tiny_model: Transformer) -> None:
     order: list[str] = []
     point = tiny_model.encoder.output
-    with hooked({point: lambda _: order.append("outer")}):
-        with hooked({point: lambda _: order.append("inner")}):
+    with hook_outputs({point: lambda _: order.append("outer")}):
+        with hook_outputs({point: lambda _: order.append("inner")}):
             tiny_model.encode(SOURCE)
         tiny_model.encode(SOURCE)
     tiny_model.encode(SOURCE)
@@ -75,7 +75,7 @@ def test_blocks_nest_and_the_inner_one_ends_alone(tiny_model: Transformer) -> No
 def test_another_thread_runs_through_the_hook_untouched(tiny_model: Transformer) -> None:
     alone = tiny_model.encode(SOURCE)
     found: list[Tensor] = []
-    with hooked({tiny_model.encoder.output: torch.zeros_like}):
+    with hook_outputs({tiny_model.encoder.output: torch.zeros_like}):
         thread = threading.Thread(target=lambda: found.append(tiny_model.encode(SOURCE)))
         thread.start()
         thread.join()

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from model.network.attention import AttentionPath, MultiHeadAttention, attention_path
 from model.network.config import PAD_ID, TransformerConfig
-from model.network.hooks import hooked
+from model.network.hooks import hook_outputs
 from model.network.layers import StdLayerNorm, layer_norm
 from model.network.masks import causal_mask, combine, padding_mask
 
@@ -45,7 +45,7 @@ def test_multihead_attention(masked: str, bias: bool, path: AttentionPath) -> No
         average_attn_weights=False,
     )
     seen: list[Tensor] = []
-    with attention_path(path), hooked({mine.weights: seen.append}):
+    with attention_path(path), hook_outputs({mine.weights: seen.append}):
         torch.testing.assert_close(mine(query, memory, combine(padding, causal)), expected)
     if path == "explicit":
         torch.testing.assert_close(seen[0], expected_weights)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 
 from model.network.config import BOS_ID, PAD_ID
-from model.network.token_ids import padded, shift_right
+from model.network.token_ids import pad, shift_right
 
 
 def test_padded() -> None:
-    assert torch.equal(padded([[5], [6, 7]]), torch.tensor([[5, PAD_ID], [6, 7]]))
+    assert torch.equal(pad([[5], [6, 7]]), torch.tensor([[5, PAD_ID], [6, 7]]))
 
 
 def test_a_shifted_target_begins_with_the_start_token_and_loses_its_last() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from model.network.hooks import hooked
+from model.network.hooks import hook_outputs
 from model.network.layers import DecoderCache
 from model.network.positional_encoding import PositionalEncoding, sinusoidal_table
 from model.positions.embedding_parts import Side, embedding_parts
@@ -17,9 +17,9 @@ from model.positions.experiments import (
     MOVES,
     ExperimentError,
     PositionExperiment,
-    belief,
-    moved,
-    moved_rows,
+    experiment_table,
+    log_prob_curve,
+    move_positions,
     new_positions,
     run_experiment,
 )
@@ -72,24 +72,24 @@ def test_a_shuffle_is_a_permutation_of_the_sentence_and_the_same_for_a_seed() ->
 @pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_pad_row"])
 def test_rows_are_those_of_the_new_positions(kind: str) -> None:
     encoding = PositionalEncoding(config(max_length=20, positions=kind))
-    rows = moved_rows(encoding, PositionExperiment("beyond", 30), 4)
+    rows = experiment_table(encoding, PositionExperiment("beyond", 30), 4)
     assert rows.shape == encoding.table.shape
     first = 1 if kind == "sinusoidal_pad_row" else 0
     torch.testing.assert_close(rows[first:], sinusoidal_table(50, 64)[30:].float())
     assert not rows[:first].any()  # PAD's row stays all zero
-    assert not moved_rows(encoding, PositionExperiment("remove"), 4).any()
-    torch.testing.assert_close(moved_rows(encoding, PositionExperiment("shift", 0), 4), encoding.table)
+    assert not experiment_table(encoding, PositionExperiment("remove"), 4).any()
+    torch.testing.assert_close(experiment_table(encoding, PositionExperiment("shift", 0), 4), encoding.table)
 
 
 def test_learned_rows_lie_between_their_neighbours_and_end_where_the_table_ends() -> None:
     encoding = PositionalEncoding(config(max_length=10, positions="learned"))
     table = encoding.table.detach()
-    half = moved_rows(encoding, PositionExperiment("stretch", 0.5), 4)
+    half = experiment_table(encoding, PositionExperiment("stretch", 0.5), 4)
     torch.testing.assert_close(half[1], (table[0] + table[1]) / 2)
     torch.testing.assert_close(half[2], table[1])
     for experiment in (PositionExperiment("shift", 7), PositionExperiment("shift", -1)):
         with pytest.raises(ExperimentError, match="its table ends at position 9"):
-            moved_rows(encoding, experiment, 4)
+            experiment_table(encoding, experiment, 4)
 
 
 def test_a_swap_outside_the_sentence_is_refused() -> None:
@@ -103,7 +103,7 @@ def test_cached_steps_see_the_same_positions_as_a_full_pass(kind: str, move: str
     model, experiment = random_model(positions=kind), EXPERIMENTS[move]
     with torch.inference_mode():
         plain = model(SOURCE, TARGET)
-        with moved(model, experiment, SOURCE.shape[1], TARGET.shape[1]):
+        with move_positions(model, experiment, SOURCE.shape[1], TARGET.shape[1]):
             whole = model(SOURCE, TARGET)
             memory, cache = model.encode(SOURCE), DecoderCache(model.config.decoder_layers)
             steps = [model.decode(TARGET[:, at : at + 1], memory, None, cache=cache) for at in range(TARGET.shape[1])]
@@ -117,7 +117,7 @@ def test_cached_steps_see_the_same_positions_as_a_full_pass(kind: str, move: str
 def test_removing_the_encoding_makes_the_encoder_blind_to_order() -> None:
     model = random_model()
     turned = SOURCE.flip(1)
-    with torch.inference_mode(), moved(model, PositionExperiment("remove"), 6, 5):
+    with torch.inference_mode(), move_positions(model, PositionExperiment("remove"), 6, 5):
         torch.testing.assert_close(model.encode(turned), model.encode(SOURCE).flip(1), atol=1e-5, rtol=0)
     with torch.inference_mode():
         assert (model.encode(turned) - model.encode(SOURCE).flip(1)).abs().max() > 1e-2
@@ -127,11 +127,11 @@ def test_each_side_alone() -> None:
     model = random_model()
     with torch.inference_mode():
         memory = model.encode(SOURCE)
-        with moved(model, PositionExperiment("shift", 9, sides="target"), 6, 5):
+        with move_positions(model, PositionExperiment("shift", 9, sides="target"), 6, 5):
             assert torch.equal(model.encode(SOURCE), memory)
             shifted = model.target_embedding(TARGET)
         assert not torch.equal(shifted, model.target_embedding(TARGET))
-        with moved(model, PositionExperiment("shift", 9, sides="source"), 6, 5):
+        with move_positions(model, PositionExperiment("shift", 9, sides="source"), 6, 5):
             assert not torch.equal(model.encode(SOURCE), memory)
 
 
@@ -139,8 +139,8 @@ def test_a_shift_of_nothing_changes_nothing(toy_translator: Translator) -> None:
     before = toy_translator.translate(SENTENCE)
     result = run_experiment(toy_translator, before, PositionExperiment("shift", 0))
     assert result.after.text == before.text
-    assert result.lost == pytest.approx(0, abs=1e-5)
-    for kind, one in result.forced.maps.items():
+    assert result.log_prob_loss == pytest.approx(0, abs=1e-5)
+    for kind, one in result.forced_trace.maps.items():
         np.testing.assert_allclose(one.weights, before.trace.maps[kind].weights, atol=1e-5)
         assert one.query_tokens == before.trace.maps[kind].query_tokens
 
@@ -149,9 +149,9 @@ def test_a_learned_translation_breaks_without_positions(toy_translator: Translat
     before = toy_translator.translate(SENTENCE)
     result = run_experiment(toy_translator, before, PositionExperiment("remove"))
     assert result.after.text != before.text
-    assert result.lost > 0.5
+    assert result.log_prob_loss > 0.5
     assert toy_translator.translate(SENTENCE).text == before.text
-    curve = belief(toy_translator, before, PositionExperiment("shift"), [0, 20])
+    curve = log_prob_curve(toy_translator, before, PositionExperiment("shift"), [0, 20])
     assert curve[0] == pytest.approx(before.log_prob / len(before.steps), abs=1e-5)
     assert curve[1] < curve[0]
 
@@ -163,7 +163,8 @@ def test_a_second_visitor_sees_the_untouched_model(toy_translator: Translator) -
     changed: list[bool] = []
 
     def experimenter() -> None:
-        with moved(toy_translator.model, PositionExperiment("remove"), len(before.source_ids), len(before.target_ids)):
+        lengths = len(before.source_ids), len(before.target_ids)
+        with move_positions(toy_translator.model, PositionExperiment("remove"), *lengths):
             inside.set()
             changed.extend(toy_translator.translate(SENTENCE).text != before.text for _ in range(5))
             seen.wait(60)
@@ -223,7 +224,7 @@ class Planted:
 
 def test_planted_heads_are_told_apart(toy_translator: Translator) -> None:
     before = toy_translator.translate("the old dog sees a red house today.")
-    with hooked(Planted(toy_translator, before.source_ids[2]).functions()):
+    with hook_outputs(Planted(toy_translator, before.source_ids[2]).functions()):
         found = positional_heads(toy_translator, before)
     ranked = found.scores
     scores = {(one.kind, one.layer, one.head): one for one in ranked}
@@ -262,7 +263,7 @@ def test_without_positions_the_encoder_sees_a_bag_and_the_decoder_does_not(toy_t
     swapped = target.clone()
     swapped[0, [1, 2]] = target[0, [2, 1]]
     experiment = PositionExperiment("remove")
-    with moved(toy_translator.model, experiment, source.shape[1], target.shape[1]), torch.inference_mode():
+    with move_positions(toy_translator.model, experiment, source.shape[1], target.shape[1]), torch.inference_mode():
         memory = toy_translator.model.encode(source)
         torch.testing.assert_close(toy_translator.model.encode(source.flip(1)), memory.flip(1), atol=1e-4, rtol=0)
         states, other = (toy_translator.model.decode(ids, memory, None) for ids in (target, swapped))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.experiments.input_perturbation import Poked
+from model.experiments.input_perturbation import Perturbation
 from model.masking.convention_table import CONVENTIONS
 from model.masking.conventions import from_boolean
 from viz.masks.converter import meaning, notes, printed
@@ -51,6 +51,6 @@ def test_likelihoods_in_words() -> None:
 
 def test_what_moves_is_told_and_leaks_are_named() -> None:
 
-    poked = Poked(np.array([[0.5, 0.0], [0.0, 0.0]]), np.array([[False, False], [True, True]]))
+    poked = Perturbation(np.array([[0.5, 0.0], [0.0, 0.0]]), np.array([[False, False], [True, True]]))
     assert "1 of them should not: “\u2068Hund\u2069”" in moved(("Hund", "Katze"), poked, 0, "This mask")
     assert "no output moves" in moved(("Hund", "Katze"), poked, 1, "This mask")

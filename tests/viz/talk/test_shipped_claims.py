@@ -158,7 +158,7 @@ def born(scene: Scene) -> set[str]:
     final = captions.translate(scene.view["sentence"])
     moments = timeline(stops(captions.checkpoint), scene.view["sentence"], final.target_ids)
     assert len(moments) == 8
-    texts = {moment.step: moment.written.text for moment in moments}
+    texts = {moment.step: moment.translation.text for moment in moments}
     assert {84, 366, 1600} <= set(texts)
     assert "Hemd" in texts[366]
     assert "Schnee" in texts[366]

@@ -16,7 +16,7 @@ from model.checkpoint import files as folders
 from model.checkpoint.bleu_scores import CARD, Score, keep_score
 from model.checkpoint.history import HISTORY, HistoryRow, write_history
 from model.checkpoint.load import save_checkpoint, unique_weights
-from model.checkpoint.preset_comparison import differing, trained_alike
+from model.checkpoint.preset_comparison import differing_fields, read_preset_model
 from model.checkpoint.snapshots import release_snapshots
 from model.network.config import PRESETS, preset
 from model.network.transformer import Transformer
@@ -66,7 +66,7 @@ def checkpoints(tmp_path: Path, toy_checkpoint: Path, monkeypatch: pytest.Monkey
         "history",
         "scores",
         "card",
-        "alike",
+        "preset_models",
     ):
         getattr(cache, name).clear()
     return tmp_path
@@ -260,12 +260,12 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
     for name in ("original", "torch_like"):
         small(checkpoints / f"five-{name}", name)
     keep_score(checkpoints / "five-original", SCORE)
-    cache.alike.clear()
-    found, faults = cache.alike()
+    cache.preset_models.clear()
+    found, faults = cache.preset_models()
     assert [one.name for one in found] == ["five-original", "five-torch_like"]
     assert not faults
-    assert set(differing(found)) == {"norm_order", "final_norm", "qkv_bias", "output_bias", "init"}
-    one = trained_alike(checkpoints / "five-original")
+    assert set(differing_fields(found)) == {"norm_order", "final_norm", "qkv_bias", "output_bias", "init"}
+    one = read_preset_model(checkpoints / "five-original")
     assert one is not None
     assert one.parameters == sum(
         tensor.numel()
@@ -274,5 +274,5 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
     app = opened("comparison")
     assert "only fields in which they differ" in said(app)
     (checkpoints / "five-torch_like" / "scores.json").write_text("[]")
-    cache.alike.clear()
+    cache.preset_models.clear()
     assert "five-torch_like/scores.json is not a list of scores" in said(opened("comparison"))

@@ -59,7 +59,7 @@ def packed(steps: Pipeline, query: str, look: Look, step: int, alt: str) -> byte
         steps.dot,
         steps.scores,
         steps.weights,
-        steps.weighted,
+        steps.weighted_values,
         steps.context,
     )
     return pack(header, b"".join(np.ascontiguousarray(array, dtype="<f4").tobytes() for array in arrays))

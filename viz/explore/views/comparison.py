@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from model.analysis.difference import Difference, Pairs, difference, only, shared_axes
+from model.analysis.difference import Difference, Pairs, difference, shared_axes, single_head
 from model.checkpoint.load import CheckpointError
 from model.trace import TraceError
 from model.translate import InputError
@@ -108,8 +108,8 @@ def compare_heads(scene: Scene, second: SecondSide) -> HeadComparison:
         words = display_tokens(scene.tokens.original, scene.rows, merge=True, hide=display.hide)
         scene = dataclasses.replace(scene, tokens=words)
     tokens = display_tokens(second.attention, scene.rows, merge=merge, hide=display.hide)
-    one = only(scene.attention, scene.layer, scene.head)
-    two = only(tokens.attention, second.layer, second.head)
+    one = single_head(scene.attention, scene.layer, scene.head)
+    two = single_head(tokens.attention, second.layer, second.head)
     try:
         change = difference(one, two, scene.rows)
     except TraceError:

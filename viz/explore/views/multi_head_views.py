@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from model.analysis.rollout import EXPLAINED as ROLLOUT
-from model.analysis.rollout import averaged, rollout
+from model.analysis.rollout import mean_map, rollout
 from model.analysis.value_norm import VALUES_ALONE, WITH_PROJECTION
 from model.trace import TraceError
 from viz.components.chart import chart
@@ -70,7 +70,7 @@ def layers(scene: Scene) -> DrawnView | None:
     except TraceError as error:
         st.info(plain(str(error)))
         return None
-    position = scene.position(len(lens.written))
+    position = scene.position(len(lens.target_tokens))
     column, line = position or 0, VIEW_TEXTS["layers"].line
     text = lens_in_words(lens, column)
 
@@ -98,9 +98,9 @@ def lens_table(lens: Lens) -> pd.DataFrame:
             {
                 "place": lens.places[place],
                 "position": position + 1,
-                "written": lens.written[position],
+                "written": lens.target_tokens[position],
                 "rank": lens.ranks[place, position],
-                "log-probability": lens.written_log_probs[place, position],
+                "log-probability": lens.target_log_probs[place, position],
                 "best": lens.tokens[place][position][0],
                 "its log-probability": lens.log_probs[place, position, 0],
             }
@@ -115,4 +115,4 @@ def flow_of(trace: AttentionTrace, kind: Kind, which: Flow) -> AttentionMap:
     if which == "rollout":
         return rollout(trace).maps[kind]
     over = {"mean of heads": "heads", "mean of layers": "layers", "mean of all": "all"}[which]
-    return averaged(trace.maps[kind], over)  # type: ignore[arg-type]
+    return mean_map(trace.maps[kind], over)  # type: ignore[arg-type]

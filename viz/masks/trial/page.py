@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import streamlit as st
 
-from model.experiments.mask_trial import OF_KIND, MaskName, MaskTrial, Tried
+from model.experiments.mask_trial import OF_KIND, MaskName, MaskTrial, TrialResult
 from model.masking.rule import RuleError
 from model.trace import Kind
 from model.translate import Translator
@@ -105,8 +105,8 @@ def _number(label: str, key: str, value: int, low: int, high: int) -> int:
     return value if found is None else int(found)
 
 
-def _version(what: str, tried: Tried, *, own: bool) -> Version:
-    one = tried.right if own else tried.tried
-    moved = max(attention_difference(tried.right.maps[kind], one.maps[kind]) for kind in one.maps)
-    numbers = (signed(one.log_prob), signed(one.log_prob_of_right), f"{moved:.0%}")
-    return Version(what, changes(tried.right.text, one.text), numbers)
+def _version(what: str, tried: TrialResult, *, own: bool) -> Version:
+    one = tried.own if own else tried.trial
+    moved = max(attention_difference(tried.own.maps[kind], one.maps[kind]) for kind in one.maps)
+    numbers = (signed(one.log_prob), signed(one.log_prob_of_target), f"{moved:.0%}")
+    return Version(what, changes(tried.own.text, one.text), numbers)

@@ -13,8 +13,8 @@ from ...figures.labels import quoted
 
 if TYPE_CHECKING:
     from model.behaviour.outcomes import Outcome
-    from model.experiments.input_perturbation import Poked
-    from model.experiments.mask_trial import MaskName, Tried
+    from model.experiments.input_perturbation import Perturbation
+    from model.experiments.mask_trial import MaskName, TrialResult
     from model.trace import Kind
 
 TITLES_OF: dict[MaskName, str] = {
@@ -47,10 +47,10 @@ AT_ONCE = (
 )
 
 
-def effect(tried: Tried) -> str:
+def effect(tried: TrialResult) -> str:
     """What became of the translation."""
-    same = tried.right.ids == tried.tried.ids
-    change = tried.tried.log_prob_of_right - tried.right.log_prob_of_right
+    same = tried.own.ids == tried.trial.ids
+    change = tried.trial.log_prob_of_target - tried.own.log_prob_of_target
     what = "The translation stays the same." if same else "The translation changes."
     if change == 0:
         return f"{what} Not a single probability moved."
@@ -66,9 +66,9 @@ def times(nats: float) -> str:
     return f"{float(f'{factor:.2g}'):,g} times" if factor >= 1.1 else f"{factor:.3f} times"
 
 
-def moved(outputs: Sequence[str], poked: Poked, at: int, name: str) -> str:
+def moved(outputs: Sequence[str], poked: Perturbation, at: int, name: str) -> str:
     """Which outputs move with one input, and which of them should not."""
-    change, may = poked.change[:, at], poked.may[:, at]
+    change, may = poked.change[:, at], poked.allowed[:, at]
     leaks = [quoted(outputs[int(t)]) for t in np.flatnonzero((change > 0) & ~may)]
     count = int((change > 0).sum())
     if not count:

@@ -25,7 +25,7 @@ from . import texts as words
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from model.experiments.mask_trial import MaskTrial, Tried
+    from model.experiments.mask_trial import MaskTrial, TrialResult
     from model.trace import Kind
     from model.translate import Translator
 
@@ -42,9 +42,9 @@ POKED = (
 )
 
 
-def attention(tried: Tried, kind: Kind, beside: Any) -> Shown:
+def attention(tried: TrialResult, kind: Kind, beside: Any) -> Shown:
     """One head with the model's own mask and with this one."""
-    own, other = tried.right.maps[kind], tried.tried.maps[kind]
+    own, other = tried.own.maps[kind], tried.trial.maps[kind]
     with beside:
         layer, head = controls.place(own)
     sides = (("own mask", own), ("this mask", other))
@@ -71,11 +71,11 @@ def attention(tried: Tried, kind: Kind, beside: Any) -> Shown:
     return Shown("attention", lambda palette: [Chart(drawn(palette), alt), Words(PAIR)], numbers)
 
 
-def poked(model: Translator, text: str, trial: MaskTrial, pads: int, tried: Tried, beside: Any) -> Shown:
+def poked(model: Translator, text: str, trial: MaskTrial, pads: int, tried: TrialResult, beside: Any) -> Shown:
     """Which outputs move with one input, and the same for every input."""
     own = cache.mask_poke(model.name, text, None, pads)
     other = cache.mask_poke(model.name, text, trial, pads)
-    fed = tried.right.maps["decoder"].query_tokens
+    fed = tried.own.maps["decoder"].query_tokens
     inputs, sources = (*tried.source_tokens, *fed), len(tried.source_tokens)
     if (st.session_state.get("poked") or 0) >= len(inputs):
         del st.session_state["poked"]
@@ -90,10 +90,11 @@ def poked(model: Translator, text: str, trial: MaskTrial, pads: int, tried: Trie
     every = "What each output (down) depends on: source, then the target fed in (across)"
 
     def bars(palette: Palette) -> go.Figure:
-        return poked_bars(tried.target_tokens, own.change[:, at], other.change[:, at], other.may[:, at], title, palette)
+        changes = own.change[:, at], other.change[:, at]
+        return poked_bars(tried.target_tokens, *changes, other.allowed[:, at], title, palette)
 
     def pair(palette: Palette) -> go.Figure:
-        panels = [Panel(label, one.change, one.may, sums=False) for label, one in sides]
+        panels = [Panel(label, one.change, one.allowed, sums=False) for label, one in sides]
         look = Look(palette)
         return gallery_pair(panels, tried.target_tokens, inputs, every, look, MOVES, pinned=at, divided=sources)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.analysis.difference import difference, only, shared_axes
+from model.analysis.difference import difference, shared_axes, single_head
 from model.experiments.logit_lens import logit_lens
 from model.trace import AttentionMap
 from viz.explore.token_display import display_tokens
@@ -36,7 +36,7 @@ def drawn(figure: Any, name: str) -> list[Any]:
 
 
 def test_repeated_tokens_keep_their_rows_and_masks_their_look(decoder: AttentionMap) -> None:
-    one, two = only(decoder, 0, 0), only(decoder, 1, 2)
+    one, two = single_head(decoder, 0, 0), single_head(decoder, 1, 2)
     found = difference(one, two, "predicted")
     figure = comparison(Side(one, '<i>first</i> & "quoted"'), Side(two, "second"), found)
     first, second = drawn(figure, "weights")
@@ -52,7 +52,7 @@ def test_repeated_tokens_keep_their_rows_and_masks_their_look(decoder: Attention
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK])
 def test_the_difference_is_on_a_scale_with_zero_in_its_middle(decoder: AttentionMap, palette: Any) -> None:
-    one, two = only(decoder, 0, 0), only(decoder, 2, 1)
+    one, two = single_head(decoder, 0, 0), single_head(decoder, 2, 1)
     found = difference(one, two, "predicted")
     (change,) = drawn(comparison(Side(one, "a"), Side(two, "b"), found, look=Look(palette)), "difference")
     assert change.zmin == -change.zmax
@@ -63,7 +63,7 @@ def test_the_difference_is_on_a_scale_with_zero_in_its_middle(decoder: Attention
 def test_128_tokens_have_all_cells_and_some_names() -> None:
     names = tuple(f" w{number}" for number in range(128))
     whole = attention("encoder", names, names)
-    one, two = only(whole, 0, 0), only(whole, 0, 1)
+    one, two = single_head(whole, 0, 0), single_head(whole, 0, 1)
     figure = comparison(Side(one, "a"), Side(two, "b"), difference(one, two))
     assert drawn(figure, "weights")[0].z.shape == (128, 128)
     assert len(figure.layout.xaxis.ticktext) == 19  # every seventh
@@ -72,7 +72,7 @@ def test_128_tokens_have_all_cells_and_some_names() -> None:
 
 
 def test_one_token_against_itself() -> None:
-    one = only(attention("encoder", ("</s>",), ("</s>",)), 0, 0)
+    one = single_head(attention("encoder", ("</s>",), ("</s>",)), 0, 0)
     found = difference(one, one)
     assert comparison(Side(one, "a", (0, 0)), Side(one, "b", (0, 0)), found, (0, 0)).layout.height < 500
     assert comparison_in_words(found, (None, None), "fed") == "No weight differs between the two."
@@ -83,7 +83,7 @@ def test_words_name_the_greatest_change_or_the_pinned_pair() -> None:
     first = AttentionMap("encoder", weights, (" a", " b"), (" a", " b"), np.ones((2, 2), bool))
     second = dataclasses.replace(first, weights=weights[..., ::-1].copy())
     found = difference(first, second)
-    assert found.moved == pytest.approx(0.25)
+    assert found.mass_moved == pytest.approx(0.25)
     says = comparison_in_words(found, (None, None), "fed")
     assert says.startswith("On average 25% of a row's attention lies elsewhere in the second.")
     assert "0.75 in the first, 0.25 in the second (−0.50)" in says
@@ -110,8 +110,8 @@ class Scene:
 
 
 def test_a_click_in_any_panel_pins_the_pair_of_the_first() -> None:
-    first = only(attention("encoder", (" a", " x", " b"), (" a", " x", " b")), 0, 0)
-    second = only(attention("encoder", (" a", " b"), (" a", " b")), 0, 1)
+    first = single_head(attention("encoder", (" a", " x", " b"), (" a", " x", " b")), 0, 0)
+    second = single_head(attention("encoder", (" a", " b"), (" a", " b")), 0, 1)
     found = compared(first, second)
     heard = vars(found.scene)["heard"]
     assert found.pinned == ((2, 0), (1, 0), (1, 0))
