@@ -111,7 +111,7 @@ class Translator:
 
     @classmethod
     def load(cls, name: str | Path, device: str | torch.device | None = None) -> Self:
-        """By name below checkpoints/ or by folder; on the GPU when there is one and no device is given."""
+        """Load by name below checkpoints/ or by folder; on the GPU when there is one and no device is given."""
         return cls(load_checkpoint(name, device or chosen_device()))
 
     def encode(self, text: str) -> Encoded:
@@ -254,7 +254,7 @@ class Translator:
         )
 
     def settings(self, decoding: str = "greedy") -> dict[str, Any]:
-        """What a saved trace says of how it was made."""
+        """Return what a saved trace says of how it was made."""
         return {"device": self.device.type, "attention": "explicit", "decoding": decoding}
 
 

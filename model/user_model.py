@@ -25,7 +25,7 @@ from .trace import TENSORS, AttentionTrace
 from .translate import Translator
 
 OPTION = "--model"
-WANTED = "It must return a Translator, or (module, run) with run(text) -> tokens."
+RETURN_VALUE = "It must return a Translator, or (module, run) with run(text) -> tokens."
 
 
 class LocalError(ValueError):
@@ -48,11 +48,11 @@ class LocalModel:
                 capture.tokens = self.run(text)
             return capture.sample(0)
         except Exception as error:  # a stranger's code may raise anything, and the server goes on
-            raise LocalError(f"{self.name} could not read this sentence: {_said(error)}") from error
+            raise LocalError(f"{self.name} could not read this sentence: {_in_words(error)}") from error
 
 
 def option(arguments: Sequence[str]) -> str | None:
-    """What stands after ``--model``, or ``--model=``; None where it is not given."""
+    """Return what stands after ``--model``, or ``--model=``; None where it is not given."""
     for at, argument in enumerate(arguments):
         if argument == OPTION:
             return arguments[at + 1] if at + 1 < len(arguments) else ""
@@ -71,7 +71,7 @@ def load(spec: str) -> Translator | LocalModel:
         return found
     if isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], nn.Module) and callable(found[1]):
         return LocalModel(spec.rpartition(".")[2], *found)
-    raise LocalError(f"{OPTION} {spec}: the factory returned {type(found).__name__}. {WANTED}")
+    raise LocalError(f"{OPTION} {spec}: the factory returned {type(found).__name__}. {RETURN_VALUE}")
 
 
 def _factory(path: str, name: str, spec: str) -> Callable[[], Any]:
@@ -81,7 +81,7 @@ def _factory(path: str, name: str, spec: str) -> Callable[[], Any]:
     try:
         factory = getattr(importlib.import_module(path), name, None)
     except Exception as error:  # importing runs a stranger's code
-        raise LocalError(f"{OPTION} {spec}: {path} cannot be imported: {_said(error)}") from error
+        raise LocalError(f"{OPTION} {spec}: {path} cannot be imported: {_in_words(error)}") from error
     if not callable(factory):
         raise LocalError(f"{OPTION} {spec}: {path} has no function {name}.")
     return factory
@@ -91,9 +91,9 @@ def _call(factory: Callable[[], Any], spec: str) -> Any:
     try:
         return factory()
     except Exception as error:  # as above
-        raise LocalError(f"{OPTION} {spec}: the factory failed: {_said(error)}") from error
+        raise LocalError(f"{OPTION} {spec}: the factory failed: {_in_words(error)}") from error
 
 
-def _said(error: BaseException) -> str:
+def _in_words(error: BaseException) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     return f"{type(error).__name__}: {text[:300]}" if text != type(error).__name__ else text

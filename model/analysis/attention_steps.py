@@ -57,7 +57,7 @@ class Pipeline:
 
 
 def pipeline(attention: AttentionMap, layer: int, head: int, query: int, scale: float | None = None) -> Pipeline:
-    """The steps of one query, all counted from 0. The scale is found from the scores unless it is given.
+    """Return the steps of one query, all counted from 0. The scale is read off the scores unless it is given.
 
     TraceError when the trace was made without its tensors, when there is no such query, and when the steps do not
     follow from each other.
@@ -99,7 +99,7 @@ def pipeline(attention: AttentionMap, layer: int, head: int, query: int, scale: 
 
 
 def _scale(dot: np.ndarray, scores: np.ndarray, width: int) -> float:
-    """Of the two scales in use, the one that the scores were made with."""
+    """The scale that the scores were made with, of the two in use."""
     return float(min((width**-0.5, 1.0), key=lambda scale: np.nanmax(np.abs(dot * scale - scores), initial=0.0)))
 
 

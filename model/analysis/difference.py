@@ -80,7 +80,7 @@ def difference(first: AttentionMap, second: AttentionMap, rows: Label = "fed") -
 
 
 def shared_axes(first: AttentionMap, second: AttentionMap, rows: Label = "fed") -> tuple[Pairs, Pairs]:
-    """The rows and the columns that two maps have in common, whatever their kinds; either may be none.
+    """Return the rows and the columns that two maps have in common, whatever their kinds; either may be none.
 
     Maps of different kinds have a common axis only where it counts the same tokens: the decoder's and the cross map's
     rows, the encoder's and the cross map's columns.
@@ -93,12 +93,12 @@ def shared_axes(first: AttentionMap, second: AttentionMap, rows: Label = "fed") 
 
 
 def single_head(attention: AttentionMap, layer: int, head: int) -> AttentionMap:
-    """A map of nothing but one head, counted from 0: weights (1, 1, Q, K)."""
+    """Return a map of nothing but one head, counted from 0: weights (1, 1, Q, K)."""
     return dataclasses.replace(attention, weights=attention.weights[layer, head][None, None], tensors={})
 
 
 def common_tokens(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:
-    """Positions of tokens that both sequences have in the same order: [(in the first, in the second), ...]."""
+    """Return the positions of tokens that both have in the same order: [(in the first, in the second), ...]."""
     blocks = SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()
     return [(block.a + step, block.b + step) for block in blocks for step in range(block.size)]
 

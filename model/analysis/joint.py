@@ -39,7 +39,7 @@ class Joint:
 
 
 def joint(trace: AttentionTrace, layer: int, head: int | None = None) -> Joint:
-    """One head of a layer, or the mean over its heads, of all three attentions; counted from 0.
+    """Return one head of a layer, or the mean over its heads, of all three attentions; counted from 0.
 
     TraceError if one of the maps is missing or has no such layer or head.
     """

@@ -1,4 +1,4 @@
-"""From one layer's weights to what a token is made of: means over heads or layers, and attention rollout. No torch.
+"""Many heads as one map: means over heads or layers, and attention rollout. No torch.
 
 Abnar and Zuidema (2020), "Quantifying Attention Flow in Transformers", section 3: with A = 0.5 W + 0.5 I for the
 residual connection and W the mean over heads, rollout(l) = A(l) rollout(l - 1). Carried through cross-attention here
@@ -24,13 +24,13 @@ EXPLAINED = (
 
 
 def mean_map(attention: AttentionMap, over: Literal["heads", "layers", "all"]) -> AttentionMap:
-    """The mean over heads (L, 1, Q, K), over layers (1, H, Q, K) or over both (1, 1, Q, K)."""
+    """Return the mean over heads (L, 1, Q, K), over layers (1, H, Q, K) or over both (1, 1, Q, K)."""
     axes = {"heads": (1,), "layers": (0,), "all": (0, 1)}[over]
     return dataclasses.replace(attention, weights=attention.weights.mean(axes, keepdims=True), tensors={})
 
 
 def rollout(trace: AttentionTrace) -> AttentionTrace:
-    """Rollout after every layer: maps of one head, weights (L, 1, Q, K), of the kinds the trace has.
+    """Return the rollout after every layer: maps of one head, weights (L, 1, Q, K), of the kinds the trace has.
 
     A row of the encoder sums to 1; so does a row of the decoder and of the cross map taken together, for a target
     position is made of target tokens (decoder) and of source tokens (cross).

@@ -1,4 +1,4 @@
-"""The eight behaviour tests by their names, and what each said."""
+"""The eight behaviour tests by their names, and their results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Check:
     code: str
     """Readable, as the codes of the diagnosis are."""
     title: str
-    """What holds where it passes."""
+    """The statement that holds where it passes."""
 
     def __str__(self) -> str:
         return f"{self.code} ({self.number})"
@@ -41,7 +41,7 @@ CHECKS = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one test said."""
+    """The result of one test."""
 
     check: Check
     status: Status

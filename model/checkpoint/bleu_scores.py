@@ -35,7 +35,7 @@ class Score:
     chrf: float
     chrf_signature: str
     step: int | None = None
-    """Of the snapshot that was scored; None for the released weights."""
+    """The step of the snapshot that was scored; None for the released weights."""
     target_tokens_per_second: float | None = None
     """None where it was not measured."""
 
@@ -46,7 +46,7 @@ class Score:
 
 
 def read_scores(folder: Path) -> tuple[Score, ...]:
-    """The scores of a checkpoint's folder, in the order kept; none where there is no file. ScoresError."""
+    """Return the scores of a checkpoint's folder, in the order kept; none where there is no file. ScoresError."""
     path = folder / SCORES
     if not path.exists():
         return ()
@@ -78,14 +78,14 @@ def keep_score(folder: Path, score: Score) -> tuple[Score, ...]:
 
 
 def with_table(card: str, scores: Sequence[Score]) -> str:
-    """A model card with its table of scores replaced; one without the two marks around it stays as it is."""
+    """Return a model card with its table of scores replaced; one without the two marks around it stays as it is."""
     before, begin, rest = card.partition(BEGIN)
     _, end, after = rest.partition(END)
     return f"{before}{begin}\n{table(scores)}\n{end}{after}" if end else card
 
 
 def table(scores: Sequence[Score]) -> str:
-    """Scores as Markdown, their signatures below."""
+    """Return the scores as Markdown, their signatures below."""
     lines = ["| set | beam | text | BLEU | chrF | tokens/s |", "|---|---:|---|---:|---:|---:|"]
     for one in scores:
         name = f"{one.set} ({one.sentences:,})" + ("" if one.step is None else f", snapshot of step {one.step:,}")

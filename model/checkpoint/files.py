@@ -23,12 +23,12 @@ class CheckpointError(ValueError):
 
 
 def available(folder: Path = FOLDER) -> list[str]:
-    """Names of the checkpoints in a folder, sorted."""
+    """Return the names of the checkpoints in a folder, sorted."""
     return sorted(path.parent.name for path in folder.glob(f"*/{CONFIG}"))
 
 
 def folder_of(name: str | Path) -> Path:
-    """The folder of a checkpoint given by its name below checkpoints/ or by its folder. CheckpointError."""
+    """Return the folder of a checkpoint given by its name below checkpoints/ or by its folder. CheckpointError."""
     given, released = Path(name), FOLDER / name
     folder = given if (given / CONFIG).is_file() or not released.is_dir() else released
     if not folder.is_dir():
@@ -38,12 +38,12 @@ def folder_of(name: str | Path) -> Path:
 
 
 def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Write config.json: what :func:`read_facts` reads."""
+    """Write config.json, which :func:`read_facts` reads."""
     (folder / CONFIG).write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
-    """What a checkpoint's config.json says: "model", "card" and "sha256". CheckpointError."""
+    """Return what a checkpoint's config.json says: "model", "card" and "sha256". CheckpointError."""
     path = folder / CONFIG
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -59,7 +59,7 @@ def read_facts(folder: Path) -> dict[str, Any]:
 
 
 def config_of(folder: Path, facts: dict[str, Any]) -> TransformerConfig:
-    """The architecture that config.json describes. CheckpointError."""
+    """Return the architecture that config.json describes. CheckpointError."""
     try:
         return TransformerConfig.from_json(json.dumps(facts["model"]))
     except ValueError as error:
@@ -67,7 +67,7 @@ def config_of(folder: Path, facts: dict[str, Any]) -> TransformerConfig:
 
 
 def read_verified(folder: Path, name: str, facts: dict[str, Any]) -> bytes:
-    """The bytes of a file, whose hash is the one the configuration gives."""
+    """Return the bytes of a file, whose hash is the one the configuration gives. CheckpointError."""
     try:
         data = (folder / name).read_bytes()
     except OSError as error:

@@ -41,7 +41,7 @@ def write_history(rows: Sequence[HistoryRow], path: Path) -> None:
 
 
 def read_history(folder: Path) -> tuple[HistoryRow, ...]:
-    """What :func:`write_history` wrote into a checkpoint's folder; no rows where there is no history. HistoryError."""
+    """Return the rows in a checkpoint's folder; none where there is no history. HistoryError."""
     path = folder / HISTORY
     if not path.exists():
         return ()

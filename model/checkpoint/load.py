@@ -1,4 +1,4 @@
-"""A model with its tokenizer and facts, written to a checkpoint's folder and read from it; see folder.py."""
+"""A model with its tokenizer and facts, written to a checkpoint's folder and read from it; see files.py."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Checkpoint:
 
 
 def unique_weights(model: Transformer) -> dict[str, Tensor]:
-    """Every parameter once: tied and shared ones under the first of their names."""
+    """Return every parameter once: tied and shared ones under the first of their names."""
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
@@ -65,12 +65,12 @@ def save_checkpoint(checkpoint: Checkpoint, folder: Path, dtype: torch.dtype = t
 
 
 def to_safetensors(weights: Mapping[str, Tensor], dtype: torch.dtype = torch.float16) -> bytes:
-    """Weights as a safetensors file."""
+    """Return the bytes of a safetensors file of the weights."""
     return save({name: tensor.to("cpu", dtype).contiguous() for name, tensor in weights.items()})
 
 
 def load_checkpoint(name: str | Path, device: torch.device | str = "cpu") -> Checkpoint:
-    """A checkpoint by its name below checkpoints/ or by its folder; in float32, ready to evaluate. CheckpointError."""
+    """Return a checkpoint by its name below checkpoints/ or its folder, in float32 and eval mode. CheckpointError."""
     folder = folder_of(name)
     facts = read_facts(folder)
     config = config_of(folder, facts)
@@ -91,7 +91,11 @@ def load_checkpoint(name: str | Path, device: torch.device | str = "cpu") -> Che
 
 
 class _Uninitialised(TorchFunctionMode):
-    """Draws no random numbers where a model is built only to be filled: that is most of the time of loading."""
+    """A mode that draws no random numbers where a model is built only to be filled: most of the time of loading.
+
+    torch.nn.utils.skip_init serves single modules: it leaves buffers empty too, here the table of positions, and unties
+    shared weights.
+    """
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -102,7 +106,7 @@ class _Uninitialised(TorchFunctionMode):
 
 
 def build_model(config: TransformerConfig, weights: bytes, name: str) -> Transformer:
-    """A model of `config` with the weights of a safetensors file, ready to evaluate. CheckpointError."""
+    """Return a model of `config` with the weights of a safetensors file, in eval mode. CheckpointError."""
     with _Uninitialised():
         model = Transformer(config)
     load_weights(model, weights, name)

@@ -1,4 +1,4 @@
-"""What a model is made of: parameters by part, and the tensors of its state dict."""
+"""The parameters of a model by part, and the tensors of its state dict."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StateTensor:
 
 
 def state_tensors(model: Transformer) -> tuple[StateTensor, ...]:
-    """Every entry of ``model.state_dict()``, in its order; tied ones name the entry that they are."""
+    """Return every entry of ``model.state_dict()``, in its order; tied ones name the entry that they are."""
     first: dict[int, str] = {}
     found = []
     for name, tensor in model.state_dict(keep_vars=True).items():
@@ -44,7 +44,7 @@ def state_tensors(model: Transformer) -> tuple[StateTensor, ...]:
 
 
 def parameters_by_part(model: Transformer) -> dict[str, int]:
-    """Trained numbers of embeddings, encoder, decoder and generator, each counted where it stands first.
+    """Return the trained numbers of embeddings, encoder, decoder and generator, each counted where it stands first.
 
     A matrix that is shared counts once: an output projection tied to the embedding leaves the generator 0.
     """

@@ -1,4 +1,4 @@
-"""Checkpoints whose recipes start from a preset: small models of different architectures, trained alike."""
+"""Checkpoints whose recipes start from a preset: small models of different architectures, trained the same way."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNSEEN = ("preset", "vocab_size", "target_vocab_size")
 
 @dataclass(frozen=True)
 class PresetModel:
-    """One of them, without its weights."""
+    """A checkpoint whose recipe starts from a preset, without its weights."""
 
     name: str
     config: TransformerConfig
@@ -44,7 +44,7 @@ class PresetModel:
 
 
 def read_preset_model(folder: Path) -> PresetModel | None:
-    """What there is to compare of a checkpoint, None if its recipe names no preset. Raises a ValueError's kind."""
+    """Return what can be compared of a checkpoint, None if its recipe names no preset. Raises a kind of ValueError."""
     if not _has_preset(folder / "recipe.json"):
         return None
     config = config_of(folder, read_facts(folder))
@@ -52,7 +52,7 @@ def read_preset_model(folder: Path) -> PresetModel | None:
 
 
 def differing_fields(found: Sequence[PresetModel]) -> tuple[str, ...]:
-    """The configuration fields in which they are not all the same, in their order."""
+    """Return the configuration fields in which not all models are the same, in their order."""
     names = (field.name for field in fields(TransformerConfig) if field.name not in UNSEEN)
     return tuple(name for name in names if len({getattr(one.config, name) for one in found}) > 1)
 

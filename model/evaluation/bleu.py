@@ -41,7 +41,7 @@ class Evaluation:
         }
 
     def score(self, name: str, step: int | None = None) -> Score:
-        """What of it is kept beside the checkpoint; `name` is that of the set, `step` that of a snapshot."""
+        """Return the part that is kept beside the checkpoint; `name` is that of the set, `step` that of a snapshot."""
         shared = {field.name for field in dataclasses.fields(Score)} & set(self.__dict__)
         return Score(set=name, step=step, **{field: self.__dict__[field] for field in shared})
 

@@ -22,7 +22,7 @@ class Comparison:
     changes: tuple[Change, ...]
     words: tuple[WordChange, ...]
     log_probs_before: tuple[float, ...]
-    """Of each token of the translation before, teacher-forced through the model as it is."""
+    """The log-probability of each token of the translation before, teacher-forced through the model as it is."""
     log_probs_after: tuple[float, ...]
     """The same tokens through the changed model."""
 

@@ -1,4 +1,4 @@
-"""A mask result on a model, examined: which outputs move with which input, and what the behaviour tests say."""
+"""A model under another mask: which outputs move with which input, and what the behaviour tests say."""
 
 from __future__ import annotations
 

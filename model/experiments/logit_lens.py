@@ -25,7 +25,7 @@ _SUBLAYERS = {
 
 @dataclass(frozen=True, eq=False)
 class Lens:
-    """What the decoder would predict at P places along its residual stream, for each of T target positions."""
+    """The predictions of the decoder at P places along its residual stream, for each of T target positions."""
 
     places: tuple[str, ...]
     """(P,) "embedding", "layer 1", ..., or with sublayers "layer 1 self-attention" and so on; the last is the model's

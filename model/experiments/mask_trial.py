@@ -1,4 +1,4 @@
-"""A mask tried on a model that translates: what becomes of the translation, and which outputs move with which input.
+"""Another mask in a model that translates: what becomes of the translation and of the attention.
 
 Nothing on the model is changed: the masks are edited on their way, in the thread that asks (:mod:`.interventions`).
 The sentence may be padded, since many faults show only there. Decoding is done without a cache, so that an edited

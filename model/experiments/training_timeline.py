@@ -26,7 +26,7 @@ class Stop:
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """What the model at one moment makes of a sentence."""
+    """A sentence through the model at one moment of its training."""
 
     step: int | None
     translation: Translation

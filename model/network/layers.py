@@ -87,7 +87,7 @@ class EncoderLayer(nn.Module):
 
 @dataclass
 class LayerCache:
-    """What one decoder layer need not compute again at the next step."""
+    """The keys and values that one decoder layer need not compute again at the next step."""
 
     self_attention: KeyValueCache = field(default_factory=KeyValueCache)
     cross_attention: KeyValueCache = field(default_factory=KeyValueCache)

@@ -1,4 +1,4 @@
-"""What enters the first layer: token embedding, positional encoding and their sum, as the model adds them."""
+"""The input of the first layer: token embedding, positional encoding and their sum, as the model adds them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a running model does when its positional encoding is changed: through hooks, for one thread, leaving no trace.
+"""A running model with its positional encoding changed: through hooks, for one thread, leaving no trace.
 
 An experiment moves the positions. It replaces the whole table at the hook point ``positional_encoding.rows`` before
 rows are looked up, so the encoder, a full pass of the decoder and a cached step at any offset see the same positions.

@@ -56,7 +56,7 @@ def _run(calls: list[tuple[FrameType, nn.Module]]) -> tuple[FrameType | None, Fr
 
 
 def _frames(modules: Mapping[int, tuple[str, nn.Module]]) -> Iterator[tuple[FrameType, tuple[str, nn.Module]]]:
-    """From the inside out, the frames of functions whose first argument is one of the modules."""
+    """Yield, from the inside out, the frames of functions whose first argument is one of the modules."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code

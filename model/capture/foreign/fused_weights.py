@@ -1,4 +1,4 @@
-"""What a fused kernel does not give: its weights, computed beside it from the same arguments."""
+"""The weights that a fused kernel does not give, computed beside it from the same arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...masking.blocked import is_blocked
 from ...network.torch_internals import materialize
 
 HEADS = ("num_heads", "n_heads", "num_attention_heads", "nhead", "n_head", "heads", "h")
-"""What modules call their number of heads."""
+"""Attributes in which modules hold their number of heads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Attention:
 
 @torch.no_grad()
 def from_scores(masked_scores: Tensor, weights: Tensor, heads: int) -> Attention:
-    """From what went into a softmax and what came out; the mask is read off the scores."""
+    """Return the attention of a softmax from its input and its output; the mask is read off the scores."""
     masked, weights = (four_axes(tensor.detach(), heads) for tensor in (masked_scores, weights))
     return Attention(weights, ~is_blocked(masked), {"masked_scores": masked})
 
@@ -46,7 +46,7 @@ def from_arguments(
     *,
     heads: int = 1,
 ) -> Attention:
-    """What ``F.scaled_dot_product_attention`` computes with these arguments, before dropout.
+    """Return the attention that ``F.scaled_dot_product_attention`` computes with these arguments, before dropout.
 
     As there, a query with no key allowed gets a row of zeros, a causal mask starts at the top left, and keys and values
     of fewer heads are repeated.
@@ -63,7 +63,7 @@ def from_arguments(
 
 
 def unfold_heads(attention: Attention, module: nn.Module) -> Attention:
-    """With one row a head, where the module put the heads that share keys into rows to decode one query.
+    """Return the attention with one row a head, where a module decodes one query with the heads of a group as rows.
 
     Hugging Face does so with grouped queries: head h stands in row h % groups of the keys' head h // groups.
     """
@@ -99,7 +99,7 @@ def _has_empty_row(masked: Tensor) -> bool:
 
 
 def four_axes(tensor: Tensor, heads: int) -> Tensor:
-    """(Q, K), (B, Q, K), batch-major (B*H, Q, K) or (B, ..., Q, K) as (B, H, Q, K)."""
+    """Return (Q, K), (B, Q, K), batch-major (B*H, Q, K) or (B, ..., Q, K) as (B, H, Q, K)."""
     if tensor.dim() == 4:
         return tensor
     if tensor.dim() == 2:
@@ -111,7 +111,7 @@ def four_axes(tensor: Tensor, heads: int) -> Tensor:
 
 
 def keys_last(tensor: Tensor, axis: int, heads: int) -> Tensor | None:
-    """What a softmax over `axis` took or gave, as (B, H, Q, K), (B, Q, K) or (Q, K) of one sample.
+    """Return the input or output of a softmax over `axis` as (B, H, Q, K), (B, Q, K) or (Q, K) of one sample.
 
     None where it cannot be told which of the axes are samples, heads and queries.
     """
@@ -130,12 +130,12 @@ def keys_last(tensor: Tensor, axis: int, heads: int) -> Tensor | None:
 
 
 def heads_of(module: nn.Module) -> int:
-    """How many heads a module says that it has; 1 where it does not say."""
+    """Return how many heads a module says that it has; 1 where it does not say."""
     found = (getattr(module, name, None) for name in HEADS)
     return next((one for one in found if isinstance(one, int) and one > 0), 1)
 
 
 def query_heads_of(module: nn.Module) -> int:
-    """As :func:`heads_of`, also where only the module's configuration says it."""
+    """Return :func:`heads_of`, or the number in the module's configuration where only that says it."""
     said = getattr(getattr(module, "config", None), "num_attention_heads", None)
     return said if heads_of(module) == 1 and isinstance(said, int) else heads_of(module)

@@ -18,7 +18,7 @@ ENCODER = re.compile(r"encoder|(^|\.)enc(_|\.|$)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Facts:
-    """What the kind of a path is decided by."""
+    """The evidence that decides the kind of a path."""
 
     path: str
     is_cross: bool
@@ -28,14 +28,14 @@ class Facts:
 
 
 def kind_of(path: str) -> Kind:
-    """The kind of an attention of this project: ``encoder.layers.0.self_attention`` -> encoder, and so on."""
+    """Return the kind of an attention of this project: ``encoder.layers.0.self_attention`` -> encoder, and so on."""
     if CROSS.search(path):
         return "cross"
     return "decoder" if "decoder" in path else "encoder"
 
 
 def kinds(facts: Sequence[Facts], model: str) -> Mapping[str, Kind]:
-    """The kind of every path; `model` is the name of the model's class.
+    """Return the kind of every path; `model` is the name of the model's class.
 
     What a path says, encoder or decoder, holds when the model has both. Where there is one stack alone, it is a
     decoder if its mask is causal, or if the model is a language model by its name and so ought to be. A mask that could

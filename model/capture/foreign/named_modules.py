@@ -13,7 +13,7 @@ from ...trace import KINDS, Kind, TraceError
 
 
 def match_modules(model: nn.Module, patterns: Mapping[str, Kind | None]) -> dict[str, Kind | None]:
-    """The paths that the patterns name, in the model's order, and what each is said to be.
+    """Return the paths that the patterns name, in the model's order, and the kind that each is said to be.
 
     Raises:
         TraceError: for a pattern that names nothing, and for a kind that there is not.
@@ -32,13 +32,13 @@ def match_modules(model: nn.Module, patterns: Mapping[str, Kind | None]) -> dict
 
 
 def named_ancestor(path: str, named: Mapping[str, Kind | None]) -> str | None:
-    """The named module at or above `path`; None where there is none."""
+    """Return the named module at or above `path`; None where there is none."""
     above = (one for one in named if path == one or path.startswith(f"{one}.") or not one)
     return max(above, key=len, default=None)
 
 
 def weights_in(output: Any) -> Tensor | None:
-    """The last tensor of an output that can only be attention weights: no number below 0, every row sums to 1."""
+    """Return the last tensor of an output that can only be weights: no number below 0, every row sums to 1."""
     found = [tensor for tensor in _tensors(output) if _are_weights(tensor)]
     return found[-1] if found else None
 

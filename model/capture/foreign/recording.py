@@ -82,7 +82,7 @@ class ForeignRecording:
         return any(named_ancestor(call.path, {path: None}) is not None for call in self._of_run())
 
     def end(self) -> None:
-        """Let go of the last run's frames and of what they hold."""
+        """Release the last run's frames and of what they hold."""
         self._frames = (None, None)
 
     def _of_run(self) -> list[Call]:

@@ -29,7 +29,7 @@ WINDOW = (
 
 
 def last_runs(kind: Kind, by_kind: dict[Kind, list[Call]]) -> list[Run]:
-    """The runs that make up a map: the last one, or all the steps of a cached decoding."""
+    """Return the runs that make up a map: the last one, or all the steps of a cached decoding."""
     runs = _runs(by_kind[kind])
     if kind == "encoder":
         return runs[-1:]
@@ -43,7 +43,7 @@ def _runs(calls: Sequence[Call]) -> list[Run]:
 
 
 def _steps(runs: list[Run]) -> list[Run]:
-    """From the last run that had as many keys as queries: nothing was cached before it.
+    """The runs from the last one on that had as many keys as queries: nothing was cached before it.
 
     Raises TraceError for a cache of a window, or of a fixed size: which of its columns is which key cannot be told.
     """
@@ -76,7 +76,7 @@ def _side_by_side(calls: Run) -> Call:
 
 
 def map_of(kind: Kind, runs: list[Run], sample: int) -> AttentionMap:
-    """One sentence's map. The rows of several runs stand below each other.
+    """Return one sentence's map. The rows of several runs stand below each other.
 
     A query may attend to a key when it may in any layer and head, so a mask is never narrower than what ran. Raises
     TraceError when the layers do not fit on each other, or the batch has no such sample.

@@ -18,9 +18,9 @@ def is_step(call: Call) -> bool:
 
 
 def as_rows(calls: Sequence[Call]) -> list[Call]:
-    """The calls, with those of time steps joined: they come from a module that was never asked more than one query.
+    """Return the calls, with those of time steps joined: of a module that was only ever called with one query.
 
-    A module that is asked several in one run, or has been elsewhere, is shared by layers, which stay as they are.
+    A module that is called with several, or once more in another forward, is shared by layers, which stay apart.
     """
     others = {call.path for call in calls if not is_step(call)}
     steps: dict[tuple[str, int], list[Call]] = {}

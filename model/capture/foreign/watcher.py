@@ -26,7 +26,7 @@ SOFTMAX = (F.softmax, torch.softmax, Tensor.softmax, torch.special.softmax)
 
 
 class Watcher(TorchFunctionMode):
-    """Lets every call through as it is and notes those that are attention. Modes are a thread's own."""
+    """A mode that lets every call through as it is and notes those that are attention. Modes are a thread's own."""
 
     def __init__(self, recording: ForeignRecording) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class Watcher(TorchFunctionMode):
 
 
 def _axis(scores: Tensor, args: tuple[Any, ...], given: dict[str, Any]) -> int:
-    """Of a softmax; where it is not given, the one that torch chooses."""
+    """The axis of a softmax; where it is not given, the one that torch chooses."""
     axis = args[1] if len(args) > 1 else given.get("dim")
     return (0 if scores.dim() == 3 else 1) if axis is None else axis
 
@@ -133,7 +133,7 @@ def _modules_at(model: nn.Module, named: Mapping[str, Kind | None]) -> Iterator[
 
 
 def _output_of(recording: ForeignRecording, path: str) -> Callable[[Any], None]:
-    """For a named module of which no softmax and no kernel was seen: its weights may be among what it returns."""
+    """A hook on a named module that was seen to call no softmax and no kernel: it may return its weights."""
 
     def look(output: Any) -> None:
         if recording.has_call_below(path):
