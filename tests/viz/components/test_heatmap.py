@@ -35,7 +35,7 @@ def test_a_head_of_64_tokens_is_small_and_keeps_three_decimals() -> None:
     header, body = unpack(data)
     assert len(data) <= MOST
     found = np.frombuffer(body, "<u2").reshape(64, 64)
-    np.testing.assert_allclose(found[one.mask] / FINE_FULL, one.weights[1, 2][one.mask], atol=1e-5)
+    np.testing.assert_allclose(found[one.mask] / FINE_FULL, one.weights[1, 2][one.mask], atol=1.1 / FINE_FULL)
     assert (found[~one.mask] == FINE_MASKED).all()
     assert header["title"] == "Decoder self-attention · layer 2, head 3"
 

@@ -88,4 +88,4 @@ def packed(
         "pins": pins,
         "numbers": numbers and room_for_numbers(grid.weights),
     }
-    return pack(header, fine(grid.weights / grid.top, grid.mask).astype("<u2").tobytes())
+    return pack(header, fine(grid.weights, grid.mask, grid.top).astype("<u2").tobytes())
