@@ -67,7 +67,10 @@ def decode_player(
 
 
 def packed(result: Translation, shown: Shown, look: Look, run: str) -> bytes:
-    """What decode_player.js reads: the words, then the cross (L, H, T, S) and the decoder's (L, H, T, T) bytes."""
+    """What decode_player.js reads: the words, then the cross (L, H + 1, T, S) and the decoder's (L, H + 1, T, T) bytes.
+
+    After a layer's heads stands their mean: a mean of bytes would not have the decimals of the mean.
+    """
     cross, own = result.trace.cross, result.trace.decoder
     if cross is None or own is None:
         raise ValueError("The decode player needs the decoder's self-attention and its cross-attention.")
@@ -88,8 +91,12 @@ def packed(result: Translation, shown: Shown, look: Look, run: str) -> bytes:
         "line": look.palette.line,
         "accent": look.palette.accent,
     }
-    parts = (quantise(one.weights, one.mask) for one in (cross, own))
-    return pack(header, b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
+    return pack(header, b"".join(quantise(_with_means(one.weights), one.mask).tobytes() for one in (cross, own)))
+
+
+def _with_means(weights: np.ndarray) -> np.ndarray:
+    """Return weights (L, H, Q, K) and the mean of each layer's heads as (L, H + 1, Q, K) float64."""
+    return np.concatenate([weights, weights.mean(axis=1, keepdims=True, dtype=np.float64)], axis=1)
 
 
 def _words(tokens: Sequence[str]) -> list[dict[str, Any]]:
@@ -100,18 +107,14 @@ def _steps(steps: Sequence[DecodingStep]) -> list[dict[str, Any]]:
     total, found = 0.0, []
     for step in steps:
         total += step.log_prob
-        chosen = {"id": step.token_id, "text": readable(step.token), "p": _share(step.log_prob), "rank": step.rank}
+        chosen = {"id": step.token_id, "text": readable(step.token), "p": math.exp(step.log_prob), "rank": step.rank}
         candidates = [_candidate(one) for one in step.candidates[:CANDIDATES]]
-        found.append({"total": round(total, 3), "chosen": chosen, "candidates": candidates})
+        found.append({"total": total, "chosen": chosen, "candidates": candidates})
     return found
 
 
 def _candidate(one: Candidate) -> dict[str, Any]:
-    row: dict[str, Any] = {"id": one.token_id, "text": readable(one.token), "p": _share(one.log_prob)}
+    row: dict[str, Any] = {"id": one.token_id, "text": readable(one.token), "p": math.exp(one.log_prob)}
     if one.drawn is not None:
-        row["drawn"] = round(one.drawn, 4)
+        row["drawn"] = one.drawn
     return row | {"forbidden": True} if one.forbidden else row
-
-
-def _share(log_prob: float) -> float:
-    return round(math.exp(log_prob), 4)

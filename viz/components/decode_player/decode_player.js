@@ -5,7 +5,7 @@ import { unpack } from "../shared/packed.js";
 import { asPicture } from "../shared/as_picture.js";
 import { buildCandidates, showCandidates } from "./candidates.js";
 import { piece } from "./elements.js";
-import { chosenWeights, headName, headSelect } from "./heads.js";
+import { chosenWeights, headName, headSelect, sizeOf } from "./heads.js";
 import { SURPRISING, buildText, measure, showText } from "./lines.js";
 import { buildMatrix, cellAt, cellInWords, layMatrix, showMatrix, strongestKey } from "./matrix.js";
 import { buildPlayer } from "./player.js";
@@ -15,8 +15,7 @@ const LABEL_ROOM = 130; // Pixels left of the matrix for the name of its row.
 /** All steps of one decoding, drawn once; `view.send(name, value)` tells Python. */
 function build(root, view, header, body) {
   const { cross, own, aligning, steps } = header;
-  const crossSize = cross.shape.reduce((product, one) => product * one);
-  const bytes = { cross: body.subarray(0, crossSize), own: body.subarray(crossSize) };
+  const bytes = { cross: body.subarray(0, sizeOf(cross.shape)), own: body.subarray(sizeOf(cross.shape)) };
   const size = steps.length;
   root.className = "decode-player";
   const heads = { cross: cross.chosen, own: own.chosen };

@@ -6,7 +6,10 @@ export function piece(tag, className, text = "") {
   return made;
 }
 
-export const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`;
+export function percent(share) {
+  if (share === 0) return "0%";
+  return share < 0.0005 ? "<0.1%" : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`;
+}
 
 /** A number as it is printed, with a minus sign as wide as its digits. */
 export const signed = (value) => value.toFixed(2).replace("-", "−");

@@ -1,4 +1,3 @@
-import { MASKED } from "../shared/packed.js";
 import { piece } from "./elements.js";
 
 /** "3.1", "3.mean" or "aligning" (as in the address, counted from 1) -> layer and head from 0, head null for the mean. */
@@ -8,16 +7,15 @@ function resolve(choice, aligning) {
   return { layer: layer - 1, head: head === "mean" ? null : head - 1 };
 }
 
+/** The bytes of a map: those of a layer's heads, then those of their mean. */
+export const sizeOf = ([layers, heads, queries, keys]) => layers * (heads + 1) * queries * keys;
+
 /** The weights (queries x keys, bytes) of one head, or the mean over a layer's heads. */
 export function chosenWeights(bytes, [, heads, queries, keys], choice, aligning) {
   const { layer, head } = resolve(choice, aligning);
   const size = queries * keys;
-  const at = (one) => bytes.subarray((layer * heads + one) * size, (layer * heads + one + 1) * size);
-  if (head !== null) return at(head);
-  const sums = new Float32Array(size);
-  for (let one = 0; one < heads; one += 1) at(one).forEach((byte, i) => (sums[i] += byte));
-  // A cell is masked in all heads or in none, and all mean the same byte then.
-  return Uint8Array.from(sums, (sum) => (sum === heads * MASKED ? MASKED : Math.round(sum / heads)));
+  const at = layer * (heads + 1) + (head ?? heads);
+  return bytes.subarray(at * size, (at + 1) * size);
 }
 
 export function headName(choice, aligning) {
