@@ -55,7 +55,7 @@ def packed(
     pinned: tuple[int | None, int | None],
     alt: str,
 ) -> bytes:
-    """What text.js reads: tokens and colours, then the (Q, K) bytes of the head."""
+    """What text.js reads: tokens and colours, then (Q, K) bytes of the head and (K,) of its mean over the queries."""
     palette = look.palette
     header = {
         "query": {"title": QUERIES[attention.kind], "tokens": _tokens(attention.rows(rows))},
@@ -68,7 +68,10 @@ def packed(
         "inks": (palette.ink, palette.background),
         "pinned": pinned,
     }
-    return pack(header, np.ascontiguousarray(quantise(attention.weights[layer, head], attention.mask)).tobytes())
+    weights, mask = attention.weights[layer, head], attention.mask
+    allowed = mask.sum(axis=0)
+    means = np.where(mask, weights, 0).sum(axis=0, dtype=np.float64) / np.maximum(allowed, 1)
+    return pack(header, quantise(weights, mask).tobytes() + quantise(means, allowed > 0).tobytes())
 
 
 def _tokens(tokens: Sequence[str]) -> list[dict[str, Any]]:

@@ -1,24 +1,16 @@
 import { FULL, MASKED } from "../shared/packed.js";
 
-/**
- * What shades the tokens of `side`, a byte each: its row or column at the spot on the other side, or, with no spot, the
- * mean over all of them that may attend.
- */
+/** What shades the tokens of `side`, a byte each: its row or column at the spot on the other side. */
 export function shades(side, spot, bytes, queries, keys) {
-  const count = side === "key" ? keys : queries;
-  const others = side === "key" ? queries : keys;
-  const at = (own, other) => bytes[side === "key" ? other * keys + own : own * keys + other];
-  if (spot !== null) return Array.from({ length: count }, (_, own) => at(own, spot));
-  return Array.from({ length: count }, (_, own) => {
-    let sum = 0;
-    let allowed = 0;
-    for (let other = 0; other < others; other += 1) {
-      const byte = at(own, other);
-      if (byte === MASKED) continue;
-      sum += byte;
-      allowed += 1;
-    }
-    return allowed ? Math.round(sum / allowed) : MASKED;
+  if (side === "key") return bytes.subarray(spot * keys, (spot + 1) * keys);
+  return Array.from({ length: queries }, (_, query) => bytes[query * keys + spot]);
+}
+
+/** The mean byte of each key over the queries that may attend to it: near the mean weight, but not to be read. */
+export function nearMeans(bytes, queries, keys) {
+  return Array.from({ length: keys }, (_, key) => {
+    const allowed = shades("query", key, bytes, queries, keys).filter((byte) => byte !== MASKED);
+    return allowed.length ? Math.round(allowed.reduce((sum, byte) => sum + byte) / allowed.length) : MASKED;
   });
 }
 

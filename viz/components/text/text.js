@@ -5,7 +5,7 @@ import { hearChoices } from "../shared/choices.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
 import { backward } from "../shared/direction.js";
 import { asPicture } from "../shared/as_picture.js";
-import { inWords, shades } from "./shade.js";
+import { inWords, nearMeans, shades } from "./shade.js";
 
 const SIDES = ["query", "key"];
 const OTHER = { query: "key", key: "query" };
@@ -53,23 +53,32 @@ function draw(view, change) {
 function follow(view, chosen) {
   const { query, key, label } = view.header;
   if (chosen.rows !== query.tokens.length || chosen.columns !== key.tokens.length) return; // Its tiles are coarser.
-  view.bytes = chosen.bytes;
+  take(view, chosen.bytes);
   draw(view, { label: relabelled(label, chosen), alt: "" });
+}
+
+/** The bytes of a head; those of its mean stand behind them where Python has sent it. */
+function take(view, bytes) {
+  const [queries, keys] = SIDES.map((side) => view.sides[side].buttons.length);
+  view.bytes = bytes.subarray(0, queries * keys);
+  view.means = bytes.length > view.bytes.length ? bytes.subarray(queries * keys) : null;
 }
 
 /** Shade the text across from the spot by its weights; with no spot, the keys by the mean they receive. */
 function shade(view, spot) {
-  const { sides, header, bytes, table } = view;
+  const { sides, header, bytes, means, table } = view;
   const [queries, keys] = SIDES.map((side) => sides[side].buttons.length);
   const shaded = spot ? OTHER[spot.side] : "key";
+  const levels = spot ? shades(shaded, spot.index, bytes, queries, keys) : (means ?? nearMeans(bytes, queries, keys));
+  const read = spot || means ? inWords : () => "";
   for (const side of SIDES) {
-    const levels = side === shaded ? shades(side, spot && spot.index, bytes, queries, keys) : null;
+    const on = side === shaded;
     sides[side].buttons.forEach((button, i) => {
       button.classList.toggle("spot", spot?.side === side && spot.index === i);
-      Object.assign(button.style, levels ? inked(table[levels[i]], header.inks) : { background: "", color: "" });
-      button.title = levels ? inWords(levels[i]) : "";
+      Object.assign(button.style, on ? inked(table[levels[i]], header.inks) : { background: "", color: "" });
+      button.title = on ? read(levels[i]) : "";
     });
-    sides[side].says.textContent = levels ? caption(header, spot) : "hover over a token, or click to pin it";
+    sides[side].says.textContent = on ? caption(header, spot) : "hover over a token, or click to pin it";
   }
 }
 
@@ -104,7 +113,8 @@ export default function text({ data, parentElement, setTriggerValue }) {
   const { header, body } = unpack(data);
   const identity = JSON.stringify([header.query, header.key]);
   const view = mounted(parentElement, identity, (root, made) => build(root, made, header));
-  Object.assign(view, { header, bytes: body });
+  view.header = header;
+  take(view, body);
   const { root, sides } = view;
   mark(view);
   draw(view, {});
