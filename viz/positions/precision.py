@@ -26,7 +26,7 @@ from . import words
 from .controls import Choice
 
 FLOOR, CEILING = -9.0, 0.0
-"""Powers of ten between which errors are coloured."""
+"""Powers of ten between which errors are coloured; smaller and larger ones have the colours of the ends."""
 
 
 def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
@@ -72,12 +72,11 @@ def numbers(found: dict) -> pd.DataFrame:
 
 
 def _picture(difference: np.ndarray, choice: Choice, palette: Palette) -> Matrix:
-    values = np.log10(np.maximum(difference, 10**FLOOR))
     positions, dimensions = (list(range(count)) for count in difference.shape)
     title = f"Error of {FORMS[choice.form].title}, logarithmic"
     names = ("position", "dimension")
     return Matrix(
-        values, title, positions, dimensions, *names, FLOOR, CEILING, ramp(palette), height=440, exponent=True
+        difference, title, positions, dimensions, *names, FLOOR, CEILING, ramp(palette), height=440, exponent=True
     )
 
 

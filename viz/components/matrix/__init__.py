@@ -1,7 +1,8 @@
-"""A large table of numbers as a picture, one byte a value: hover or arrow keys read a cell, a click chooses it."""
+"""A large table of numbers as a picture: hover or arrow keys read a cell, a click chooses it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -9,9 +10,11 @@ import numpy as np
 import streamlit as st
 
 from ..bundle import component
-from ..packing import FULL, pack
+from ..packing import FINE_FULL, FULL, levels, pack
 
 _mount = component("matrix")
+LEAST = -99
+"""The least power of ten: a size below ten of it counts as zero, but no error of a table is nearly as small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +37,7 @@ class Matrix:
     marks: Sequence[int] = field(default=())
     """Rows under which a line is drawn."""
     exponent: bool = False
-    """`values`, `low` and `high` are logarithms to base 10, and read as 1e-6 and so on."""
+    """`values` are sizes read as 1.0e-6 and so on; `low` and `high` are powers of ten."""
 
 
 def matrix(
@@ -55,8 +58,9 @@ def matrix(
 
 
 def packed(shown: Matrix, chosen: tuple[int, int] | None = None) -> bytes:
-    """What matrix.js reads: names, colours and the chosen cell, then (R, C) bytes, 0 at `low` and FULL at `high`."""
+    """What matrix.js reads: names, colours and the chosen cell, then (R, C) numbers as values.js reads them."""
     rows, columns = shown.values.shape
+    numbers, reading = _significant(shown.values) if shown.exponent else _even(shown.values, shown.low, shown.high)
     header = {
         "rows": rows,
         "columns": columns,
@@ -73,11 +77,34 @@ def packed(shown: Matrix, chosen: tuple[int, int] | None = None) -> bytes:
         "marks": list(shown.marks),
         "exponent": shown.exponent,
         "chosen": chosen,
+        **reading,
     }
-    return pack(header, levels(shown.values, shown.low, shown.high).tobytes())
+    return pack(header, numbers.tobytes())
 
 
-def levels(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Values -> uint8 0..FULL, evenly from `low` to `high`; what lies outside is held at the ends."""
-    share = (values.astype(np.float32) - low) / (high - low)
-    return np.rint(share.clip(0, 1) * FULL).astype(np.uint8)
+def _even(values: np.ndarray, low: float, high: float) -> tuple[np.ndarray, dict[str, int]]:
+    """Return levels from `low` to `high`, in as many bytes as two decimals need, and how they are read.
+
+    Where two bytes are not enough, fewer decimals are printed.
+    """
+    span = high - low
+    full = FULL if 100 * span < FULL else FINE_FULL
+    decimals = max(0, min(2, math.floor(math.log10(FINE_FULL / span))))
+
+    def printed(values: np.ndarray) -> np.ndarray:
+        """Halves away from zero, as JavaScript rounds them."""
+        return np.trunc(values * 10**decimals + np.copysign(0.5, values))
+
+    found = levels(values, low, high, full, printed)
+    return found.astype("u1" if full == FULL else "<u2"), {"full": full, "decimals": decimals}
+
+
+def _significant(values: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
+    """Return sizes rounded to two significant digits as uint16, and how they are read.
+
+    m * 10**p with m from 10 to 99 is 1 + 90 * (p - LEAST) + (m - 10); 0 is an exact zero.
+    """
+    known = values >= 10.0 ** (LEAST + 1)
+    power = np.floor(np.log10(values, out=np.zeros(values.shape), where=known)) - 1
+    digits = np.floor(values / 10.0**power + 0.5)  # 100 is 10 of the next power, and so are their codes.
+    return np.where(known, 1 + 90 * (power - LEAST) + (digits - 10), 0).astype("<u2"), {"least": LEAST}

@@ -1,7 +1,8 @@
-import { unpack, FULL } from "../shared/packed.js";
+import { FULL, unpack } from "../shared/packed.js";
 import { lookup } from "../shared/colours.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { asPicture } from "../shared/as_picture.js";
+import { readCells } from "./values.js";
 
 const PARTS = ["title", "readout", "rows", "plot", "columns", "bar"];
 
@@ -71,8 +72,6 @@ function paint(canvas, { rows, columns, stops }, bytes) {
   pen.drawImage(small, 0, 0, canvas.width, canvas.height);
 }
 
-const number = (value, exponent) => (exponent ? (10 ** value).toExponential(1) : value.toFixed(2)).replaceAll("-", "−");
-
 function marks(view, header) {
   view.plot.querySelectorAll("u").forEach((line) => line.remove());
   for (const row of header.marks) {
@@ -84,21 +83,21 @@ function marks(view, header) {
 
 export default function matrix({ data, parentElement, setTriggerValue }) {
   const { header, body } = unpack(data);
-  const { rows, columns, low, high, rowNames, columnNames } = header;
+  const { rows, columns, rowNames, columnNames } = header;
+  const { text, bytes, lowest, highest } = readCells(header, body);
   const view = mounted(parentElement, "matrix", build);
   view.root.style.setProperty("--height", `${header.height}px`);
   view.root.style.setProperty("--ratio", header.square ? columns / rows : "auto");
   view.title.textContent = header.title;
   view.plot.setAttribute("aria-label", header.title);
-  paint(view.canvas, header, body);
+  paint(view.canvas, header, bytes);
   label(view.rows, rowNames, header.height / 22, "top", header.rowTitle && `${header.rowTitle} ↓`);
   label(view.columns, columnNames, view.plot.clientWidth / 42, "left", `${header.columnTitle} →`);
   paintRamp(view.ramp, header.stops);
-  view.lowest.textContent = number(low, header.exponent);
-  view.highest.textContent = number(high, header.exponent);
+  view.lowest.textContent = lowest;
+  view.highest.textContent = highest;
   marks(view, header);
 
-  const value = (row, column) => low + ((high - low) * body[row * columns + column]) / FULL;
   const place = (mark, row, column) => {
     mark.hidden = false;
     mark.style.top = `${(row / rows) * 100}%`;
@@ -108,7 +107,7 @@ export default function matrix({ data, parentElement, setTriggerValue }) {
   };
   const read = (row, column) => {
     view.at = [row, column];
-    view.readout.textContent = `${header.rowTitle} ${rowNames[row]} · ${header.columnTitle} ${columnNames[column]} · ${number(value(row, column), header.exponent)}`;
+    view.readout.textContent = `${header.rowTitle} ${rowNames[row]} · ${header.columnTitle} ${columnNames[column]} · ${text(row * columns + column)}`;
     place(view.across, row, 0);
     view.across.style.width = "100%";
     place(view.down, 0, column);
