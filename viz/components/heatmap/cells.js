@@ -4,19 +4,22 @@ import { lookup, position } from "../shared/colours.js";
 const GAPS_UP_TO = 64; // cells a side
 const SMALL = 32;
 
-/** The weights (rows, columns) of a header and its two-byte body: how they read, and where they lie on the ramp. */
-export function exact({ rows, columns, top, scale }, body) {
+/** The weights (rows, columns) of a header and its two-byte body: how they read, if they do, and their places on the ramp. */
+export function exact({ rows, columns, top, scale, readable = true }, body) {
   const levels = new Uint16Array(body.slice().buffer); // A copy: the body may begin at an odd address.
   const value = (at) => (levels[at] === FINE_MASKED ? NaN : (top * levels[at]) / FINE_FULL);
   const byte = (at) => (levels[at] === FINE_MASKED ? MASKED : Math.round(FULL * position(levels[at] / FINE_FULL, scale)));
-  return { rows: rows.length, columns: columns.length, value, places: Uint8Array.from(levels, (_, at) => byte(at)) };
+  const places = Uint8Array.from(levels, (_, at) => byte(at));
+  return { rows: rows.length, columns: columns.length, value: readable && value, decimals: 3, places };
 }
 
-/** The same from the overview's bytes: good to look at until the weights themselves come, too coarse to be read. */
-export function coarse({ rows, columns, bytes }, { scale }) {
-  const place = (byte) => (byte === MASKED ? MASKED : Math.round(FULL * position(byte / FULL, scale)));
+/** The same from the overview's bytes: fewer decimals, and none where a tile is coarser than the map. */
+export function coarse({ rows, columns, bytes }, header) {
+  const place = (byte) => (byte === MASKED ? MASKED : Math.round(FULL * position(byte / FULL, header.scale)));
   const table = Uint8Array.from({ length: 256 }, (_, byte) => place(byte));
-  return { rows, columns, value: null, places: bytes.map((byte) => table[byte]) };
+  const whole = rows === header.rows.length && columns === header.columns.length;
+  const value = whole && ((at) => (bytes[at] === MASKED ? NaN : bytes[at] / FULL));
+  return { rows, columns, value, decimals: 2, places: bytes.map((byte) => table[byte]) };
 }
 
 /** Pixels by place on the ramp; masked cells stay clear and get their hatch from below. */

@@ -49,8 +49,8 @@ function draw(view) {
   }
   paintCells(view.canvas, map, header, place.width, place.height);
   drawFrame(view.svg, header, map, place, height);
-  view.plot.setAttribute("aria-label", map.value ? header.alt : header.title);
-  root.dataset.painted = `${header.title}${map.value ? "" : " …"}`;
+  view.plot.setAttribute("aria-label", header.alt);
+  root.dataset.painted = `${header.title}${header.sketch ? " …" : ""}`;
 }
 
 /** Draw what Python has sent, or what it is about to send: weights in two bytes, or a `sketch` in the overview's. */
@@ -63,11 +63,11 @@ function show(view, data) {
   else leave(view);
 }
 
-/** A head chosen in the overview, from its bytes: drawn now, to be read once the weights are here. */
+/** A head chosen in the overview, from its bytes: drawn now, before Python has answered. */
 function preview(view, { layer, head, rows, columns, bytes }) {
   if (!view.header?.follows) return;
   const title = `${view.header.follows} · layer ${layer + 1}, head ${head + 1}`;
-  show(view, { header: { ...view.header, title, sketch: { rows, columns } }, body: bytes });
+  show(view, { header: { ...view.header, title, alt: title, sketch: { rows, columns } }, body: bytes });
 }
 
 /** Special tokens hidden or shown again, from the weights that are here. */
@@ -82,7 +82,7 @@ function read(view, row, column) {
   view.at = [row, column];
   const value = map.value(row * map.columns + column);
   const said = document.createElement("b");
-  said.textContent = Number.isNaN(value) ? "masked: may not attend" : value.toFixed(3);
+  said.textContent = Number.isNaN(value) ? "masked: may not attend" : value.toFixed(map.decimals);
   tip.replaceChildren(`${header.rows[row]} → ${header.columns[column]}`, said);
   tip.hidden = view.across.hidden = view.down.hidden = false;
   const [x, y] = [(column + 0.5) * place.w, (row + 0.5) * place.h];

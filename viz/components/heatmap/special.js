@@ -18,7 +18,7 @@ function divided(levels, width, rows, columns) {
 }
 
 /**
- * What Python sends once the special tokens are hidden, or, of words made of several queries, nearly that; null where
+ * What Python sends once the special tokens are hidden, or nearly that: good to look at, not to be read. Null where
  * nothing would be left, or nothing would go. Until Python has answered no cell can be pinned: it still knows the others.
  */
 export function withoutSpecial({ header, body }) {
@@ -36,6 +36,7 @@ export function withoutSpecial({ header, body }) {
     pinned: [row < 0 ? null : row, column < 0 ? null : column],
     special: [[], []],
     pins: false,
+    readable: false,
     alt: header.title,
   };
   const levels = new Uint16Array(body.slice().buffer); // A copy: the body may begin at an odd address.

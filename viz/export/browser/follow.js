@@ -1,4 +1,4 @@
-import { FINE_FULL, FINE_MASKED, FULL, MASKED, unpack } from "../../components/shared/packed.js";
+import { unpack } from "../../components/shared/packed.js";
 
 const SIDES = ["query", "key"];
 const encoder = new TextEncoder();
@@ -33,8 +33,6 @@ function chosenBytes({ tiles: { header, body }, chosen }, layer) {
   return body.subarray(first * size, (first + (layer ? header.heads : 1)) * size);
 }
 
-const finer = (bytes) => Uint16Array.from(bytes, (byte) => (byte === MASKED ? FINE_MASKED : Math.round((byte * FINE_FULL) / FULL)));
-
 /** How each component that follows the overview shows another head: what changes in its header, and its bytes. */
 const ANOTHER = {
   overview: (state, header, body) => body,
@@ -42,7 +40,8 @@ const ANOTHER = {
   text: (state) => chosenBytes(state, false),
   heatmap(state, header) {
     header.title = header.alt = `${header.follows} · layer ${state.chosen.layer + 1}, head ${state.chosen.head + 1}`;
-    return new Uint8Array(finer(chosenBytes(state, false)).buffer);
+    header.sketch = { rows: header.rows.length, columns: header.columns.length };
+    return chosenBytes(state, false);
   },
 };
 
