@@ -124,13 +124,12 @@ def test_the_verdict_in_words() -> None:
 
 def test_what_goes_to_the_browser() -> None:
     states = np.full((2, 3), State.LEAK)
-    data = packed(
-        [Panel("a", "A", "", states, row_sums=(1, np.nan)), Panel("b", "B", "no")], mask_colours(LIGHT), ((), ())
-    )
+    sums = (0.9999, 0.1249, 0.9946, -0.2, np.nan, np.inf)
+    data = packed([Panel("a", "A", "", states, row_sums=sums), Panel("b", "B", "no")], mask_colours(LIGHT), ((), ()))
     header, body = unpack(data)
     assert (header["rows"], header["columns"]) == (2, 3)
     assert [panel["drawn"] for panel in header["panels"]] == [True, False]
-    assert header["panels"][0]["rowSums"] == [1, -1]
+    assert header["panels"][0]["rowSums"] == ["1", "0.12", "0.99", "−0.20", "NaN", "∞"]
     assert len(body) == 6 * (4 + 1 + 1)
     assert body[24:30] == bytes([State.LEAK] * 6)
 

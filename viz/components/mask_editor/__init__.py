@@ -5,6 +5,7 @@ What contradicts the meant mask is told apart by colour and by a sign in the cel
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from ...figures.labels import signed
 from ..bundle import component
 from ..packing import pack
 
@@ -113,14 +115,22 @@ def packed(
                 "note": panel.note,
                 "drawn": panel.states is not None,
                 "editable": panel.editable,
-                "rowSums": [round(float(one), 3) for one in np.nan_to_num(panel.row_sums, nan=-1)],
-                "columnSums": [round(float(one), 3) for one in np.nan_to_num(panel.column_sums, nan=-1)],
+                "rowSums": [_sum(one) for one in panel.row_sums],
+                "columnSums": [_sum(one) for one in panel.column_sums],
             }
             for panel in panels
         ],
     }
     body = b"".join(_bytes(panel) for panel in drawn)
     return pack(header, body)
+
+
+def _sum(value: float) -> str:
+    """A sum as it is read: without decimals where three of them show none."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "∞" if value > 0 else "−∞"
+    whole = round(value)
+    return signed(whole, 0) if abs(value - whole) < 0.0005 else signed(value)
 
 
 def _bytes(panel: Panel) -> bytes:

@@ -99,15 +99,15 @@ function label(pen, colours, text, align, x, y, strong = false) {
   pen.fillText(text, x, y);
 }
 
-const written = (sum) => (sum < 0 ? "NaN" : Number.isInteger(sum) ? `${sum}` : sum.toFixed(2));
+const isWhole = (sum) => /^−?\d+$/.test(sum);
 
 /** Sums at the right and below, where a cell leaves room for one; those of rows that are no whole number are darker. */
 function sums(pen, panel, { rows, columns, colours }, { size, left, top }) {
   if (size >= 14) {
-    panel.rowSums.forEach((sum, row) => label(pen, colours, written(sum), "left", left + columns * size + 5, top + (row + 0.5) * size, !Number.isInteger(sum)));
+    panel.rowSums.forEach((sum, row) => label(pen, colours, sum, "left", left + columns * size + 5, top + (row + 0.5) * size, !isWhole(sum)));
   }
-  if (size >= 26 || (size >= 15 && panel.columnSums.every(Number.isInteger))) {
-    panel.columnSums.forEach((sum, column) => label(pen, colours, written(sum), "center", left + (column + 0.5) * size, top + rows * size + 9));
+  if (size >= 26 || (size >= 15 && panel.columnSums.every(isWhole))) {
+    panel.columnSums.forEach((sum, column) => label(pen, colours, sum, "center", left + (column + 0.5) * size, top + rows * size + 9));
   }
 }
 
