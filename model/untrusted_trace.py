@@ -19,6 +19,8 @@ MOST_TOKENS, MOST_HEADS, MOST_CELLS = 1024, 2304, 2**27
 LONGEST_TOKEN, LONGEST_TEXT, LONGEST_NAME = 80, 2000, 80
 STARTS = "\u2581\u0120"
 """Signs of SentencePiece and of byte-level BPE."""
+ROUNDING = 0.0005
+"""How far outside 0 to 1 a weight is still printed as 0 or 1 with three decimals."""
 HINT = "Save one with capture.trace.save(...); masks and plain arrays are read on the page Masks."
 
 
@@ -66,8 +68,15 @@ def open_trace(name: str, trace: AttentionTrace) -> OpenedTrace:
     """Make a trace fit to be drawn. Raises OpenError for one that is too large or has nothing to show."""
     _check(name, trace)
     maps: dict[str, Any] = {kind: _drawable(one) for kind, one in trace.maps.items()}
-    count = sum(int((~np.isfinite(one.weights)).sum()) for one in trace.maps.values())
-    notes = (f"{count:,} weights are NaN or infinite: they are drawn as zero.",) if count else ()
+    counts = {
+        "are NaN or infinite: they are drawn as zero": sum(
+            int((~np.isfinite(one.weights)).sum()) for one in trace.maps.values()
+        ),
+        "lie below 0 or above 1: heatmap, links and text show 0 or 1": sum(
+            int((np.abs(one.weights - 0.5) > 0.5 + ROUNDING).sum()) for one in maps.values()
+        ),
+    }
+    notes = tuple(f"{count:,} weights {what}." for what, count in counts.items() if count)
     source, target = clean(trace.source, LONGEST_TEXT), clean(trace.target, LONGEST_TEXT)
     model = clean(trace.model, LONGEST_NAME) or "an unnamed model"
     drawable = dataclasses.replace(trace, **maps, source=source, target=target, model=model)

@@ -43,6 +43,13 @@ def test_what_cannot_be_drawn_is_made_fit_and_said() -> None:
     assert found.trace.encoder is one
 
 
+def test_weights_that_dropout_has_scaled_are_counted() -> None:
+    weights = np.array([[[[1.11, -0.1], [1.0001, 0.0]]]], np.float32)
+    one = AttentionMap("encoder", weights, ("a", "b"), ("a", "b"), np.ones((2, 2), bool))
+    found = open_trace("x", AttentionTrace(one))
+    assert found.notes == ("2 weights lie below 0 or above 1: heatmap, links and text show 0 or 1.",)
+
+
 @pytest.mark.parametrize(
     ("weights", "said"),
     [
