@@ -7,7 +7,10 @@ import { byLayer, element, mark, paint, smooth } from "../shared/tiles.js";
 import { buildHead, layHead, readCell, showHead } from "./head.js";
 import { buildSlider } from "./slider.js";
 
-const percent = (share) => (share < 0.0001 ? "less than 0.01%" : `${(100 * share).toPrecision(2)}%`);
+function percent(share) {
+  if (share < 0.0001) return "less than 0.01%";
+  return `${share < 0.995 ? (100 * share).toPrecision(2) : 100}%`;
+}
 
 function buildWords(root) {
   const words = { where: element("div", "where"), written: element("div", "written") };
