@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -14,38 +14,52 @@ from model.translate import InputError
 
 from ..components.decode_player import Shown
 from ..components.switchboard import Head
-from ..ui.controls import SHARED
+from ..ui import widgets
+from ..ui.addresses.decode import (
+    BEGIN,
+    BRANCH,
+    CROSS,
+    METHOD,
+    NEVER,
+    OWN,
+    PENALTY,
+    SEED,
+    STEP,
+    TEMPERATURE,
+    TOP_K,
+    TOP_P,
+    WAY,
+    WIDTH,
+    WITHOUT,
+    Method,
+)
+from ..ui.addresses.shared import CHANGES, GIVEN
+from ..ui.streamlit_internals import went_through_history
 from ..ui.teacher_forced import typed
-from .request import METHODS, Method, Request, from_address, to_address
+from .request import Request
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from model.trace import AttentionMap
     from model.translate import Translator
 
-N = TypeVar("N", int, float)
-BRANCH = ("branch", "without", "way", "step")
-"""Of the address, beside the widgets' own: token ids forced and forbidden, a node of the beam tree, the step from 1."""
+    from ..ui.url_state import Number
+
+OF_BRANCH = (BRANCH, WITHOUT, WAY, STEP)
+"""What belongs to one decoding of one sentence, and is forgotten with it."""
 
 
 def request(model: Translator, text: str) -> Request:
-    """What is asked for: the strategy's row, what is forced and what forbidden."""
+    """What is to be decoded, and how: the row of the strategy, and the constraints."""
     _forget_branch_of_another(model.name, text)
-    method: Method = st.segmented_control(
-        "Strategy",
-        METHODS,
-        default="greedy",
-        required=True,
-        key="method",
-        label_visibility="collapsed",
-        on_change=_forget,
-        **SHARED,
-    )
+    method = widgets.segmented_control("Strategy", METHOD, on_change=_forget_branch)
     sampling, seed, width, penalty, given = Sampling(), 0, 4, 1.0, ""
     if method == "sample":
-        sampling, seed = _sampling()
+        sampling = Sampling(_number("Temperature", TEMPERATURE), _number("Top-k", TOP_K), _number("Top-p", TOP_P))
+        seed = _number("Seed", SEED)
     elif method == "beam":
-        width = _number("Width", "width", 4, 1, 10)
-        penalty = _number("Length penalty", "penalty", 1.0, 0.0, 3.0)
+        width, penalty = _number("Width", WIDTH), _number("Length penalty", PENALTY)
     elif method == "given":
         given = typed()
     return Request(text, method, sampling, seed, width, penalty, given, _constraints(model, method), _changes())
@@ -53,52 +67,51 @@ def request(model: Translator, text: str) -> Request:
 
 def way(model: Translator) -> tuple[int, ...]:
     """The node of the beam tree that the player shows, as the ids of its way; empty for the best translation."""
-    return _ids(model, "way")
+    return _known(model, WAY.hold())
 
 
 def shown(cross: AttentionMap, own: AttentionMap, off: list[Head]) -> Shown:
     """Where the player begins; of the heads turned off, none is the best aligning one."""
     ranked = rank_alignment(cross, readings=("predicted",))  # a step of the player is the row that predicts its token
     best = next((one for one in ranked if ("cross", one.layer, one.head) not in off), ranked[0])
-    step = st.query_params.get("step", "1")
     return Shown(
-        step=max(int(step) - 1, 0) if step.isascii() and step.isdigit() and len(step) < 6 else 0,
-        cross=_head("cross", cross) or "aligning",
-        own=_head("own", own) or f"{own.layers}.mean",
+        step=(STEP.hold() or 1) - 1,
+        cross=_head(CROSS.hold(), cross) or "aligning",
+        own=_head(OWN.hold(), own) or f"{own.layers}.mean",
         aligning=(best.layer, best.head),
     )
 
 
+def step_is_chosen() -> bool:
+    """Whether somebody has chosen a step, here or in the link that was followed."""
+    return STEP.get() is not None
+
+
 def on_step(step: int) -> None:
-    st.query_params["step"] = str(step + 1)
+    STEP.set(step + 1)
 
 
 def on_view(cross: str, own: str) -> None:
-    st.query_params["cross"], st.query_params["own"] = cross, own
+    CROSS.set(cross)
+    OWN.set(own)
 
 
 def show(one: Request, step: int = 0) -> None:
-    """Make `one` what is asked for, begun at a step from 0; for callbacks."""
-    state, address = st.session_state, st.query_params
-    state["method"] = one.method
+    """Decode as `one` says, the player at a step from 0; for callbacks."""
+    state = st.session_state
+    state[METHOD.key] = one.method
     if one.method == "sample":
-        state["temperature"], state["top-k"] = one.sampling.temperature, one.sampling.top_k
-        state["top-p"], state["seed"] = one.sampling.top_p, one.seed
+        state[TEMPERATURE.key], state[TOP_K.key] = one.sampling.temperature, one.sampling.top_k
+        state[TOP_P.key], state[SEED.key] = one.sampling.top_p, one.seed
     elif one.method == "beam":
-        state["width"], state["penalty"] = one.width, one.penalty
+        state[WIDTH.key], state[PENALTY.key] = one.width, one.penalty
     elif one.method == "given":
-        state["given"] = one.given
-    state["begin"] = state["never"] = ""
-    _forget()
-    for name, value in (
-        ("branch", to_address(one.constraints.prefix)),
-        ("without", "~".join(map(to_address, one.constraints.forbidden))),
-        ("changes", one.changes),
-    ):
-        if value:
-            address[name] = value
-        else:
-            address.pop(name, None)
+        state[GIVEN.key] = one.given
+    state[BEGIN.key] = state[NEVER.key] = ""
+    _forget_branch()
+    BRANCH.set(one.constraints.prefix)
+    WITHOUT.set(one.constraints.forbidden)
+    CHANGES.set(one.changes)
     on_step(step)
 
 
@@ -110,52 +123,40 @@ def heads_off(request: Request) -> list[Head]:
 
 def turn_off(heads: list[Head]) -> None:
     """Leave these heads out, and change nothing else; for callbacks."""
-    text = text_of(HeadChange(kind, layer, head) for kind, layer, head in sorted(heads))
-    if text:
-        st.query_params["changes"] = text
-    else:
-        st.query_params.pop("changes", None)
+    CHANGES.set(text_of(HeadChange(kind, layer, head) for kind, layer, head in sorted(heads)))
 
 
 def show_way(ids: tuple[int, ...]) -> None:
     """Show the way to a node of the beam tree; for callbacks."""
-    st.query_params["way"] = to_address(ids)
+    WAY.set(ids)
     on_step(len(ids) - 1)
 
 
 def _changes() -> str:
-    """The changes to the model that the address asks for, in one way of writing them; none where it makes no sense."""
+    """The changes to the model in the one way of writing them; none where the address makes no sense."""
     try:
-        return text_of(parse(st.query_params.get("changes", "")))
+        return text_of(parse(CHANGES.hold()))
     except InterventionError:
         return ""
 
 
-def _sampling() -> tuple[Sampling, int]:
-    temperature = _number("Temperature", "temperature", 1.0, 0.0, 5.0)
-    top_k = _number("Top-k", "top-k", 0, 0, 1000)
-    top_p = _number("Top-p", "top-p", 1.0, 0.01, 1.0)
-    return Sampling(temperature, top_k, top_p), _number("Seed", "seed", 0, 0, 999_999)
-
-
-def _number(label: str, key: str, value: N, least: N, most: N) -> N:
-    step = 1 if isinstance(value, int) else 0.05
-    with st.container(key=f"number-{key}", width="content"):
-        return st.number_input(label, least, most, value, step, key=key, width=120, on_change=_forget, **SHARED)
+def _number(label: str, of: Number[Any]) -> Any:
+    with st.container(key=f"number-{of.name}", width="content"):
+        step = 1 if isinstance(of.low, int) else 0.05
+        return widgets.number_input(label, of, step=step, width=120, on_change=_forget_branch)
 
 
 def _constraints(model: Translator, method: Method) -> Constraints:
-    """What a visitor typed, and what a click on a candidate has put into the address."""
+    """The words that a visitor typed, and what a click on a candidate has put into the address."""
     if method == "given":
         return Constraints()
     with st.popover("What if", type="tertiary", key="what-if"):
-        begin = st.text_input("Begin with", key="begin", placeholder="Ein", on_change=_forget, **SHARED)
-        never = st.text_input("Never write", key="never", placeholder="words, between commas", **SHARED)
+        begin = widgets.text_input("Begin with", BEGIN, placeholder="Ein", on_change=_forget_branch)
+        never = widgets.text_input("Never write", NEVER, placeholder="words, between commas")
         st.caption("In the player, choose a candidate to go on from it, or its × to forbid it.")
-    prefix = _ids(model, "branch") or _tokens(model, begin or "")
-    clicked = (from_address(one, len(model.tokenizer)) for one in st.query_params.get("without", "").split("~"))
-    typed = (_tokens(model, word) for word in (never or "").split(","))
-    return Constraints(prefix, tuple(dict.fromkeys(ids for ids in (*clicked, *typed) if ids)))
+    prefix = _known(model, BRANCH.hold()) or _tokens(model, begin)
+    forbidden = _in_vocabulary(model, (*WITHOUT.hold(), *(_tokens(model, word) for word in never.split(","))))
+    return Constraints(prefix, tuple(dict.fromkeys(forbidden)))
 
 
 def _tokens(model: Translator, text: str) -> tuple[int, ...]:
@@ -166,28 +167,34 @@ def _tokens(model: Translator, text: str) -> tuple[int, ...]:
         return ()
 
 
-def _ids(model: Translator, name: str) -> tuple[int, ...]:
-    ids = from_address(st.query_params.get(name, ""), len(model.tokenizer))
-    return ids if len(ids) < model.config.max_length else ()
+def _known(model: Translator, ids: tuple[int, ...]) -> tuple[int, ...]:
+    """Ids of the address that this model can write; none where it has no such token, or they are too many."""
+    found = _in_vocabulary(model, [ids])
+    return found[0] if found and len(ids) < model.config.max_length else ()
+
+
+def _in_vocabulary(model: Translator, sequences: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The sequences of token ids that are not empty and of which the model has every token."""
+    size = len(model.tokenizer)
+    return [ids for ids in sequences if ids and all(token < size for token in ids)]
 
 
 def _head(name: str, attention: AttentionMap) -> str | None:
-    """The address's choice of a head, if `attention` has it."""
-    value = st.query_params.get(name, "")
+    """A head as the address names it, if `attention` has it."""
     every = ("mean", *map(str, range(1, attention.heads + 1)))
     known = {f"{layer}.{head}" for layer in range(1, attention.layers + 1) for head in every}
-    return value if value in known else None
+    return name if name in known else None
 
 
-def _forget() -> None:
+def _forget_branch() -> None:
     """Leave the branch: another strategy decodes from the start."""
-    for name in BRANCH:
-        st.query_params.pop(name, None)
+    for one in OF_BRANCH:
+        one.reset()
 
 
 def _forget_branch_of_another(model: str, text: str) -> None:
-    """A branch is made of a model's tokens and of one sentence; a link brings all."""
-    of = model, text
-    if st.session_state.setdefault("branch-of", of) != of:
-        st.session_state["branch-of"] = of
-        _forget()
+    """Leave the branch with another model or sentence, unless a link or the Back button has brought both."""
+    of, before = (model, text), st.session_state.get("branch-of")
+    st.session_state["branch-of"] = of
+    if before not in (None, of) and not went_through_history():
+        _forget_branch()

@@ -63,7 +63,7 @@ def finished(model: Translator, one: runs.Run, look: Look) -> Saved:
     found = runs.way(model, one.found, one.request, way)
     result = found.result
     assert result is not None
-    followed = one.watched and "step" not in st.query_params
+    followed = one.watched and not controls.step_is_chosen()
     _player(result, look, one.request, f"{id(one)}-{way}", len(result.steps) - 1 if followed else None)
     hints(model, result)
     said = remarks.astray(result, one.stopped)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 from model.decoding.constraints import FREE, Constraints
 from model.decoding.sampling import Sampling
 from model.decoding.steps import Strategy
 
+from ..ui.addresses.decode import Method
+
 if TYPE_CHECKING:
     from model.translate import Translation
-
-Method = Literal["greedy", "sample", "beam", "given"]
-METHODS: tuple[Method, ...] = get_args(Method)
 
 
 @dataclass(frozen=True)
@@ -59,16 +57,3 @@ class Request:
         if self.method == "sample":
             return f"sample {self.seed}"
         return f"beam {self.width}" if self.method == "beam" else self.method
-
-
-def to_address(ids: Iterable[int]) -> str:
-    """Token ids as they stand in the address: ``12.44.7``."""
-    return ".".join(map(str, ids))
-
-
-def from_address(text: str, vocabulary: int) -> tuple[int, ...]:
-    """What :func:`to_address` wrote; nothing for anything else, as an address is typed by anybody."""
-    if not all(part.isascii() and part.isdigit() and len(part) < 8 for part in text.split(".")):
-        return ()
-    ids = tuple(map(int, text.split(".")))
-    return ids if all(one < vocabulary for one in ids) else ()

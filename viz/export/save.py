@@ -20,7 +20,6 @@ from ..components.save import save_buttons
 from ..figures.palette import DARK, LIGHT, Palette
 from ..ui import theme
 from ..ui.captions import caption
-from ..ui.controls import KEPT
 from .page import view_page
 from .parts import COLLECTED, Chart, Component, Part, View, leaves
 
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 
     from model.trace import AttentionTrace
 
+PERSISTENT: dict[str, Any] = {"persist_state": "session"}
+"""Of controls of the menu, which no address holds."""
 PALETTES = {"light": LIGHT, "dark": DARK}
 SCALES = (1, 2, 3, 4)
 PICTURES = ("picture", "decoding")
@@ -108,7 +109,9 @@ def _notes() -> list[str]:
     """What the file is to say: a list of one text, the visitor's latest, so that a download asked for while it is still
     on its way finds it."""
     said: list[str] = st.session_state.setdefault("save-said", [""])
-    said[0] = st.text_area("Notes in the file", key="save-notes", max_chars=LONGEST_NOTES, height=80, **KEPT) or ""
+    said[0] = (
+        st.text_area("Notes in the file", key="save-notes", max_chars=LONGEST_NOTES, height=80, **PERSISTENT) or ""
+    )
     if said[0]:
         caption("In the file, the key n shows them.")
     return said
@@ -123,7 +126,7 @@ def _pictures(what: Saved, palette: Palette) -> None:
     """The buttons PNG and SVG. Once one is pressed the file is made and handed to the browser, which draws it."""
     with st.container(key="save-look", horizontal=True, vertical_alignment="center"):
         scale = _choice("Size", SCALES, "save-scale", 2, "{}×".format)
-        clear = st.toggle("No background", key="save-clear", **KEPT)
+        clear = st.toggle("No background", key="save-clear", **PERSISTENT)
     how = {"scale": scale, "clear": clear, "width": what.width}
 
     def wanted() -> None:
@@ -136,7 +139,14 @@ def _pictures(what: Saved, palette: Palette) -> None:
 
 def _choice(label: str, options: Sequence[Any], key: str, default: Any, name: Callable[[Any], str] = str) -> Any:
     return st.segmented_control(
-        label, options, default=default, required=True, format_func=name, key=key, label_visibility="collapsed", **KEPT
+        label,
+        options,
+        default=default,
+        required=True,
+        format_func=name,
+        key=key,
+        label_visibility="collapsed",
+        **PERSISTENT,
     )
 
 

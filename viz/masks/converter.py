@@ -15,9 +15,17 @@ from ..components.chart import chart
 from ..export.save import save
 from ..figures.gallery_pair import Panel, gallery_pair
 from ..figures.palette import Look
-from ..ui import theme
+from ..ui import theme, widgets
+from ..ui.addresses.masks import (
+    CONVERT_FROM,
+    CONVERT_HEADS,
+    CONVERT_LENGTHS,
+    CONVERT_RULE,
+    CONVERT_SIDE,
+    CONVERT_TO,
+    RULE,
+)
 from ..ui.captions import caption, plain
-from ..ui.controls import SHARED
 from .saving import converted
 
 if TYPE_CHECKING:
@@ -46,10 +54,10 @@ def show() -> None:
         return
     left, right = st.columns(2, gap="large")
     with left:
-        source = _convention("From", "convert_from", "torch_attn_mask")
+        source = widgets.selectbox("From", CONVERT_FROM)
         given = _side(CONVENTIONS[source], lambda: from_boolean(allowed, source, heads))
     with right:
-        target = _convention("To", "convert_to", "sdpa")
+        target = widgets.selectbox("To", CONVERT_TO)
         made = _side(CONVENTIONS[target], lambda: None if given is None else convert(given, source, target, heads))
     st.markdown("**The code**")
     line, remarks = code(source, target), notes(allowed, source, target)
@@ -71,25 +79,17 @@ def show() -> None:
         save(converted(picture, [*said, *remarks], line, made, names))
 
 
-def _convention(label: str, key: str, first: str) -> str:
-    names = list(CONVENTIONS)
-    return st.selectbox(
-        label, names, names.index(first), format_func=lambda one: CONVENTIONS[one].name, key=key, **SHARED
-    )
-
-
 def _mask() -> tuple[np.ndarray | None, int]:
     """(B, 1, Q, K) bool, True = may attend, by a rule; and the number of heads."""
-    first = st.session_state.get("rule") or "causal and padding"
-    rule = st.text_input("A query may attend where", first, key="convert_rule", width=300, **SHARED)
-    lengths = st.text_input("Real keys a sample", f"{KEYS}, {KEYS - 2}", key="convert_lengths", width=160, **SHARED)
-    side: Any = st.selectbox("padded at the", ("right", "left"), key="convert_side", width=205, **SHARED)
-    heads = st.number_input("Heads", 1, 4, 1, key="convert_heads", width=120, **SHARED)
+    rule = widgets.text_input("A query may attend where", CONVERT_RULE, RULE.get() or RULE.default, width=300)
+    lengths = widgets.text_input("Real keys a sample", CONVERT_LENGTHS, f"{KEYS}, {KEYS - 2}", width=160)
+    side = widgets.selectbox("padded at the", CONVERT_SIDE, width=205)
+    heads = int(widgets.number_input("Heads", CONVERT_HEADS, width=120))
     try:
-        return build_mask(rule or "", Sizes(KEYS, KEYS, read_lengths(lengths or "", KEYS), side)), int(heads)
+        return build(rule, Sizes(KEYS, KEYS, read_lengths(lengths, KEYS), side)), heads
     except RuleError as error:
         st.error(plain(str(error)))
-        return None, int(heads)
+        return None, heads
 
 
 def _side(how: Convention, made: Any) -> np.ndarray | None:

@@ -2,25 +2,25 @@
 
 import streamlit as st
 
-from viz.decode import controls as asked
-from viz.decode import panels, runs
+from viz import frame
+from viz.decode import controls, panels, runs
 from viz.export.save import save
-from viz.ui import controls, theme
+from viz.ui import controls as shared
 from viz.ui.captions import badge, plain
 
-theme.apply()
+frame.begin("decode")
 st.html(panels.STYLE)
-model, text = controls.sentence()
+model, text = shared.sentence()
 with st.container(key="strategy", horizontal=True, vertical_alignment="center"):
-    request = asked.request(model, text)
-    look, _ = controls.look()
+    request = controls.request(model, text)
+    look, _ = shared.look()
     menu = st.container(width="content")
 run = runs.run(model, request)
 header = st.container(key="facts")
 if problem := runs.raised(run):
     st.info(plain(problem))
     if request.changes:  # They may be what is wrong: heads that the model before had and this one has not.
-        st.button("Undo all changes", key="undo", type="tertiary", on_click=asked.turn_off, args=([],))
+        st.button("Undo all changes", key="undo", type="tertiary", on_click=controls.turn_off, args=([],))
 elif run.working or run.found.result is None or run.check is None:
     panels.live(run, look)
 else:

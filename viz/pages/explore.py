@@ -2,14 +2,14 @@
 
 import streamlit as st
 
+from viz import frame
 from viz.explore.live import page as live
 from viz.explore.trace import page as opened
 from viz.explore.trace import user_model
 from viz.explore.views import screen
 from viz.traces.session import current
-from viz.ui import theme
 
-theme.apply()
+frame.begin("explore")
 st.html(screen.STYLE)
 if trace := current():
     opened.show(trace)

@@ -2,15 +2,15 @@
 
 import streamlit as st
 
+from viz import frame
 from viz.export.save import save
-from viz.positions import controls as asked
-from viz.positions import experiments, heads, precision, rotation, sentence, similarity, table, waves
-from viz.ui import controls, theme
+from viz.positions import controls, experiments, heads, precision, rotation, sentence, similarity, table, waves
+from viz.ui import controls as shared
 from viz.ui.captions import badge, hints
 
-theme.apply()
-st.html(asked.STYLE)
-model, text = controls.sentence()
+frame.begin("positions")
+st.html(controls.STYLE)
+model, text = shared.sentence()
 
 PICTURES = {"table": table, "waves": waves, "similarity": similarity, "rotation": rotation, "precision": precision}
 RUNS = {"sentence": sentence, "experiments": experiments, "heads": heads}
@@ -20,15 +20,15 @@ RUNS = {"sentence": sentence, "experiments": experiments, "heads": heads}
 def pictures() -> None:
     """One view at a time. A fragment: its controls leave the sentence's alone."""
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
-        view = asked.view()
+        view = controls.view()
         saving = st.container(key="saving", width="content")
     if view in PICTURES:
         bar = st.container(key="of-table", horizontal=True, vertical_alignment="center")
         with bar:
-            choice = asked.table(model, text, view)
+            choice = controls.table(model, text, view)
         found = PICTURES[view].show(choice, bar)
     else:
-        result, check = controls.translated(model, text)
+        result, check = shared.translated(model, text)
         badge(model, result, check)
         hints(model, result)
         found = RUNS[view].show(model, result)

@@ -2,21 +2,22 @@
 
 import streamlit as st
 
+from viz import frame
 from viz.components.presenter import show
 from viz.export.button import save_talk
 from viz.talk import editor, files, session
 from viz.talk.checks import check
-from viz.ui import cache, theme
+from viz.ui import cache
 from viz.ui.captions import caption
 
-theme.apply(presents=False)
+frame.begin("talk")
 st.html(editor.STYLE)
 talk, reading = session.talk()
 models = cache.configurations()
 checked = check(talk, models)
 with st.container(key="talk-head", horizontal=True, vertical_alignment="center"):
     files.title(talk)
-    show(talk, checked.shown)
+    show(talk.title, [scene.presented(talk.model) for scene in checked.shown])
     files.menu(talk)
     save_talk(talk, models)
 files.mistakes(checked, reading)

@@ -2,20 +2,20 @@
 
 import streamlit as st
 
-from viz.training import architecture, card, curves, five, parameters, snapshots
-from viz.training import controls as asked
-from viz.ui import controls, theme
+from viz import frame
+from viz.training import architecture, card, controls, curves, five, parameters, snapshots
+from viz.ui import controls as shared
 
-theme.apply()
-st.html(asked.STYLE)
-model, text = controls.sentence()
+frame.begin("training")
+st.html(controls.STYLE)
+model, text = shared.sentence()
 
 
 @st.fragment
 def pictures() -> None:
     """One view at a time. A fragment: its controls leave the sentence's alone."""
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
-        view = asked.view()
+        view = controls.view()
         bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")
     if view == "snapshots":
         snapshots.show(model, text, bar)

@@ -5,32 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from model.positions.forms import FORMS
 from model.positions.geometry import wavelengths
-from model.positions.table import BASE, ORDERS, Order, PositionTable, TableKind, formula_table, table_of
+from model.positions.table import BASE, Order, PositionTable, TableKind, formula_table, table_of
 from model.translate import InputError, Translator
 
-from ..ui import cache
-from ..ui.controls import SHARED
+from ..ui import cache, widgets
+from ..ui.addresses.positions import (
+    ARRANGED,
+    D_MODEL,
+    DIM,
+    FORM,
+    MOST,
+    PLOT,
+    POS,
+    POSITIONS,
+    TABLE,
+    TABLE_BASE,
+    TABLE_LABELS,
+    View,
+)
+from ..ui.url_state import Number, Parameter
 
 STYLE = Path(__file__).parent / "positions.css"
-View = Literal["table", "waves", "similarity", "rotation", "precision", "sentence", "experiments", "heads"]
-VIEWS: tuple[View, ...] = get_args(View)
-OF_TABLES: tuple[View, ...] = VIEWS[:5]
-# Streamlit writes an option into the address as people read it, so that a link says: table=sinusoidal+with+PAD+row.
-KIND_NAMES: dict[str, str] = {
-    "own": "of this model",
-    "own_target": "of this model, decoder side",
-    "sinusoidal": "sinusoidal",
-    "sinusoidal_pad_row": "sinusoidal with PAD row",
-}
-MOST = 1024
-"""Positions and dimensions of the largest table that is drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,27 +64,26 @@ class Choice:
 
 
 def view() -> View:
-    return st.segmented_control(
-        "View", VIEWS, default="table", required=True, key="plot", label_visibility="collapsed", **SHARED
-    )
+    """Which view of the positions is shown."""
+    return widgets.segmented_control("View", PLOT)
 
 
 def table(model: Translator, text: str, shown: View) -> Choice:
     """Which table: the loaded model's own tensor, or one by the formula with sizes of one's choice."""
     learned = model.config.positions == "learned"
-    kinds = [kind for kind in KIND_NAMES if kind != "own_target" or learned]
-    within("table", kinds)
-    kind = st.selectbox("Table", kinds, format_func=KIND_NAMES.__getitem__, key="table", width=270, **SHARED)
+    kinds = [kind for kind in TABLE.options if kind != "own_target" or learned]
+    within(TABLE, kinds)
+    kind = widgets.selectbox("Table", TABLE, kinds, width=270)
     own = kind in ("own", "own_target")
     most = min(model.config.max_length, MOST) if own else MOST
-    positions = int(number("Positions", "positions", min(128, most), 2, most))
+    positions = int(number("Positions", POSITIONS, 2, most, min(128, most)))
     width, base = model.config.d_model, BASE
     if not own:
-        width = int(number("Dimensions", "d_model", 512, 1, MOST))
-        base = number("Base", "base", BASE, 2.0, 1e6)
+        width = int(number("Dimensions", D_MODEL))
+        base = number("Base", TABLE_BASE)
     form = "float64"
     if shown == "precision" or not own:
-        form = st.selectbox("Computed", FORMS, format_func=_form_title, key="form", width=280, **SHARED)
+        form = widgets.selectbox("Computed", FORM, width=280)
     if own:
         side = model.model.source_embedding if kind == "own" else model.model.target_embedding
         made = table_of(side.positional_encoding)
@@ -91,46 +91,48 @@ def table(model: Translator, text: str, shown: View) -> Choice:
     of: TableKind = "sinusoidal" if kind == "sinusoidal" else "sinusoidal_pad_row"
     values = cache.position_values(form, positions, width, base)
     made = formula_table(positions, width, base, of, values)
-    return Choice(made, KIND_NAMES[kind], False, form, made.real, _pieces(model, text))
+    return Choice(made, TABLE_LABELS[kind], False, form, made.real, _pieces(model, text))
 
 
 def order() -> Order:
     """In which order the dimensions stand."""
-    return st.segmented_control(
-        "Order", ORDERS, default="interleaved", required=True, key="arranged", label_visibility="collapsed", **SHARED
-    )
+    return widgets.segmented_control("Order", ARRANGED)
 
 
 def cell(choice: Choice) -> tuple[int, int]:
     """The row and dimension looked at closely."""
     rows, width = choice.table.values.shape
     with st.container(key="cell", horizontal=True):
-        row = number("Position", "pos", min(12, rows - 1), 0, rows - 1)
-        dimension = number("Dimension", "dim", min(4, width - 1), 0, width - 1)
+        row = number("Position", POS, 0, rows - 1, min(12, rows - 1))
+        dimension = number("Dimension", DIM, 0, width - 1, min(4, width - 1))
     return int(row), int(dimension)
 
 
 def look_at(row: int, dimension: int) -> None:
     """Choose a cell; for callbacks."""
-    st.session_state["pos"], st.session_state["dim"] = row, dimension
+    st.session_state[POS.key], st.session_state[DIM.key] = row, dimension
 
 
-def number(label: str, key: str, value: float, low: float, high: float, **more: Any) -> float:
-    """A number in the address, held inside its limits, which change with the table."""
-    if key in st.session_state and st.session_state[key] is not None:
-        st.session_state[key] = min(max(st.session_state[key], low), high)
-    found = st.number_input(label, low, high, value, key=key, width=230, **more, **SHARED)
-    return value if found is None else found
+def number(
+    label: str,
+    of: Number[Any],
+    low: float | None = None,
+    high: float | None = None,
+    default: float | None = None,
+    **more: Any,
+) -> Any:
+    """A number held inside its limits, which change with the table; those of the parameter where none are given."""
+    low, high = of.low if low is None else low, of.high if high is None else high
+    before = st.session_state.get(of.key)
+    if before is not None:
+        st.session_state[of.key] = min(max(before, low), high)
+    return widgets.number_input(label, of, default, min_value=low, max_value=high, width=230, **more)
 
 
-def within(key: str, options: Sequence[Any]) -> None:
+def within(of: Parameter[Any], options: Sequence[Any]) -> None:
     """Forget a choice that another model or table does not offer."""
-    if key in st.session_state and st.session_state[key] not in options:
-        del st.session_state[key]
-
-
-def _form_title(name: str) -> str:
-    return FORMS[name].title
+    if of.key in st.session_state and st.session_state[of.key] not in options:
+        del st.session_state[of.key]
 
 
 def _pieces(model: Translator, text: str) -> int | None:

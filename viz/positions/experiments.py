@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from model.positions.experiments import MOVES, SIDES, ExperimentError, ExperimentResult, Move, PositionExperiment
+from model.positions.experiments import ExperimentError, ExperimentResult, Move, PositionExperiment
 from model.trace import AttentionMap
 from model.translate import Translation, Translator
 
@@ -20,15 +20,24 @@ from ..export.save import Saved, facts_of
 from ..figures.labels import readable
 from ..figures.palette import Palette
 from ..figures.position_effects import belief, compared
-from ..ui import cache
+from ..ui import cache, widgets
 from ..ui import controls as shared
+from ..ui.addresses.positions import (
+    BY,
+    DRAW,
+    FACTOR,
+    MOVE,
+    ONE,
+    OTHER,
+    SIDE_LABELS,
+    SIDES_MOVED,
+    START,
+)
 from ..ui.captions import caption, plain
-from ..ui.controls import SHARED
 from . import words
 from .controls import number, within
 from .versions import versions
 
-SIDE_NAMES = {"both": "both sides", "source": "encoder side", "target": "decoder side"}
 SIZES: dict[Move, tuple[float, ...]] = {
     "shift": (0, 1, 2, 4, 8, 16, 32, 64, 128, 256),
     "stretch": (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4),
@@ -39,7 +48,7 @@ SIZES: dict[Move, tuple[float, ...]] = {
 
 def show(model: Translator, before: Translation) -> Saved | None:
     with st.container(key="experiment-bar", horizontal=True, vertical_alignment="center"):
-        experiment = _asked(model, before)
+        experiment = _chosen(model, before)
     try:
         result = cache.position_experiment(model.name, before.source, experiment)
     except ExperimentError as error:
@@ -90,7 +99,7 @@ def show(model: Translator, before: Translation) -> Saved | None:
             Columns(([Component("overview", tiles, "heads")], [drawn(palette)]), (0.27, 0.73)),
         ]
 
-    facts = facts_of(before.trace, experiment=f"{experiment.move}, {SIDE_NAMES[experiment.sides]}")
+    facts = facts_of(before.trace, experiment=f"{experiment.move}, {SIDE_LABELS[experiment.sides]}")
     return Saved("positions-experiment", parts, lambda: numbers(result), "Positions changed", facts, width=1280)
 
 
@@ -102,21 +111,19 @@ def numbers(result: ExperimentResult) -> pd.DataFrame:
     return pd.DataFrame(columns).rename_axis("step")
 
 
-def _asked(model: Translator, before: Translation) -> PositionExperiment:
-    move: Move = st.segmented_control(
-        "Experiment", MOVES, default="remove", required=True, key="move", label_visibility="collapsed", **SHARED
-    )
-    sides = st.selectbox("Of", SIDE_NAMES, format_func=SIDE_NAMES.__getitem__, key="sides", width=190, **SHARED)
-    assert sides in SIDES
+def _chosen(model: Translator, before: Translation) -> PositionExperiment:
+    """The experiment that the controls stand at."""
+    move = widgets.segmented_control("Experiment", MOVE)
+    sides = widgets.selectbox("Of", SIDES_MOVED, width=190)
     experiment = PositionExperiment(move, sides=sides)
     if move == "shift":
-        return replace(experiment, amount=number("By", "by", 5, -64, 512))
+        return replace(experiment, amount=number("By", BY))
     if move == "stretch":
-        return replace(experiment, amount=number("Factor", "factor", 2.0, 0.0, 16.0, step=0.25))
+        return replace(experiment, amount=number("Factor", FACTOR, step=0.25))
     if move == "beyond":
-        return replace(experiment, amount=number("Begin at", "start", model.config.max_length, 0, 10_000))
+        return replace(experiment, amount=number("Begin at", START, default=model.config.max_length))
     if move == "shuffle":
-        return replace(experiment, amount=number("Draw", "draw", 1, 1, 999))
+        return replace(experiment, amount=number("Draw", DRAW))
     if move == "swap":
         return replace(experiment, pair=_pair(before))
     return experiment
@@ -126,13 +133,12 @@ def _pair(before: Translation) -> tuple[int, int]:
     """The two pieces of the sentence whose positions are exchanged, counted from 1 on the page."""
     last = min(len(before.source_ids), len(before.target_ids))
     places = range(1, last + 1)
-    for key in ("one", "other"):
-        within(key, places)
+    for of in (ONE, OTHER):
+        within(of, places)
     names = [f"{place} {readable(before.source_tokens[place - 1])}" for place in places]
-    one = st.selectbox("Position", places, format_func=lambda at: names[at - 1], key="one", width=190, **SHARED)
-    other = st.selectbox(
-        "with", places, min(2, last - 1), format_func=lambda at: names[at - 1], key="other", width=170, **SHARED
-    )
+    name = lambda at: names[at - 1]  # noqa: E731
+    one = st.selectbox("Position", places, format_func=name, width=190, **ONE.bound)
+    other = st.selectbox("with", places, min(2, last - 1), format_func=name, width=170, **OTHER.bound)
     return one - 1, other - 1
 
 

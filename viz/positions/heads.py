@@ -17,6 +17,7 @@ from ..figures.palette import Palette
 from ..figures.position_effects import compared, ranking
 from ..ui import cache
 from ..ui import controls as shared
+from ..ui.addresses.shared import KIND
 from ..ui.captions import caption
 
 SHOWN = 14
@@ -70,5 +71,5 @@ def numbers(found: PositionalHeads) -> pd.DataFrame:
 
 
 def _take(one: HeadScore) -> None:
-    st.session_state["kind"] = one.kind
+    st.session_state[KIND.key] = one.kind
     shared.choose(one.layer, one.head)

@@ -21,6 +21,7 @@ from ..figures.diverging import ramp
 from ..figures.palette import Palette
 from ..figures.position_forms import errors
 from ..ui import cache, theme
+from ..ui.addresses.positions import FORM
 from ..ui.captions import caption
 from . import words
 from .controls import Choice
@@ -81,4 +82,4 @@ def _picture(difference: np.ndarray, choice: Choice, palette: Palette) -> Matrix
 
 
 def _take(name: str) -> None:
-    st.session_state["form"] = name
+    st.session_state[FORM.key] = name

@@ -20,6 +20,7 @@ from ..figures.diverging import diverging
 from ..figures.palette import Palette
 from ..figures.position_geometry import circles
 from ..ui import theme
+from ..ui.addresses.positions import DIM, POS, SHIFT
 from ..ui.captions import caption
 from . import controls, words
 from .controls import Choice
@@ -36,10 +37,10 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
     most = choice.positions - 1
     first, width, base = choice.table.first, choice.table.width, choice.table.base
     with bar:
-        position = int(controls.number("Position", "pos", min(12, most), first, most + first)) - first
+        position = int(controls.number("Position", POS, first, most + first, min(12, most))) - first
         low, high = -position, most - position
-        shift = int(controls.number("Shift k", "shift", min(8, high), low, high)) if low < high else 0
-    pairs = spread(width // 2, st.session_state.get("dim", 4) // 2)
+        shift = int(controls.number("Shift k", SHIFT, low, high, min(8, high))) if low < high else 0
+    pairs = spread(width // 2, _chosen_pair())
     inclusive = FORMS[choice.form].inclusive
     blocks, lengths = shift_blocks(width, shift, base, inclusive=inclusive), choice.wavelengths
     paired = choice.table.real[:, : width // 2 * 2].reshape(choice.positions, -1, 2)
@@ -56,7 +57,7 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
             curves(turned(theme.palette()), key="circles", on_point=lambda _, at: _take(pairs[at]))
         with right:
             matrix(_picture(corner, shift, width, theme.palette()), key="shift-matrix")
-            shown = min(st.session_state.get("dim", 4) // 2, width // 2 - 1)
+            shown = min(_chosen_pair(), width // 2 - 1)
             with st.container(key="block"):
                 for line in words.block(
                     shown, blocks[shown], paired[position, shown], blocks[shown] @ paired[position, shown]
@@ -107,5 +108,10 @@ def _picture(corner: np.ndarray, shift: int, width: int, palette: Palette) -> Ma
     return Matrix(corner, f"M for k = {shift}{part}", names, names, "to", "from", -1, 1, stops, square=True, height=240)
 
 
+def _chosen_pair() -> int:
+    """The pair of the dimension that is looked at, as far as one is chosen."""
+    return st.session_state.get(DIM.key, 4) // 2
+
+
 def _take(pair: int) -> None:
-    st.session_state["dim"] = 2 * pair
+    st.session_state[DIM.key] = 2 * pair

@@ -17,29 +17,18 @@ from ..figures.diverging import diverging
 from ..figures.labels import readable
 from ..figures.palette import Palette
 from ..figures.position_effects import lengths
-from ..ui import theme
+from ..ui import theme, widgets
+from ..ui.addresses.positions import PIECE, SIDE
 from ..ui.captions import caption
-from ..ui.controls import SHARED
 from . import controls, words
-
-SIDES = {"source": "the sentence", "target": "the translation, as it is fed"}
 
 
 def show(model: Translator, result: Translation) -> Saved | None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        side = st.segmented_control(
-            "Side",
-            SIDES,
-            default="source",
-            required=True,
-            format_func=SIDES.__getitem__,
-            key="side",
-            label_visibility="collapsed",
-            **SHARED,
-        )
+        side = widgets.segmented_control("Side", SIDE)
         parts = embedding_parts(model, result, side)
         last = len(parts.pieces)
-        piece = int(controls.number("Piece", "piece", min(2, last), 1, last)) - 1
+        piece = int(controls.number("Piece", PIECE, 1, last, min(2, last))) - 1
     alt = "Length of embeddings and encodings"
     with st.container(key="picture"):
         bars = lengths(parts, piece, theme.palette())
@@ -78,4 +67,4 @@ def _picture(parts: EmbeddingParts, piece: int, palette: Palette) -> Matrix:
 
 
 def _take(at: int, last: int) -> None:
-    st.session_state["piece"] = min(max(at, 0), last - 1) + 1
+    st.session_state[PIECE.key] = min(max(at, 0), last - 1) + 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -22,21 +21,16 @@ from ..figures.curves import Curves
 from ..figures.diverging import diverging, ramp
 from ..figures.palette import Palette
 from ..figures.position_geometry import profile
-from ..ui import cache, theme
+from ..ui import cache, theme, widgets
+from ..ui.addresses.positions import MEASURE, POS, SHIFT, Measure
 from ..ui.captions import caption
-from ..ui.controls import SHARED
 from . import words
 from .controls import Choice
-
-Measure = Literal["cosine", "dot product"]
-MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 
 def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
     with bar:
-        measure: Measure = st.segmented_control(
-            "Measure", MEASURES, default="cosine", required=True, key="measure", label_visibility="collapsed", **SHARED
-        )
+        measure = widgets.segmented_control("Measure", MEASURE)
     cosine = measure == "cosine"
     first = choice.table.first
     values = cache.similarities(choice.table.real, cosine)
@@ -104,13 +98,13 @@ def _limits(values: np.ndarray) -> tuple[float, float]:
 def _pair(choice: Choice) -> tuple[int, int]:
     """The two positions looked at, from 0: the chosen one and the one a shift further, where there is one."""
     last = choice.positions - 1
-    row = min(max(st.session_state.get("pos", 12) - choice.table.first, 0), last)
-    return row, min(max(row + st.session_state.get("shift", 8), 0), last)
+    row = min(max(st.session_state.get(POS.key, 12) - choice.table.first, 0), last)
+    return row, min(max(row + st.session_state.get(SHIFT.key, 8), 0), last)
 
 
 def _take(first: int, row: int, column: int) -> None:
-    st.session_state["pos"], st.session_state["shift"] = row + first, column - row
+    st.session_state[POS.key], st.session_state[SHIFT.key] = row + first, column - row
 
 
 def _take_distance(distance: int) -> None:
-    st.session_state["shift"] = distance
+    st.session_state[SHIFT.key] = distance

@@ -15,8 +15,8 @@ from ..figures.curves import Curves
 from ..figures.palette import Palette
 from ..figures.positions import wavelengths, waves
 from ..ui import theme
+from ..ui.addresses.positions import DIMS
 from ..ui.captions import caption
-from ..ui.controls import SHARED
 from . import controls, words
 from .controls import Choice
 
@@ -70,19 +70,12 @@ def spread(width: int) -> list[int]:
 
 
 def _dimensions(width: int) -> list[int]:
-    before = st.session_state.get("dims")
+    before = st.session_state.get(DIMS.key)
     if before is not None and any(dimension >= width for dimension in before):
-        st.session_state["dims"] = [dimension for dimension in before if dimension < width]
-    return st.multiselect(
-        "Dimensions",
-        range(width),
-        spread(width),
-        key="dims",
-        max_selections=MOST,
-        label_visibility="collapsed",
-        **SHARED,
-    )
+        st.session_state[DIMS.key] = [dimension for dimension in before if dimension < width]
+    every = range(width), spread(width)
+    return st.multiselect("Dimensions", *every, max_selections=MOST, label_visibility="collapsed", **DIMS.bound)
 
 
 def _add(chosen: list[int], pair: int) -> None:
-    st.session_state["dims"] = sorted({*chosen, 2 * pair})[-MOST:]
+    st.session_state[DIMS.key] = sorted({*chosen, 2 * pair})[-MOST:]

@@ -4,32 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from model.interventions.changes import HeadChange, InterventionError, parse
 
+from ..ui.addresses.decode import CROSS, OWN
+from ..ui.addresses.pages import PAGES
+from ..ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, MODEL
 from .scenes import Mistake, Scene, Talk
 
 if TYPE_CHECKING:
     from model.network.config import TransformerConfig
-
-PAGES = tuple(sorted({page.stem for page in (Path(__file__).parents[1] / "pages").glob("*.py")} - {"talk"}))
-COMMON = {"sentence", "model", "rows", "scale", "colours"}
-KNOWN: dict[str, set[str]] = {
-    "explore": COMMON
-    | {"kind", "layer", "head", "view", "order", "words", "hide", "numbers", "threshold", "layout", "flow", "norms"}
-    | {"mean", "step", "beside", "pin", "changes", "pictures", "forced", "given"}
-    | {"with", "with-kind", "with-layer", "with-head", "with-sentence", "with-model"},
-    "decode": COMMON
-    | {"method", "temperature", "top-k", "top-p", "seed", "width", "penalty", "given", "begin", "never", "branch"}
-    | {"without", "way", "step", "cross", "own", "changes"},
-    "positions": COMMON
-    | {"plot", "table", "positions", "d_model", "base", "form", "arranged", "pos", "dim", "kind", "layer", "head"}
-    | {"move", "sides", "by", "factor", "start", "draw", "one", "other"}
-    | {"shift", "piece", "side", "measure", "waves", "dims", "part"},
-}
-"""What the addresses of pages can say; of a page that is not listed, anything is taken."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +49,7 @@ def _missing(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig]) 
     if scene.page not in PAGES:
         yield "page", f"There is no page {scene.page!r}, so the scene is left out; use {', '.join(PAGES)}."
         return
-    name = scene.view.get("model") or talk.model or next(iter(models), "")
+    name = scene.view.get(MODEL.name) or talk.model or next(iter(models), "")
     if name not in models:
         there = ", ".join(models) or "none yet"
         yield "view.model", f"There is no model {name!r}, so the scene is left out; models here: {there}."
@@ -76,7 +61,7 @@ def _missing(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig]) 
             what = f"There is no layer {layer}, head {head} in the {kind} attention of {name}, so the scene is left out"
             yield key, f"{what}; it has layers 1 to {layers} and heads 1 to {config.heads}."
     try:
-        parse(scene.view.get("changes", ""))
+        parse(scene.view.get(CHANGES.name, ""))
     except InterventionError as error:
         yield "view.changes", str(error)
 
@@ -84,15 +69,16 @@ def _missing(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig]) 
 def _heads(scene: Scene) -> Iterator[tuple[str, str, int, int]]:
     """Every head a scene names: the key, the kind of attention, layer and head from 1."""
     view = scene.view
-    if {"layer", "head"} & view.keys():
-        key = "view.head" if "head" in view else "view.layer"
-        yield key, view.get("kind", "cross"), _number(view.get("layer", "1")), _number(view.get("head", "1"))
-    for key, kind in (("cross", "cross"), ("own", "decoder")):
-        layer, dot, head = view.get(key, "").partition(".")
+    if {LAYER.name, HEAD.name} & view.keys():
+        key = HEAD.name if HEAD.name in view else LAYER.name
+        layer, head = (_number(view.get(one.name, "1")) for one in (LAYER, HEAD))
+        yield f"view.{key}", KIND.value_of(view.get(KIND.name, "")), layer, head
+    for one, kind in ((CROSS, "cross"), (OWN, "decoder")):
+        first, dot, second = view.get(one.name, "").partition(".")
         if dot and scene.page == "decode":
-            yield f"view.{key}", kind, _number(layer), 1 if head == "mean" else _number(head)
+            yield f"view.{one.name}", kind, _number(first), 1 if second == "mean" else _number(second)
     try:
-        changes = parse(view.get("changes", ""))
+        changes = parse(view.get(CHANGES.name, ""))
     except InterventionError:
         return
     for change in changes:
@@ -101,10 +87,10 @@ def _heads(scene: Scene) -> Iterator[tuple[str, str, int, int]]:
 
 
 def _unknown(scene: Scene) -> Iterator[tuple[str, str]]:
-    known = KNOWN.get(scene.page)
-    for name in scene.view if known else ():
-        if name not in (known or ()):
-            there = ", ".join(sorted(known or ()))
+    known = PAGES[scene.page].parameters if scene.page in PAGES else scene.view
+    for name in scene.view:
+        if name not in known:
+            there = ", ".join(sorted(known))
             yield f"view.{name}", f"The page {scene.page} knows no {name!r}, so it is passed over; it knows {there}."
 
 

@@ -46,7 +46,6 @@ PARTS = {
 MOST_SCENES = 99
 LONGEST = {"title": 200, "point": 300, "notes": 8000, "page": 60}
 """Characters of each text."""
-WINDOW = frozenset({"present", "embed", "embed_options", "scene", "contrast"})
 VALUE = 2000
 """Characters of one value of a view."""
 
@@ -75,6 +74,11 @@ class Scene:
         query = ({"model": model} if model else {}) | dict(self.view) | more
         path = "/" if self.page == "explore" else f"/{self.page}"
         return f"{path}?{urlencode(query)}" if query else path
+
+    def presented(self, model: str = "") -> dict[str, Any]:
+        """What :func:`viz.components.presenter.show` needs of it."""
+        texts = {"title": self.title, "notes": self.notes, "point": self.point}
+        return {"address": self.address(model), **texts, "hide": self.hide, "omit": self.omit}
 
 
 @dataclass(frozen=True)
@@ -130,11 +134,6 @@ def write(talk: Talk) -> str:
         if scene.view:
             lines += ["", "[scene.view]", *(f"{_key(name)} = {text(value)}" for name, value in scene.view.items())]
     return "\n".join(lines) + "\n"
-
-
-def without_window(address: Mapping[str, str]) -> dict[str, str]:
-    """The view that an address holds: all but what only a window has."""
-    return {name: value for name, value in address.items() if name not in WINDOW}
 
 
 def _scene(block: Block, mistakes: list[Mistake]) -> Scene | None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from .checks import PAGES
-from .scenes import MOST_SCENES, Mistake, Scene, Talk, read, without_window
+from ..ui.addresses import masks
+from ..ui.addresses.shared import MODEL, SENTENCE
+from .scenes import MOST_SCENES, Mistake, Scene, Talk, read
+
+if TYPE_CHECKING:
+    from ..ui.url_state import Page
 
 SHIPPED = Path(__file__).parent / "talk.toml"
 MINE = "A talk of my own"
@@ -71,50 +75,40 @@ def rearrange(at: int, change: Callable[[list[Scene]], int]) -> None:
     put(replace(one, scenes=tuple(scenes)), mistakes, to)
 
 
-def add_view_button() -> None:
+def add_view_button(page: Page) -> None:
     """A quiet button in the header that makes the view on the screen the next scene of the visitor's talk."""
-    page = _page()
-    if page in PAGES:
-        with st.container(key="add-view"):
-            what = "Make this view the next scene of your talk (page Talk)"
-            st.button("Add this view", key="add-this-view", type="tertiary", help=what, on_click=_add, args=(page,))
+    with st.container(key="add-view"):
+        what = "Make this view the next scene of your talk (page Talk)"
+        st.button("Add this view", key="add-this-view", type="tertiary", help=what, on_click=_add, args=(page,))
 
 
-def _add(page: str) -> None:
-    if _brought(page):
+def _add(page: Page) -> None:
+    if _is_of_the_session(page.name):
         st.toast("A scene is an address: what you opened or pasted stays in your session and cannot be one.")
         return
     mine, mistakes = st.session_state.get("talk") or (Talk(MINE), ())
     if len(mine.scenes) >= MOST_SCENES:
         st.toast(f"A talk has at most {MOST_SCENES} scenes: save this one and begin another.")
         return
-    view = {name: st.session_state[name] for name in ("model", "sentence") if st.session_state.get(name)}
-    view |= without_window(st.query_params.to_dict())
-    scene = Scene(_title(page, view), page, view)
+    view = {one.name: st.session_state[one.key] for one in (MODEL, SENTENCE) if st.session_state.get(one.key)}
+    view |= page.shown_now()
+    scene = Scene(_title(page.name, view), page.name, view)
     put(replace(mine, scenes=(*mine.scenes, scene)), mistakes, len(mine.scenes))
     st.toast(f"Scene {len(mine.scenes) + 1} of your talk. Give it a title and notes on the page Talk.")
 
 
-def shows_opened() -> bool:
+def shows_opened(page: str) -> bool:
     """Whether the page shows a trace that the visitor opened: no address holds it, so nothing else can show it."""
-    return _page() == "explore" and st.session_state.get("opened") is not None
+    return page == "explore" and st.session_state.get("opened") is not None
 
 
-def _brought(page: str) -> bool:
-    """Whether the view is of something a person brought, which stays in their session."""
-    state = st.session_state
-    judging = page == "masks" and state.get("part", "judge") == "judge"
-    return shows_opened() or (judging and state.get("from", "paste") != "build")
+def _is_of_the_session(page: str) -> bool:
+    """Whether the view is of something that no address holds: an opened trace, a pasted or uploaded mask."""
+    judging = page == "masks" and masks.PART.get() == "judge"
+    return shows_opened(page) or (judging and masks.FROM.get() != "build")
 
 
 def _title(page: str, view: dict[str, str]) -> str:
     what = view.get("view") or view.get("plot") or view.get("move")
     head = f"layer {view.get('layer', 1)}, head {view.get('head', 1)}" if "layer" in view or "head" in view else ""
     return ": ".join(filter(None, (page.capitalize(), ", ".join(filter(None, (what, head))))))
-
-
-def _page() -> str:
-    """The page that is on, as its file is named."""
-    path = urlsplit(st.context.url or "").path.rstrip("/")
-    last = path.rpartition("/")[2]
-    return last if last in (*PAGES, "talk") else "explore"

@@ -4,39 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, get_args
 
-import streamlit as st
-
-from ..ui.controls import SHARED
+from ..ui import widgets
+from ..ui.addresses.training import AT, LOGSTEPS, TRAINING, View
 
 STYLE = Path(__file__).parent / "training.css"
-View = Literal["snapshots", "curves", "architecture", "parameters", "card", "comparison"]
-VIEWS: tuple[View, ...] = get_args(View)
 RELEASED = "released"
 
 
 def view() -> View:
-    return st.segmented_control(
-        "View", VIEWS, default="snapshots", required=True, key="training", label_visibility="collapsed", **SHARED
-    )
+    """Which view of the training is shown."""
+    return widgets.segmented_control("View", TRAINING)
 
 
 def log_steps() -> bool:
     """Whether the axis of steps is logarithmic."""
-    return st.toggle("Logarithmic steps", key="logsteps", **SHARED)
+    return widgets.toggle("Logarithmic steps", LOGSTEPS)
 
 
 def stop(steps: Sequence[int | None]) -> int:
-    """The stop in the address, by its step (``at=366``, ``at=released``); the first one where it names none."""
-    brought = st.query_params.get("at", "")
+    """The chosen stop, by its step in the address (``at=366``, ``at=released``); the first one where none is."""
     names = [_address(step) for step in steps]
-    return names.index(brought) if brought in names else 0
+    return names.index(AT.hold(["", *names]) or names[0])
 
 
 def rest_at(step: int | None) -> None:
     """Keep the stop in the address; for callbacks."""
-    st.query_params["at"] = _address(step)
+    AT.set(_address(step))
 
 
 def _address(step: int | None) -> str:

@@ -1,21 +1,27 @@
-"""The controls that pages share. Each returns a plain value, which lives in the URL and in the visitor's session."""
+"""The controls that pages share. Each returns a plain value, which lives in the address and in the session."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from model.checkpoint.load import CheckpointError
-from model.trace import KINDS, AttentionMap, Kind
+from model.trace import AttentionMap, Kind
 from model.translate import InputError, ObserverCheck, Translation, Translator
 from model.user_model import LocalError, LocalModel
 
-from ..figures.heatmap import ROW_NAMES, ROWS, Rows
-from ..figures.palette import RAMPS, SCALE_NAMES, SCALES, Look
-from . import cache, theme
+from ..figures.heatmap import ROW_NAMES, Rows
+from ..figures.palette import SCALE_NAMES, Look
+from . import cache, theme, widgets
+from .addresses.explore import PIN, Place
+from .addresses.shared import COLOURS, HEAD, KIND, LAYER, LOOK, MODEL, ROWS, SCALE, SENTENCE
 from .captions import plain
+from .url_state import carry
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 EXAMPLES = {
     "en": (
@@ -26,18 +32,14 @@ EXAMPLES = {
     ),
     "zh": ("我昨天在图书馆读了一本书。", "你想喝茶还是咖啡？", "他每天早上跑步。"),
 }
-Place = Literal["source", "target", "source_key", "target_key"]
-"""What a pinned position counts: tokens of the sentence, of its translation, or, in self-attention, keys of either."""
-PLACES: tuple[Place, ...] = get_args(Place)
 REMEMBERED = 12
 SHOWN = 70
 """Characters of an earlier sentence that its button shows."""
 
-# In the URL, so that a link restores it, and in the session, so that other pages find it.
+# Of the page Explore alone, until its controls are declared in viz.ui.addresses like those of all other pages.
 SHARED: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 KEPT: dict[str, Any] = {"persist_state": "session"}
 """Of a control whose place in the address is kept by :func:`in_address`."""
-FOLDED = KEPT | {"horizontal": True}
 
 
 def sentence(beside: Callable[[], None] | None = None) -> tuple[Translator, str]:
@@ -45,7 +47,7 @@ def sentence(beside: Callable[[], None] | None = None) -> tuple[Translator, str]
 
     `beside` draws what else stands in the row of the examples.
     """
-    _keep("model", "sentence")
+    carry(MODEL, SENTENCE)
     box = st.container()
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         chips = st.container(key="chips", horizontal=True, gap="small")
@@ -59,9 +61,7 @@ def sentence(beside: Callable[[], None] | None = None) -> tuple[Translator, str]
     first, *more = examples(model.card)
     for example in more:
         chips.button(plain(example), key=f"example-{example}", on_click=_take, args=(example,))
-    hint = "Type a sentence and press Enter"
-    text = box.text_input("Sentence", first, key="sentence", placeholder=hint, label_visibility="collapsed", **SHARED)
-    return model, text or ""
+    return model, _box(box, first)
 
 
 def examples(card: Mapping[str, Any]) -> Sequence[str]:
@@ -72,16 +72,20 @@ def examples(card: Mapping[str, Any]) -> Sequence[str]:
 
 def plain_sentence(beside: Callable[[], None]) -> str:
     """The sentence box for a model that is none of this project; `beside` draws what else stands in its row."""
-    _keep("model", "sentence")
+    carry(MODEL, SENTENCE)
     box = st.container()
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         _earlier()
-        st.selectbox("Model", cache.models(), key="model", width=215, **SHARED)
+        st.selectbox("Model", cache.models(), width=215, **MODEL.bound)
         beside()
-    first = EXAMPLES["en"][0]
-    hint = "Type a sentence and press Enter"
-    text = box.text_input("Sentence", first, key="sentence", placeholder=hint, label_visibility="collapsed", **SHARED)
-    return text or ""
+    return _box(box, EXAMPLES["en"][0])
+
+
+def _box(place: DeltaGenerator, first: str) -> str:
+    """The sentence box itself, with the sentence that it begins with."""
+    with place:
+        hint = "Type a sentence and press Enter"
+        return widgets.text_input("Sentence", SENTENCE, first, placeholder=hint, label_visibility="collapsed")
 
 
 def translated(model: Translator, text: str) -> tuple[Translation, ObserverCheck]:
@@ -97,55 +101,40 @@ def translated(model: Translator, text: str) -> tuple[Translation, ObserverCheck
 
 def kind() -> Kind:
     """Which attention is looked at."""
-    return st.segmented_control(
-        "Attention", KINDS, default="cross", required=True, key="kind", label_visibility="collapsed", **SHARED
-    )
+    return widgets.segmented_control("Attention", KIND)
 
 
 def place(attention: AttentionMap) -> tuple[int, int]:
     """The chosen layer and head, counted from 0; people and the URL count from 1."""
     with st.container(key="place", horizontal=True):
-        layer = st.selectbox("Layer", range(1, attention.layers + 1), key="layer", width=120, **SHARED)
-        head = st.selectbox("Head", range(1, attention.heads + 1), key="head", width=120, **SHARED)
+        layer = st.selectbox("Layer", range(1, attention.layers + 1), width=120, **LAYER.bound)
+        head = st.selectbox("Head", range(1, attention.heads + 1), width=120, **HEAD.bound)
     return layer - 1, head - 1
 
 
 def choose(layer: int, head: int) -> None:
     """Set the layer and head, counted from 0; for callbacks."""
-    st.session_state["layer"], st.session_state["head"] = layer + 1, head + 1
+    st.session_state[LAYER.key], st.session_state[HEAD.key] = layer + 1, head + 1
 
 
 def pinned(text: str, place: Place) -> int | None:
     """The pinned position of `text` or of its translation, from 0; another sentence starts with none."""
-    return _pins(text).get(place)
+    return PIN.get(of=text).get(place)
 
 
 def pin(text: str, cell: Mapping[Place, int]) -> None:
     """Pin positions, or let go of them where all of them are pinned already; for callbacks."""
-    before = _pins(text)
+    before = PIN.get(of=text)
     if cell.items() <= before.items():
         after = {place: position for place, position in before.items() if place not in cell}
     else:
         after = before | dict(cell)
-    st.session_state["pinned"] = (text, after)
+    PIN.set(after, of=text)
 
 
 def pins_in_address(text: str) -> None:
-    """Keep the pinned positions in the address, from 1: ``pin=target.4,source.2``; take over what a link brought."""
-    if "pinned" not in st.session_state:
-        found = (part.split(".") for part in st.query_params.get("pin", "").split(","))
-        pins = {part[0]: int(part[1]) - 1 for part in found if len(part) == 2 and part[1].isdecimal()}
-        st.session_state["pinned"] = (text, {place: pins[place] for place in PLACES if pins.get(place, -1) >= 0})
-    address = ",".join(f"{place}.{position + 1}" for place, position in _pins(text).items())
-    if address:
-        st.query_params["pin"] = address
-    elif "pin" in st.query_params:
-        del st.query_params["pin"]
-
-
-def _pins(text: str) -> dict[Place, int]:
-    of, pins = st.session_state.get("pinned", (text, {}))
-    return pins if of == text else {}
+    """Keep the pinned positions of `text` in the address."""
+    PIN.hold(of=text)
 
 
 def in_address(key: str, options: Sequence[str], default: str) -> None:
@@ -173,11 +162,12 @@ def display() -> Any:
 
 def look_choices() -> tuple[Look, Rows]:
     """The controls of :func:`look`, for a page that has more to put beside them."""
-    for key, options in (("rows", ROWS), ("scale", SCALES), ("colours", RAMPS)):
-        in_address(key, options, options[0])
-    rows = st.radio("Decoder rows are named by the token", ROWS, key="rows", format_func=ROW_NAMES.get, **FOLDED)
-    scale = st.radio("Colour grows with the weight", SCALES, key="scale", format_func=SCALE_NAMES.get, **FOLDED)
-    ramp = st.radio("Colours", RAMPS, key="colours", **FOLDED)
+    for one in LOOK:
+        one.hold()
+    more: dict[str, Any] = {"horizontal": True}
+    rows = st.radio("Decoder rows are named by the token", ROWS.options, format_func=ROW_NAMES.get, **ROWS.kept | more)
+    scale = st.radio("Colour grows with the weight", SCALE.options, format_func=SCALE_NAMES.get, **SCALE.kept | more)
+    ramp = st.radio("Colours", COLOURS.options, **COLOURS.kept | more)
     return Look(theme.palette(), ramp, scale), rows
 
 
@@ -188,7 +178,7 @@ def _model() -> Translator:
     if not names:
         st.info("There is no trained model yet. Train one with `python -m model train`, then reload this page.")
         st.stop()
-    name = st.selectbox("Model", names, key="model", width=215, **SHARED)
+    name = st.selectbox("Model", names, width=215, **MODEL.bound)
     if isinstance(local, LocalModel) and name == local.name:
         st.info(plain(f"{name} is no model of this project: look at it on Explore, or choose another for this page."))
         st.stop()
@@ -206,15 +196,8 @@ def _licence(model: Translator) -> None:
         st.caption(plain(licence[:SHOWN]))
 
 
-def _keep(*keys: str) -> None:
-    """Take over what a link brought: until a visitor has touched a control, Streamlit drops it on another page."""
-    for key in keys:
-        if key in st.session_state:
-            st.session_state[key] = st.session_state[key]
-
-
 def _earlier() -> None:
-    current = st.session_state.get("sentence")
+    current = st.session_state.get(SENTENCE.key)
     earlier = [one for one in st.session_state.get("history", []) if one != current]
     if not earlier:
         return
@@ -234,4 +217,4 @@ def _remember(text: str) -> None:
 
 
 def _take(text: str) -> None:
-    st.session_state["sentence"] = text
+    st.session_state[SENTENCE.key] = text

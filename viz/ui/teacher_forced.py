@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import streamlit as st
-
 from ..figures.labels import quoted, signed
-from .controls import SHARED
+from . import widgets
+from .addresses.shared import GIVEN
 
 if TYPE_CHECKING:
     from model.decoding.steps import DecodingStep
@@ -21,7 +20,7 @@ NAMED = 4
 
 def typed() -> str:
     """The translation that a visitor gives; pages share it."""
-    return st.text_input("Given", placeholder=HINT, key="given", label_visibility="collapsed", **SHARED) or ""
+    return widgets.text_input("Given", GIVEN, placeholder=HINT, label_visibility="collapsed")
 
 
 def given_in_words(steps: tuple[DecodingStep, ...]) -> str:

@@ -24,10 +24,11 @@ from viz.components.decode_player import Shown, packed
 from viz.components.packing import FULL, MASKED
 from viz.decode.compare import attention_difference, changes
 from viz.decode.remarks import agreement_in_words, astray
-from viz.decode.request import Request, from_address, to_address
+from viz.decode.request import Request
 from viz.figures.beam_tree import beam_tree
 from viz.figures.palette import LIGHT, Look
 from viz.ui import cache
+from viz.ui.addresses.decode import BRANCH, WITHOUT, write_ids, write_several_ids
 from viz.ui.teacher_forced import given_in_words
 
 from ..components.test_digits import printed
@@ -91,12 +92,14 @@ def test_a_step_beyond_the_end_is_the_last() -> None:
 
 @given(st.lists(st.integers(0, 7999), min_size=1, max_size=40))
 def test_addresses_are_read_back(ids: list[int]) -> None:
-    assert from_address(to_address(ids), 8000) == tuple(ids)
+    assert BRANCH.value_of(write_ids(ids)) == tuple(ids)
+    assert WITHOUT.value_of(write_several_ids([tuple(ids), (7,)])) == (tuple(ids), (7,))
 
 
-@pytest.mark.parametrize("wrong", ["", "x", "1..2", "-1", "8000", "1.2.", "٣", "1" * 30, "<b>"])
+@pytest.mark.parametrize("wrong", ["", "x", "1..2", "-1", "1.2.", "٣", "1" * 30, "<b>"])
 def test_nonsense_in_an_address_is_nothing(wrong: str) -> None:
-    assert from_address(wrong, 8000) == ()
+    assert BRANCH.value_of(wrong) == ()
+    assert WITHOUT.value_of(f"{wrong}~12") == ((12,),)
 
 
 def test_going_on_and_going_without(toy_translator: Translator) -> None:
@@ -218,7 +221,14 @@ def test_a_given_translation_by_its_address(app: AppTest) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        *({"branch": "x.y"}, {"without": "~~9999999"}, {"changes": "cross.9:off"}, {"step": "-1"}),
+        *(
+            {"branch": "x.y"},
+            {"branch": "9999999"},
+            {"seed": "1e999", "method": "sample"},
+            {"without": "~~9999999"},
+            {"changes": "cross.9:off"},
+            {"step": "-1"},
+        ),
         *({"cross": "77.1"}, {"own": "aligning"}, {"way": "1.2"}, {"step": "999999"}),
     ],
     ids=str,
@@ -239,7 +249,7 @@ def test_a_head_the_model_does_not_have_gets_a_sentence(app: AppTest) -> None:
 
 def test_a_branch_is_a_link(app: AppTest, toy_translator: Translator) -> None:
     forced = toy_translator.encode("ein").ids[:-1]
-    app.query_params.update({"branch": to_address(forced), "step": "2"})
+    app.query_params.update({"branch": write_ids(forced), "step": "2"})
     app.run()
     assert not app.exception
     assert header(app)["start"] == 1

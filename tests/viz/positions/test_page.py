@@ -21,10 +21,11 @@ from viz.figures import position_effects
 from viz.figures.diverging import colorscale, diverging, negative
 from viz.figures.palette import DARK, LIGHT, Look
 from viz.positions import rotation, waves, words
-from viz.positions.controls import OF_TABLES, VIEWS, Choice
+from viz.positions.controls import Choice
 from viz.positions.table import numbers, picture
 from viz.positions.versions import markup
 from viz.ui import cache
+from viz.ui.addresses.positions import OF_TABLES, VIEWS
 
 from ... import toy
 from ..components.test_packing import unpack

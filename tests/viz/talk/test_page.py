@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from model.network.config import TransformerConfig
-from viz.talk.checks import KNOWN, check
+from viz.talk.checks import check
 from viz.talk.scenes import Scene, Talk, read
 from viz.talk.session import shipped
 from viz.ui import cache
@@ -82,15 +81,6 @@ def test_what_is_missing_is_named_and_only_its_scene_left_out(scene: str, line: 
     checked = check(talk, MODELS)
     assert [(one.line, says in one.text) for one in checked.mistakes] == [(line, True)]
     assert [one.page for one in checked.shown] == ["decode"]
-
-
-def test_what_explore_writes_into_its_address_is_known() -> None:
-    """Every name that its sources give to a control in the address, or to what writes there."""
-    text = "".join(path.read_text(encoding="utf-8") for path in (PAGE.parents[1] / "explore").rglob("*.py"))
-    written = set(re.findall(r'(?:in_address|_following)\(\s*(?:"[^"]*", )?"([a-z-]+)"', text))
-    linked = set(re.findall(r'key="([a-z-]+)"(?=[^()]*\*\*(?:controls\.)?(?:SHARED|KEPT))', text))
-    assert {"pictures", "with-kind", "forced", "threshold"} <= written | linked
-    assert written | linked <= KNOWN["explore"]
 
 
 def test_an_unknown_name_in_a_view_is_said_and_the_scene_shown() -> None:

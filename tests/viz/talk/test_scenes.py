@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from viz.talk.scenes import MOST_SCENES, Scene, Talk, read, without_window, write
+from viz.talk.scenes import MOST_SCENES, Scene, Talk, read, write
 
 GOOD = """title = "Two views"
 model = "small"
@@ -96,8 +96,3 @@ def test_files_that_are_no_talk() -> None:
     talk, mistakes = read(many)
     assert len(talk.scenes) == MOST_SCENES
     assert "at most" in mistakes[0].text
-
-
-def test_a_view_is_an_address_without_what_belongs_to_the_window() -> None:
-    address = {"sentence": "a b", "present": "1", "embed": "true", "kind": "cross"}
-    assert without_window(address) == {"sentence": "a b", "kind": "cross"}

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
 from ..bundle import component
-
-if TYPE_CHECKING:
-    from ...talk.scenes import Scene, Talk
 
 _mount = component("presenter")
 SCENE = 350
@@ -27,17 +24,10 @@ def presenter() -> None:
     _mount(key="presenter", data={"scenes": None})
 
 
-def show(talk: Talk, scenes: Sequence[Scene]) -> None:
-    """Let the key p, a button, or ``present=1`` in the address, show `scenes` of the talk."""
-    listed: list[dict[str, Any]] = [
-        {
-            "address": scene.address(talk.model),
-            "title": scene.title,
-            "notes": scene.notes,
-            "point": scene.point,
-            "hide": scene.hide,
-            "omit": scene.omit,
-        }
-        for scene in scenes
-    ]
-    _mount(key="show", data={"title": talk.title, "scenes": listed})
+def show(title: str, scenes: Sequence[Mapping[str, Any]]) -> None:
+    """Let the key p, a button, or ``present=1`` in the address, show the scenes of a talk, as JSON-like mappings.
+
+    Each has the texts ``address`` (inside the app), ``title``, ``notes`` and ``point``, and the lists of parts ``hide``
+    and ``omit``.
+    """
+    _mount(key="show", data={"title": title, "scenes": [dict(scene) for scene in scenes]})

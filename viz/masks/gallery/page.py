@@ -16,7 +16,8 @@ from ...components.chart import chart
 from ...export.save import save
 from ...figures.gallery_pair import Panel, gallery_pair
 from ...figures.palette import Look
-from ...ui import theme
+from ...ui import theme, widgets
+from ...ui.addresses.masks import FAULT, SYMPTOM
 from ...ui.captions import caption, plain
 from ..saving import exhibit
 from .texts import WORDS, Words
@@ -53,24 +54,15 @@ def _searched(name: str, words: Words) -> str:
 
 def _chosen() -> str | None:
     """The entry, kept in the address by its short name."""
-    text = st.text_input(
-        "What do you see?", key="symptom", placeholder="NaN, padding, copies the next token …", persist_state="session"
-    )
-    found = matching(text or "")
+    text = widgets.text_input("What do you see?", SYMPTOM, placeholder="NaN, padding, copies the next token …")
+    found = matching(text)
     if not found:
         caption("Nothing in the gallery speaks of that. Try one word: NaN, batch, padding, cache, sum, dropout.")
         return None
-    asked = st.session_state.get("fault", st.query_params.get("fault"))
-    st.session_state["fault"] = asked if asked in found else found[0]
+    FAULT.set(FAULT.hold(["", *found]) or found[0])
+    count = f"{len(found)} of {len(WORDS)}" if text else f"{len(WORDS)} faults"
     with st.container(key="fault-list"):
-        name = st.radio(
-            f"{len(found)} of {len(WORDS)}" if text else f"{len(WORDS)} faults",
-            found,
-            format_func=lambda one: plain(WORDS[one].title),
-            key="fault",
-        )
-    st.query_params["fault"] = name
-    return name
+        return st.radio(count, found, format_func=lambda name: plain(WORDS[name].title), **FAULT.kept)
 
 
 def _entry(entry: Exhibit, words: Words) -> None:

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
-MOST_IN_ADDRESS = 200
+from ...ui.addresses.masks import CELLS
+from ...ui.streamlit_internals import went_through_history
+
 _KEY = "mask_edits"
 
 
@@ -77,19 +79,10 @@ def _set(changed: Edits) -> None:
 
 def in_address(identity: str, picture: str) -> None:
     """Keep the cells of a built mask in the address."""
-    cells = sorted(cell[1:] for cell in edits(identity).cells if cell[0] == picture)[:MOST_IN_ADDRESS]
-    text = ",".join(".".join(str(part + 1) for part in cell) for cell in cells)
-    if text:
-        st.query_params["cells"] = text
-    elif "cells" in st.query_params:
-        del st.query_params["cells"]
+    CELLS.set(frozenset(cell[1:] for cell in edits(identity).cells if cell[0] == picture))
 
 
 def _from_address(identity: str, picture: str) -> None:
-    """Take over what a link brought, once."""
-    if _KEY in st.session_state:
-        return
-    parts = [part.split(".") for part in st.query_params.get("cells", "").split(",")[:MOST_IN_ADDRESS]]
-    good = [part for part in parts if len(part) == 3 and all(one.isdecimal() and 0 < int(one) < 999 for one in part)]
-    cells = frozenset((picture, int(a) - 1, int(b) - 1, int(c) - 1) for a, b, c in good)
-    _set(Edits(identity, cells))
+    """Take over what a link or the Back button has brought."""
+    if _KEY not in st.session_state or went_through_history():
+        _set(Edits(identity, frozenset((picture, *cell) for cell in CELLS.value_in_address())))

@@ -10,6 +10,7 @@ from model.untrusted_trace import OpenError, read_trace
 
 from ...traces.session import current, set_current
 from ...traces.verdict import verdicts
+from ...ui.addresses.masks import FROM
 from ...ui.captions import caption, plain
 from .input import MOST_CELLS, Brought
 from .paste import asked
@@ -22,12 +23,12 @@ def offered() -> bool:
     """Whether there is a trace. One that was opened since the last look is what the page begins with."""
     opened = current()
     if opened is None:
-        if st.session_state.get("from") == WAY:
-            del st.session_state["from"]
+        if st.session_state.get(FROM.key) == WAY:
+            del st.session_state[FROM.key]
         return False
     if st.session_state.get(_SEEN) != opened.identity:
         st.session_state[_SEEN] = opened.identity
-        st.session_state["from"] = WAY
+        st.session_state[FROM.key] = WAY
     return True
 
 

@@ -11,8 +11,9 @@ import streamlit as st
 from model.faults.printed_examples import EXAMPLES
 
 from ...export.save import save
+from ...ui import widgets
+from ...ui.addresses.masks import FROM
 from ...ui.captions import plain
-from ...ui.controls import SHARED
 from ..saving import judged_mask
 from . import build, edits, from_trace, paste, pictures, upload, verdict
 from . import steps as pipeline
@@ -34,9 +35,7 @@ def show() -> None:
             for name in EXAMPLES:
                 st.button(name, key=f"broken-{name}", on_click=paste.take_example, args=(name,))
     ways = WAYS | ({from_trace.WAY: from_trace.brought} if from_trace.offered() else {})
-    way = st.segmented_control(
-        "From", ways, default="paste", required=True, key="from", label_visibility="collapsed", **SHARED
-    )
+    way = widgets.segmented_control("From", FROM, tuple(ways))
     left, right = st.columns([0.42, 0.58], gap="large")
     with left:
         brought = ways[way]()

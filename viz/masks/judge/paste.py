@@ -18,6 +18,7 @@ from model.faults.printed_examples import EXAMPLES
 from model.trace import Kind
 from model.untrusted_trace import clean_tokens
 
+from ...ui.addresses.masks import FROM, PART
 from ...ui.captions import caption, plain
 from .input import MOST_CELLS, Brought
 
@@ -48,13 +49,13 @@ def pasted() -> Brought | None:
 
 
 def _by_sight() -> None:
-    st.session_state["part"] = "gallery"
+    st.session_state[PART.key] = "gallery"
 
 
 def take_example(name: str) -> None:
     """Load a broken case into the box; for callbacks."""
     st.session_state["mask_text"] = EXAMPLES[name]()
-    st.session_state["from"] = "paste"
+    st.session_state[FROM.key] = "paste"
 
 
 def asked(contents: Contents, identity: str) -> Brought | None:

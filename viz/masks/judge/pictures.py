@@ -8,8 +8,9 @@ import streamlit as st
 
 from ...components.mask_editor import Panel, mask_editor
 from ...figures.mask_colours import MaskColours, mask_colours
-from ...ui import theme
-from ...ui.controls import SHARED
+from ...ui import theme, widgets
+from ...ui.addresses.masks import DEPTH, HEAD, LAYER, SAMPLE
+from ...ui.url_state import Number
 from . import edits, verdict
 from .input import Brought
 from .judged import Judged
@@ -33,26 +34,26 @@ def place(brought: Brought, found: Judged) -> tuple[int, int, int, int]:
     worst = next((one for one in verdict.sorted_findings(found.before) if one.severity != "info"), None)
     first = (worst.sample, worst.layer, worst.head) if worst is not None else (0, 0, 0)
     chosen = [
-        _one(label, key, size, index or 0)
-        for label, key, size, index in (
-            ("Sample", "mask_sample", samples, first[0]),
-            ("Layer", "mask_layer", layers, first[1]),
-            ("Head", "mask_head", heads, first[2]),
+        _index(label, of, size, index or 0)
+        for label, of, size, index in (
+            ("Sample", SAMPLE, samples, first[0]),
+            ("Layer", LAYER, layers, first[1]),
+            ("Head", HEAD, heads, first[2]),
         )
     ]
     depth = 1
     if queries == keys and found.arrays.mask is not None and queries <= LARGEST_RUN:
-        depth = st.selectbox("Output after layers", (1, 2, 3), key="mask_depth", width=220, **SHARED)
+        depth = widgets.selectbox("Output after layers", DEPTH, width=220)
     return chosen[0], chosen[1], chosen[2], depth
 
 
-def _one(label: str, key: str, size: int, first: int) -> int:
+def _index(label: str, of: Number[int], size: int, first: int) -> int:
     """A choice from 1 on the page; until there is one, the place of the worst finding."""
     if size == 1:
         return 0
-    if st.session_state.get(key) not in range(1, size + 1):
-        st.session_state.pop(key, None)
-    return st.selectbox(label, range(1, size + 1), first, key=key, width=130, **SHARED) - 1
+    if st.session_state.get(of.key) not in range(1, size + 1):
+        st.session_state.pop(of.key, None)
+    return st.selectbox(label, range(1, size + 1), first, width=130, **of.bound) - 1
 
 
 def show(brought: Brought, found: Judged, at: tuple[int, int, int, int]) -> list[Panel]:

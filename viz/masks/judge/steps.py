@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
-from model.masking.blocked import is_blocked
 from model.masking.toy_attention import dropout
 
 from ...components.chart import chart
 from ...figures.mask_pipeline import Stage, mask_pipeline
 from ...figures.palette import Look
-from ...ui import theme
+from ...ui import theme, widgets
+from ...ui.addresses.masks import DROPOUT
 from ...ui.captions import caption
 from .judged import Judged
 from .slices import Slice, slice_of
 
-RATES = (0.0, 0.1, 0.2, 0.5)
 MOST_DRAWN = 64
 
 
 def show(found: Judged, at: tuple[int, int, int, int]) -> None:
     """The steps of one sample and head."""
     one = slice_of(found, *at[:3])
-    rate = st.selectbox("Dropout", RATES, 1, format_func=lambda rate: f"{rate:.0%}", key="mask_dropout", width=190)
+    rate = widgets.selectbox("Dropout", DROPOUT, width=190)
     steps = stages(one, rate)
     chart(
         mask_pipeline(steps, "", Look(theme.palette())),

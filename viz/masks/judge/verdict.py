@@ -7,6 +7,7 @@ import streamlit as st
 from model.diagnosis import Diagnosis, Finding
 from model.diagnosis.fixes import can_fix
 
+from ...ui.addresses.masks import HEAD, LAYER, SAMPLE
 from ...ui.captions import caption, plain
 from . import edits
 from .input import Brought
@@ -112,9 +113,9 @@ def _finding(identity: str, at: int, one: Finding, found: Judged) -> None:
 
 def _point(identity: str, one: Finding) -> None:
     edits.point(identity, one.queries, one.keys)
-    for key, index in (("mask_sample", one.sample), ("mask_layer", one.layer), ("mask_head", one.head)):
+    for of, index in ((SAMPLE, one.sample), (LAYER, one.layer), (HEAD, one.head)):
         if index is not None:
-            st.session_state[key] = index + 1
+            st.session_state[of.key] = index + 1
 
 
 def _unknown(diagnosis: Diagnosis) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, get_args
 
 import streamlit as st
 
-from model.experiments.mask_trial import OF_KIND, MaskName, MaskTrial, TrialResult
+from model.experiments.mask_trial import OF_KIND, MaskTrial, Tried
 from model.masking.rule import RuleError
 from model.trace import Kind
 from model.translate import Translator
@@ -16,16 +15,15 @@ from ...components.versions import Version, versions
 from ...decode.compare import attention_difference, changes
 from ...export.save import save
 from ...figures.labels import readable, signed
-from ...ui import cache, controls
+from ...ui import cache, controls, widgets
+from ...ui.addresses.masks import EFFECT, MASK, PADDING, RULE, TRIED_RULE, WINDOW, WORD
 from ...ui.captions import badge, caption, hints, plain
-from ...ui.controls import SHARED
+from ...ui.url_state import Number
 from ..saving import tried_mask
 from . import texts as words
 from . import views as tried_views
 
 STYLE = Path(__file__).parent / "trial.css"
-View = Literal["attention", "one token", "tests"]
-VIEWS: tuple[View, ...] = get_args(View)
 
 
 def show() -> None:
@@ -54,9 +52,7 @@ def _trial(model: Translator, text: str) -> None:
     versions(rows, headings, -1, key="tried-versions", on_choice=lambda _: None)
     caption(words.effect(tried))
     with st.container(key="tried-views", horizontal=True, vertical_alignment="center"):
-        view: View = st.segmented_control(
-            "Look at", VIEWS, default="attention", required=True, key="tried", label_visibility="collapsed", **SHARED
-        )
+        view = widgets.segmented_control("Look at", EFFECT)
         beside = st.container(key="tried-beside", horizontal=True, vertical_alignment="center")
         menu = st.container(width="content")
     if view == "attention":
@@ -72,37 +68,31 @@ def _trial(model: Translator, text: str) -> None:
 
 def _asked(model: Translator, text: str, kind: Kind) -> tuple[MaskTrial, int]:
     """The mask and the padding, all in the address."""
-    if st.session_state.get("tried_mask") not in (None, *OF_KIND[kind]):
-        del st.session_state["tried_mask"]
-    name: MaskName = st.selectbox(
-        "Mask", OF_KIND[kind], format_func=words.TITLES_OF.__getitem__, key="tried_mask", width=290, **SHARED
-    )
+    if st.session_state.get(MASK.key) not in (None, *OF_KIND[kind]):
+        del st.session_state[MASK.key]
+    name = widgets.selectbox("Mask", MASK, OF_KIND[kind], width=290)
     trial = MaskTrial(kind, name)
     if name == "window":
-        trial = MaskTrial(kind, name, width=_number("Nearer than", "tried_width", 3, 1, 99))
+        trial = MaskTrial(kind, name, width=_number("Nearer than", WINDOW))
     if name == "one word hidden":
         trial = MaskTrial(kind, name, key=_word(model, text))
     if name == "rule":
-        built = st.session_state.get("rule") or st.query_params.get("rule", "causal and padding")
-        rule = st.text_input("where", built, key="tried_rule", width=260, label_visibility="collapsed", **SHARED)
-        trial = MaskTrial(kind, name, rule=rule or "")
-    return trial, _number("Padding", "pads", 3, 0, 16)
+        built = RULE.get() or RULE.default
+        rule = widgets.text_input("where", TRIED_RULE, built, width=260, label_visibility="collapsed")
+        trial = MaskTrial(kind, name, rule=rule)
+    return trial, _number("Padding", PADDING)
 
 
 def _word(model: Translator, text: str) -> int:
+    """The place of the hidden word, from 0."""
     tokens = model.encode(text).tokens
-    places = range(len(tokens))
-    if st.session_state.get("tried_word") not in (None, *places):
-        del st.session_state["tried_word"]
-    return st.selectbox(
-        "Word", places, format_func=lambda at: readable(tokens[at]), index=min(2, len(tokens) - 1), key="tried_word",
-        width=190,
-    )  # fmt: skip
+    places = range(1, len(tokens) + 1)
+    name = lambda at: readable(tokens[at - 1])  # noqa: E731
+    return widgets.following_selectbox("Word", WORD, places, min(3, len(tokens)), format_func=name, width=190) - 1
 
 
-def _number(label: str, key: str, value: int, low: int, high: int) -> int:
-    found = st.number_input(label, low, high, value, key=key, width=170, **SHARED)
-    return value if found is None else int(found)
+def _number(label: str, of: Number[int]) -> int:
+    return int(widgets.number_input(label, of, width=170))
 
 
 def _version(what: str, tried: TrialResult, *, own: bool) -> Version:

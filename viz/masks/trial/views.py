@@ -17,7 +17,8 @@ from ...figures.gallery_pair import Panel, gallery_pair
 from ...figures.gallery_poked import poked_bars
 from ...figures.labels import KIND_NAMES, readable
 from ...figures.palette import Look
-from ...ui import cache, controls, theme
+from ...ui import cache, controls, theme, widgets
+from ...ui.addresses.masks import TOKEN
 from ...ui.captions import caption
 from ..saving import Shown
 from . import texts as words
@@ -77,15 +78,17 @@ def poked(model: Translator, text: str, trial: MaskTrial, pads: int, tried: Tria
     other = cache.mask_poke(model.name, text, trial, pads)
     fed = tried.own.maps["decoder"].query_tokens
     inputs, sources = (*tried.source_tokens, *fed), len(tried.source_tokens)
-    if (st.session_state.get("poked") or 0) >= len(inputs):
-        del st.session_state["poked"]
 
     def name(at: int) -> str:
         return f"{'source' if at < sources else 'target'} {readable(inputs[at])}"
 
+    def number(place: int) -> str:
+        return name(place - 1)
+
     with beside:
         first = sources + len(fed) // 2 if trial.kind == "decoder" else 0
-        at = st.selectbox("Change", range(len(inputs)), first, format_func=name, key="poked", width=290)
+        places = range(1, len(inputs) + 1)
+        at = widgets.following_selectbox("Change", TOKEN, places, first + 1, format_func=number, width=290) - 1
     title = f"Another token in place of {name(at)}: grey with the own mask, in colour with this one"
     every = "What each output (down) depends on: source, then the target fed in (across)"
 
@@ -103,7 +106,7 @@ def poked(model: Translator, text: str, trial: MaskTrial, pads: int, tried: Tria
     chart(bars(theme.palette()), "How far each output moves", key="poked-bars", on_cell=_nothing)
     for line in said:
         caption(line)
-    choose: Callable[[int, int], None] = lambda _, column: st.session_state.update(poked=column)  # noqa: E731
+    choose: Callable[[int, int], None] = lambda _, column: TOKEN.set(column + 1)  # noqa: E731
     chart(pair(theme.palette()), every, key="poked-pair", on_cell=choose)
     caption(f"{POKED} Click a column to choose it.")
     names = [readable(token) for token in tried.target_tokens]

@@ -94,8 +94,7 @@ def test_a_model_with_fewer_heads_starts_at_one_it_has(app: AppTest, monkeypatch
 
 
 def test_the_pinned_row_is_said_and_forgotten_with_the_sentence(app: AppTest) -> None:
-    app.run()
-    app.session_state["pinned"] = (app.text_input(key="sentence").value, {"target": 1})
+    app.query_params["pin"] = "target.2"
     app.run()
     assert "Pinned: “OLD”" in captions(app)
     app.text_input(key="sentence").set_value("Another one").run()

@@ -1,0 +1,251 @@
+"""Views in the address: what a text means, what is nonsense, and what the session and the address say to each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+import viz
+from viz.ui import streamlit_internals
+from viz.ui.addresses import decode, explore, masks, shared
+from viz.ui.addresses.pages import PAGES
+from viz.ui.url_state import Choice, Number, Page, Parameter, choice, number, page, switch, text
+
+VIZ = Path(viz.__file__).parent
+OWN = ("frame.py", "ui/controls.py", "ui/url_state.py", "ui/streamlit_internals.py", "components/presenter/__init__.py")
+"""Files that read the address itself: `present` is a window's, not a view's."""
+SOURCES = sorted({*VIZ.rglob("*.py")} - {VIZ / name for name in OWN} - {*(VIZ / "explore").rglob("*.py")})
+EVERY = [one for known in PAGES.values() for one in known.parameters.values()]
+NONSENSE = [
+    "1e999",
+    "-1e999",
+    "nan",
+    "inf",
+    "9" * 309,
+    "9" * 5000,
+    "1" * 20_000,
+    "٣" * 400,
+    "<b>",
+    "\0",
+    "~",
+    ".",
+    ",",
+    "1.2.x",
+]
+
+
+@pytest.mark.parametrize("wrong", NONSENSE, ids=lambda text: text[:8])
+def test_no_text_raises_and_every_value_can_be_written_again(wrong: str) -> None:
+    for one in EVERY:
+        value = one.value_of(wrong)
+        if isinstance(one, Number) and value is not None:
+            assert math.isfinite(value)
+            assert one.low <= value <= one.high
+        if isinstance(one, Choice):
+            assert value in one.options
+        if one.understands([wrong]) and value != one.default:
+            assert one.value_of(one.write(value)) == value
+
+
+@given(st.text())
+def test_no_typed_text_raises(typed: str) -> None:
+    for one in EVERY:
+        one.value_of(typed)
+        one.understands([typed])
+
+
+def test_a_number_is_whole_where_its_bounds_are_and_stays_between_them() -> None:
+    whole, real = number("n", 5, 1, 10), number("x", 0.5, 0.0, 2.0)
+    assert [whole.value_of(text) for text in ("7", "7.0", "0", "11", "x", "")] == [7, 7, 5, 5, 5, 5]
+    assert [real.value_of(text) for text in ("1", "1.5", "2.1", "-0.1")] == [1.0, 1.5, 0.5, 0.5]
+    assert isinstance(whole.value_of("7.0"), int)
+
+
+def test_a_choice_is_named_by_what_a_person_reads() -> None:
+    one = choice("side", ("both", "source"), labels={"source": "encoder side"})
+    assert [one.value_of(text) for text in ("encoder side", "source", "both")] == ["source", "both", "both"]
+    assert one.default == "both"
+    assert not one.understands(["source"])
+    assert one.understands([""])
+
+
+def test_text_is_limited_and_a_switch_is_true_or_false() -> None:
+    assert text("t", longest=3).value_of("four") == ""
+    assert [switch("s").value_of(text) for text in ("true", "TRUE", "1", "")] == [True, True, False, False]
+
+
+def test_of_several_texts_the_last_counts_and_of_a_list_any() -> None:
+    assert not number("n", 1, 1, 9).understands(["2", "x"])
+    assert PAGES["positions"].parameters["dims"].understands(["0", "x"])
+    assert not PAGES["positions"].parameters["dims"].understands(["x", "1e999"])
+
+
+@given(st.dictionaries(st.sampled_from(explore.PLACES), st.integers(0, 9999)), st.sets(st.integers(0, 99)))
+def test_pins_and_heads_are_read_back(pins: dict[explore.Place, int], heads: set[int]) -> None:
+    assert explore.PIN.value_of(explore.write_pins(pins)) == pins
+    assert explore.BESIDE.value_of(explore.write_heads(tuple(sorted(heads)))) == tuple(sorted(heads))
+
+
+@given(st.frozensets(st.tuples(*[st.integers(0, 998)] * 3), max_size=masks.MOST_CELLS))
+def test_cells_are_read_back(cells: frozenset[masks.Cell]) -> None:
+    assert masks.CELLS.value_of(masks.write_cells(cells)) == cells
+
+
+@pytest.mark.parametrize("known", PAGES.values(), ids=lambda known: known.name)
+def test_no_two_parameters_of_a_visitor_share_a_place_in_the_session(known: Page) -> None:
+    keys: dict[str, Parameter[Any]] = {}
+    for one in EVERY:
+        assert keys.setdefault(one.key, one) is one
+    assert set(known.view.options if known.view else ()) >= {
+        view for one in known.parameters.values() for view in one.views
+    }
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(VIZ)))
+def test_only_what_is_declared_stands_in_the_address(path: Path) -> None:
+    code = path.read_text(encoding="utf-8")
+    assert "st.query_params" not in code
+    assert "bind=" not in code
+
+
+def test_a_scene_is_what_the_shown_view_can_read() -> None:
+    address = {
+        "sentence": "a",
+        "view": "links",
+        "threshold": "0.2",
+        "step": "3",
+        "seed": "1",
+        "present": "1",
+        "pin": "source.1",
+    }
+    assert PAGES["explore"].shown(address) == {"sentence": "a", "view": "links", "threshold": "0.2", "pin": "source.1"}
+    assert PAGES["decode"].shown(address) == {"sentence": "a", "step": "3"}
+
+
+# In the app.
+
+
+def shows(script: Callable[[], None], **address: str) -> AppTest:
+    app = AppTest.from_function(script, default_timeout=30)
+    app.query_params.update(address)
+    app.run()
+    assert not app.exception
+    return app
+
+
+def numbers() -> None:
+    from viz.ui import url_state, widgets
+    from viz.ui.url_state import number, page, text
+
+    size = number("size", 3, 1, 9)
+    url_state.begin(page("test", size, text("word", "a", longest=5)))
+    widgets.number_input("Size", size)
+    widgets.text_input("Word", text("word", "a", longest=5))
+
+
+@pytest.mark.parametrize("wrong", ["1e999", "-1e999", "nan", "9" * 309, "0", "10", "x"])
+def test_nonsense_is_gone_before_a_widget_reads_it(wrong: str) -> None:
+    app = shows(numbers, size=wrong, word="overlong", other="kept")
+    assert app.number_input(key="size").value == 3
+    assert app.text_input(key="word").value == "a"
+    assert dict(app.query_params) == {"other": "kept"}
+
+
+def test_what_makes_sense_is_kept() -> None:
+    app = shows(numbers, size="7", word="b")
+    assert app.number_input(key="size").value == 7
+    assert dict(app.query_params) == {"size": "7", "word": "b"}
+
+
+def held() -> None:
+    import streamlit as st
+
+    from viz.ui import url_state
+    from viz.ui.url_state import number, page
+
+    stop = number("stop", 1, 1, 9)
+    url_state.begin(page(st.session_state.get("page", "one"), stop))
+    st.session_state["found"] = stop.hold(of=st.session_state.get("of"))
+    st.button("next", key="next", on_click=lambda: stop.set(stop.get() + 1, of=st.session_state.get("of")))
+
+
+def test_a_held_value_stands_in_the_address_until_it_is_the_default() -> None:
+    app = shows(held, stop="4")
+    assert app.session_state["found"] == 4
+    app.button(key="next").click().run()
+    assert app.session_state["found"] == 5
+    assert app.query_params["stop"] == "5"
+    app.query_params["stop"] = "8"
+    app.run()
+    assert app.session_state["found"] == 5, "the session comes first"
+    app.session_state["stop"] = 1
+    app.run()
+    assert "stop" not in app.query_params
+
+
+def test_a_held_value_belongs_to_its_owner() -> None:
+    app = shows(held, stop="4")
+    app.session_state["of"] = "another"
+    app.run()
+    assert app.session_state["found"] == 1
+    assert "stop" not in app.query_params
+    app.session_state["of"] = None
+    app.run()
+    assert app.session_state["found"] == 4
+
+
+def test_back_and_forward_bring_the_value_of_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = shows(held, stop="4")
+    monkeypatch.setattr("viz.ui.url_state.went_through_history", lambda: True)
+    app.query_params["stop"] = "6"
+    app.run()
+    assert app.session_state["found"] == 6
+
+
+def test_what_a_page_has_written_is_gone_on_the_next() -> None:
+    def pages() -> None:
+        import streamlit as st
+
+        from viz.ui import url_state
+        from viz.ui.url_state import number, page
+
+        here = st.session_state.get("page", "one")
+        own = number("step", 1, 1, 9, slot=f"step of {here}")
+        shared = number("shared", 1, 1, 9)
+        url_state.begin(page(here, own, shared))
+        st.session_state["found"] = own.hold(), shared.hold()
+
+    app = shows(pages, step="4", shared="5")
+    assert app.session_state["found"] == (4, 5)
+    app.session_state["page"] = "two"
+    app.run()
+    assert app.session_state["found"] == (1, 5)
+    assert dict(app.query_params) == {"shared": "5"}
+    app.session_state["page"] = "one"
+    app.run()
+    assert app.session_state["found"] == (4, 5)
+    assert dict(app.query_params) == {"shared": "5", "step": "4"}
+
+
+def test_a_part_of_streamlit_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streamlit_internals, "get_script_run_ctx", object)
+    for use, part in (
+        (streamlit_internals.went_through_history, "is_history_navigation"),
+        (lambda: streamlit_internals.remove_query_parameters(["a"]), "remove_param"),
+    ):
+        with pytest.raises(streamlit_internals.InternalsError, match=rf"{part}.*written for Streamlit 1\.67"):
+            use()
+
+
+def test_pages_share_what_has_one_meaning_and_nothing_else() -> None:
+    assert PAGES["explore"].parameters["changes"] is PAGES["decode"].parameters["changes"] is shared.CHANGES
+    assert explore.STEP.name == decode.STEP.name
+    assert explore.STEP.key != decode.STEP.key
+    assert page("p", explore.STEP).parameters == {"step": explore.STEP}

@@ -1,0 +1,37 @@
+"""The frame that every page begins with: a checked address, the style, presenter mode, the talk's button."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from .components.presenter import presenter, presenting
+from .talk import session
+from .ui import theme, url_state
+from .ui.addresses.pages import PAGES
+
+PRESENTED = Path(__file__).parent / "talk" / "presented.css"
+"""What a page looks like that is a scene on the whole screen."""
+
+
+def begin(page: str) -> None:
+    """Draw the frame of a page; comes before all else of it."""
+    if page in PAGES:
+        url_state.begin(PAGES[page])
+    st.html(theme.STYLE)
+    if presenting():
+        st.html(PRESENTED)
+    else:
+        _around(page)
+    theme.watch()
+
+
+def _around(page: str) -> None:
+    """What a page has besides its view while nobody presents it."""
+    if page in PAGES:
+        session.add_view_button(PAGES[page])
+        if not session.shows_opened(page):
+            presenter()
+    if "present" in st.query_params:
+        st.html("<style>:root:not(.presented) [data-testid=stHeader] { visibility: hidden; }</style>")

@@ -1,0 +1,8 @@
+"""Every page whose views have addresses, by its name."""
+
+from __future__ import annotations
+
+from ..url_state import Page
+from . import decode, explore, masks, positions, training
+
+PAGES: dict[str, Page] = {one.PAGE.name: one.PAGE for one in (explore, decode, positions, training, masks)}

@@ -1,0 +1,30 @@
+"""What the addresses of several pages can say."""
+
+from __future__ import annotations
+
+from model.trace import KINDS
+from viz.figures.heatmap import ROWS as ROW_LABELS
+from viz.figures.palette import RAMPS, SCALES
+
+from ..url_state import choice, number, text
+
+MOST = 999
+"""The last layer, head or position that an address can name; what a model has is found out by the page."""
+
+MODEL = text("model", longest=200)
+SENTENCE = text("sentence", longest=10_000)
+GIVEN = text("given", longest=10_000)
+CHANGES = text("changes", slot="changes in address")
+"""Changes to the model, as :mod:`model.interventions.changes` writes them."""
+
+KIND = choice("kind", KINDS, "cross")
+LAYER = number("layer", 1, 1, MOST)
+HEAD = number("head", 1, 1, MOST)
+
+ROWS = choice("rows", ROW_LABELS)
+SCALE = choice("scale", SCALES)
+COLOURS = choice("colours", RAMPS)
+LOOK = (ROWS, SCALE, COLOURS)
+
+COMMON = (MODEL, SENTENCE, *LOOK)
+"""Of every page with a sentence and pictures of attention."""

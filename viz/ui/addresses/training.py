@@ -1,0 +1,18 @@
+"""What the address of the page Training can say."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from ..url_state import choice, declared, page, switch, text
+from . import shared
+
+View = Literal["snapshots", "curves", "architecture", "parameters", "card", "comparison"]
+VIEWS: tuple[View, ...] = get_args(View)
+
+TRAINING = choice("training", VIEWS)
+LOGSTEPS = switch("logsteps", views=("curves", "comparison"))
+AT = text("at", longest=20, views=("snapshots",))
+"""The stop that is shown, by its step: ``366``, or ``released``; "" until somebody has chosen one."""
+
+PAGE = page("training", *shared.COMMON, shared.KIND, shared.LAYER, shared.HEAD, *declared(globals()), view=TRAINING)

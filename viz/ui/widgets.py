@@ -1,0 +1,60 @@
+"""Widgets whose values stand in the address, each made from the declaration of its parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from .url_state import Choice, Number, Parameter
+
+T = TypeVar("T")
+
+
+def segmented_control(label: str, of: Choice[T], options: Sequence[T] | None = None, **more: Any) -> T:
+    """One of the options beside each other; what it is for is said to screen readers alone."""
+    found = st.segmented_control(
+        label,
+        of.options if options is None else options,
+        default=of.default,
+        required=True,
+        format_func=of.label,
+        label_visibility="collapsed",
+        **of.bound | more,
+    )
+    return of.default if found is None else found
+
+
+def selectbox(label: str, of: Choice[T], options: Sequence[T] | None = None, **more: Any) -> T:
+    """One of the options in a list; the first of them where the default is not there."""
+    listed = of.options if options is None else tuple(options)
+    index = listed.index(of.default) if of.default in listed else 0
+    return st.selectbox(label, listed, index, format_func=of.label, **of.bound | more)
+
+
+def following_selectbox(label: str, of: Parameter[T | None], options: Sequence[T], default: T, **more: Any) -> T:
+    """One of the options; until one is chosen it follows `default`, and the address says nothing.
+
+    The parameter has a slot of its own, as its name is the widget's key.
+    """
+    chosen = of.hold((None, *options))
+    st.session_state[of.name] = default if chosen is None else chosen
+    choose = lambda: of.set(st.session_state[of.name])  # noqa: E731
+    return st.selectbox(label, options, key=of.name, on_change=choose, **more)
+
+
+def number_input(label: str, of: Number[Any], default: Any = None, **more: Any) -> Any:
+    """A number between the parameter's bounds, or narrower ones: `min_value`, `max_value`."""
+    first = of.default if default is None else default
+    bounds = {"min_value": of.low, "max_value": of.high}
+    found = st.number_input(label, value=first, **bounds | of.bound | more)
+    return first if found is None else found
+
+
+def toggle(label: str, of: Parameter[bool], **more: Any) -> bool:
+    return st.toggle(label, of.default, **of.bound | more)
+
+
+def text_input(label: str, of: Parameter[str], default: str | None = None, **more: Any) -> str:
+    return st.text_input(label, of.default if default is None else default, **of.bound | more) or ""
