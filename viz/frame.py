@@ -8,8 +8,9 @@ import streamlit as st
 
 from .components.presenter import presenter, presenting
 from .talk import session
-from .ui import theme, url_state
+from .ui import theme
 from .ui.addresses.pages import PAGES
+from .ui.url_state.page import clean_address
 
 PRESENTED = Path(__file__).parent / "talk" / "presented.css"
 """What a page looks like that is a scene on the whole screen."""
@@ -18,7 +19,7 @@ PRESENTED = Path(__file__).parent / "talk" / "presented.css"
 def begin(page: str) -> None:
     """Draw the frame of a page; comes before all else of it."""
     if page in PAGES:
-        url_state.begin(PAGES[page])
+        clean_address(PAGES[page])
     st.html(theme.STYLE)
     if presenting():
         st.html(PRESENTED)

@@ -14,6 +14,7 @@ from model.translate import InputError
 
 from ..components.decode_player import Shown
 from ..components.switchboard import Head
+from ..streamlit_internals import went_through_history
 from ..ui import widgets
 from ..ui.addresses.decode import (
     BEGIN,
@@ -34,7 +35,6 @@ from ..ui.addresses.decode import (
     Method,
 )
 from ..ui.addresses.shared import CHANGES, GIVEN
-from ..ui.streamlit_internals import went_through_history
 from ..ui.teacher_forced import typed
 from .request import Request
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from model.trace import AttentionMap
     from model.translate import Translator
 
-    from ..ui.url_state import Number
+    from ..ui.url_state.kinds import Number
 
 OF_BRANCH = (BRANCH, WITHOUT, WAY, STEP)
 """What belongs to one decoding of one sentence, and is forgotten with it."""

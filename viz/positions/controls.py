@@ -29,7 +29,8 @@ from ..ui.addresses.positions import (
     TABLE_LABELS,
     View,
 )
-from ..ui.url_state import Number, Parameter
+from ..ui.url_state.kinds import Number
+from ..ui.url_state.parameter import Parameter
 
 STYLE = Path(__file__).parent / "positions.css"
 

@@ -14,7 +14,7 @@ from ..ui.addresses.shared import MODEL, SENTENCE
 from .scenes import MOST_SCENES, Mistake, Scene, Talk, read
 
 if TYPE_CHECKING:
-    from ..ui.url_state import Page
+    from ..ui.url_state.page import Page
 
 SHIPPED = Path(__file__).parent / "talk.toml"
 MINE = "A talk of my own"

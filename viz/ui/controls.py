@@ -18,7 +18,7 @@ from . import cache, theme, widgets
 from .addresses.explore import PIN, Place
 from .addresses.shared import COLOURS, HEAD, KIND, LAYER, LOOK, MODEL, ROWS, SCALE, SENTENCE
 from .captions import plain
-from .url_state import carry
+from .url_state.page import carry
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from .url_state import Choice, Number, Parameter
+from .url_state.kinds import Choice, Number
+from .url_state.parameter import Parameter
 
 T = TypeVar("T")
 

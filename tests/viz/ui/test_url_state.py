@@ -13,15 +13,17 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 import viz
-from viz.ui import streamlit_internals
 from viz.ui.addresses import decode, explore, masks, shared
 from viz.ui.addresses.pages import PAGES
-from viz.ui.url_state import Choice, Number, Page, Parameter, choice, number, page, switch, text
+from viz.ui.url_state.kinds import Choice, Number, choice, number, switch, text
+from viz.ui.url_state.page import Page
+from viz.ui.url_state.parameter import Parameter
 
 VIZ = Path(viz.__file__).parent
-OWN = ("frame.py", "ui/controls.py", "ui/url_state.py", "ui/streamlit_internals.py", "components/presenter/__init__.py")
+OWN = ("frame.py", "ui/controls.py", "streamlit_internals.py", "components/presenter/__init__.py")
 """Files that read the address itself: `present` is a window's, not a view's."""
-SOURCES = sorted({*VIZ.rglob("*.py")} - {VIZ / name for name in OWN} - {*(VIZ / "explore").rglob("*.py")})
+APART = {VIZ / name for name in OWN}.union((VIZ / "ui" / "url_state").glob("*.py"), (VIZ / "explore").rglob("*.py"))
+SOURCES = sorted({*VIZ.rglob("*.py")} - APART)
 EVERY = [one for known in PAGES.values() for one in known.parameters.values()]
 NONSENSE = [
     "1e999",
@@ -141,11 +143,12 @@ def shows(script: Callable[[], None], **address: str) -> AppTest:
 
 
 def numbers() -> None:
-    from viz.ui import url_state, widgets
-    from viz.ui.url_state import number, page, text
+    from viz.ui import widgets
+    from viz.ui.url_state.kinds import number, text
+    from viz.ui.url_state.page import Page, clean_address
 
     size = number("size", 3, 1, 9)
-    url_state.begin(page("test", size, text("word", "a", longest=5)))
+    clean_address(Page.of("test", size, text("word", "a", longest=5)))
     widgets.number_input("Size", size)
     widgets.text_input("Word", text("word", "a", longest=5))
 
@@ -167,11 +170,11 @@ def test_what_makes_sense_is_kept() -> None:
 def held() -> None:
     import streamlit as st
 
-    from viz.ui import url_state
-    from viz.ui.url_state import number, page
+    from viz.ui.url_state.kinds import number
+    from viz.ui.url_state.page import Page, clean_address
 
     stop = number("stop", 1, 1, 9)
-    url_state.begin(page(st.session_state.get("page", "one"), stop))
+    clean_address(Page.of(st.session_state.get("page", "one"), stop))
     st.session_state["found"] = stop.hold(of=st.session_state.get("of"))
     st.button("next", key="next", on_click=lambda: stop.set(stop.get() + 1, of=st.session_state.get("of")))
 
@@ -203,7 +206,7 @@ def test_a_held_value_belongs_to_its_owner() -> None:
 
 def test_back_and_forward_bring_the_value_of_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
     app = shows(held, stop="4")
-    monkeypatch.setattr("viz.ui.url_state.went_through_history", lambda: True)
+    monkeypatch.setattr("viz.ui.url_state.parameter.went_through_history", lambda: True)
     app.query_params["stop"] = "6"
     app.run()
     assert app.session_state["found"] == 6
@@ -213,13 +216,13 @@ def test_what_a_page_has_written_is_gone_on_the_next() -> None:
     def pages() -> None:
         import streamlit as st
 
-        from viz.ui import url_state
-        from viz.ui.url_state import number, page
+        from viz.ui.url_state.kinds import number
+        from viz.ui.url_state.page import Page, clean_address
 
         here = st.session_state.get("page", "one")
         own = number("step", 1, 1, 9, slot=f"step of {here}")
         shared = number("shared", 1, 1, 9)
-        url_state.begin(page(here, own, shared))
+        clean_address(Page.of(here, own, shared))
         st.session_state["found"] = own.hold(), shared.hold()
 
     app = shows(pages, step="4", shared="5")
@@ -234,18 +237,8 @@ def test_what_a_page_has_written_is_gone_on_the_next() -> None:
     assert dict(app.query_params) == {"shared": "5", "step": "4"}
 
 
-def test_a_part_of_streamlit_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streamlit_internals, "get_script_run_ctx", object)
-    for use, part in (
-        (streamlit_internals.went_through_history, "is_history_navigation"),
-        (lambda: streamlit_internals.remove_query_parameters(["a"]), "remove_param"),
-    ):
-        with pytest.raises(streamlit_internals.InternalsError, match=rf"{part}.*written for Streamlit 1\.67"):
-            use()
-
-
 def test_pages_share_what_has_one_meaning_and_nothing_else() -> None:
     assert PAGES["explore"].parameters["changes"] is PAGES["decode"].parameters["changes"] is shared.CHANGES
     assert explore.STEP.name == decode.STEP.name
     assert explore.STEP.key != decode.STEP.key
-    assert page("p", explore.STEP).parameters == {"step": explore.STEP}
+    assert Page.of("p", explore.STEP).parameters == {"step": explore.STEP}

@@ -27,7 +27,7 @@ from ...ui.addresses.masks import (
     WRITTEN,
 )
 from ...ui.captions import caption, plain
-from ...ui.url_state import Number
+from ...ui.url_state.kinds import Number
 from .edits import turned_cells
 from .input import Brought
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
+from ...streamlit_internals import went_through_history
 from ...ui.addresses.masks import CELLS
-from ...ui.streamlit_internals import went_through_history
 
 _KEY = "mask_edits"
 

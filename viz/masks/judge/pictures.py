@@ -10,7 +10,7 @@ from ...components.mask_editor import Panel, mask_editor
 from ...figures.mask_colours import MaskColours, mask_colours
 from ...ui import theme, widgets
 from ...ui.addresses.masks import DEPTH, HEAD, LAYER, SAMPLE
-from ...ui.url_state import Number
+from ...ui.url_state.kinds import Number
 from . import edits, verdict
 from .input import Brought
 from .judged import Judged

@@ -18,7 +18,7 @@ from ...figures.labels import readable, signed
 from ...ui import cache, controls, widgets
 from ...ui.addresses.masks import EFFECT, MASK, PADDING, RULE, TRIED_RULE, WINDOW, WORD
 from ...ui.captions import badge, caption, hints, plain
-from ...ui.url_state import Number
+from ...ui.url_state.kinds import Number
 from ..saving import tried_mask
 from . import texts as words
 from . import views as tried_views

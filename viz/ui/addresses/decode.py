@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from ..url_state import Parameter, choice, declared, number, page, text
+from ..url_state.kinds import choice, number, text
+from ..url_state.page import Page, declared
+from ..url_state.parameter import Parameter
 from . import shared
 
 Method = Literal["greedy", "sample", "beam", "given"]
@@ -61,4 +63,4 @@ CROSS = text("cross", slot="cross head")
 OWN = text("own", slot="own head")
 """The same for the decoder's self-attention."""
 
-PAGE = page("decode", *shared.COMMON, shared.GIVEN, shared.CHANGES, *declared(globals()), view=METHOD)
+PAGE = Page.of("decode", *shared.COMMON, shared.GIVEN, shared.CHANGES, *declared(globals()), view=METHOD)

@@ -9,7 +9,9 @@ from model.analysis.head_statistics import Measure
 from model.trace import KINDS
 from viz.figures.flow import FLOWS
 
-from ..url_state import Parameter, choice, declared, number, page, switch, text
+from ..url_state.kinds import choice, number, switch, text
+from ..url_state.page import Page, declared
+from ..url_state.parameter import Parameter
 from . import shared
 
 View = Literal["heatmap", "links", "text", "pipeline", "joint", "flow", "layers", "compare"]
@@ -75,7 +77,7 @@ WITH_HEAD = number("with-head", None, 1, shared.MOST, views=("compare",), slot="
 WITH_SENTENCE = text("with-sentence", longest=10_000, views=("compare",))
 WITH_MODEL = text("with-model", longest=200, views=("compare",))
 
-PAGE = page(
+PAGE = Page.of(
     "explore",
     *shared.COMMON,
     *(shared.KIND, shared.LAYER, shared.HEAD, shared.GIVEN, shared.CHANGES),

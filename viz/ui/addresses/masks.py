@@ -10,7 +10,9 @@ from model.masking.convention_table import CONVENTIONS
 from model.masking.rule import MOST
 from model.masking.toy_attention import FORMATS, READER_NAMES, READERS, WRITING_NAMES, WRITINGS
 
-from ..url_state import Parameter, choice, declared, number, page, text
+from ..url_state.kinds import choice, number, text
+from ..url_state.page import Page, declared
+from ..url_state.parameter import Parameter
 from . import shared
 
 Part = Literal["judge", "try on the model", "gallery", "convert"]
@@ -93,4 +95,4 @@ CONVERT_LENGTHS = text("convert_lengths", views=CONVERT)
 CONVERT_SIDE = choice("convert_side", get_args(Side), views=CONVERT)
 CONVERT_HEADS = number("convert_heads", 1, 1, 4, views=CONVERT)
 
-PAGE = page("masks", *shared.COMMON, shared.KIND, shared.LAYER, shared.HEAD, *declared(globals()), view=PART)
+PAGE = Page.of("masks", *shared.COMMON, shared.KIND, shared.LAYER, shared.HEAD, *declared(globals()), view=PART)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..url_state import Page
+from ..url_state.page import Page
 from . import decode, explore, masks, positions, training
 
 PAGES: dict[str, Page] = {one.PAGE.name: one.PAGE for one in (explore, decode, positions, training, masks)}

@@ -6,7 +6,7 @@ from model.trace import KINDS
 from viz.figures.heatmap import ROWS as ROW_LABELS
 from viz.figures.palette import RAMPS, SCALES
 
-from ..url_state import choice, number, text
+from ..url_state.kinds import choice, number, text
 
 MOST = 999
 """The last layer, head or position that an address can name; what a model has is found out by the page."""

@@ -1,0 +1,77 @@
+"""What the address of a page can say, and what is done to an address before its page is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from ...streamlit_internals import remove_query_parameters, went_through_history
+from .kinds import Choice
+from .parameter import Parameter
+from .record import record
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the address of a page can say."""
+
+    name: str
+    """As the file of the page is named."""
+    parameters: Mapping[str, Parameter[Any]]
+    view: Choice[Any] | None = None
+    """The parameter that says which view of the page is shown."""
+
+    @classmethod
+    def of(cls, name: str, *parameters: Parameter[Any], view: Choice[Any] | None = None) -> Page:
+        """A page and its parameters."""
+        return cls(name, {one.name: one for one in parameters}, view)
+
+    def shown(self, address: Mapping[str, str]) -> dict[str, str]:
+        """The part of an address that the view it shows can read."""
+        view = self.view.value_of(address.get(self.view.name, "")) if self.view else ""
+        known = {name: self.parameters[name] for name in address if name in self.parameters}
+        return {name: address[name] for name, one in known.items() if not one.views or view in one.views}
+
+    def shown_now(self) -> dict[str, str]:
+        """The part of the visitor's address that the view it shows can read."""
+        return self.shown(st.query_params.to_dict())
+
+
+def declared(names: Mapping[str, Any]) -> tuple[Parameter[Any], ...]:
+    """The parameters among the names of a module."""
+    return tuple(one for one in names.values() if isinstance(one, Parameter))
+
+
+def clean_address(page: Page) -> None:
+    """Take out of the address what this page cannot read, and what another page has left in it.
+
+    Comes before all widgets of the page.
+    """
+    address, known = st.query_params, record()
+    named = ((one, address.get_all(one.name)) for one in page.parameters.values())
+    nonsense = [one.name for one, texts in named if texts and not one.understands(texts)]
+    left = [] if known.page == page.name or went_through_history() else list(_left(page))
+    remove_query_parameters(dict.fromkeys((*nonsense, *left)))
+    if known.page != page.name:
+        known.page, known.texts = page.name, {}
+
+
+def carry(*parameters: Parameter[Any]) -> None:
+    """Keep for other pages what a link has brought: Streamlit does so only once the visitor has touched the widget."""
+    for one in parameters:
+        if one.name in st.session_state:
+            st.session_state[one.name] = st.session_state[one.name]
+
+
+def _left(page: Page) -> list[str]:
+    """Names that the page before has written and that mean nothing, or something else, on this one."""
+    texts = record().texts
+    here = {one.name: one.key for one in page.parameters.values()}
+    return [
+        name
+        for name, (key, text) in texts.items()
+        if text and here.get(name) != key and st.query_params.get(name) == text
+    ]
