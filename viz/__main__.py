@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
 from pathlib import Path
 
 from streamlit.web import cli
+
+from .streamlit_internals import allow_caches_outside_of_runs
 
 APP = Path(__file__).parents[1] / "app.py"
 
@@ -30,9 +31,7 @@ def warm() -> None:
 
 def main() -> None:
     """``streamlit run app.py`` with what follows on the command line, warming up beside it."""
-    # Outside of a visitor's run Streamlit warns at each use of its caches, which is what is meant here.
-    logger = logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context")
-    logger.addFilter(lambda record: "missing ScriptRunContext" not in record.getMessage())
+    allow_caches_outside_of_runs()
     threading.Thread(target=warm, name="warm", daemon=True).start()
     sys.argv = ["streamlit", "run", str(APP), *sys.argv[1:]]
     cli.main(prog_name="streamlit")

@@ -1,22 +1,27 @@
-"""The parts of Streamlit 1.67 that the pages need and that its public interface does not offer.
+"""All that is used of Streamlit beyond its public interface, as version 1.67 has it.
 
-A query parameter that a widget is bound to can be neither removed by code nor told apart from one that the visitor's
-Back button has brought. What another version of Streamlit lacks is named by :class:`InternalsError`.
+- Query parameters: one that a widget is bound to can be neither removed by code nor told apart from one that the
+  visitor's Back button has brought (``QueryParams``, ``ScriptRunContext``).
+- Runs of a page without a browser, in a session of their own (``LocalScriptRunner`` and what it needs, ``Runtime``).
+  The public ``AppTest`` cannot be used: each of its runs takes the place of the process's runtime and leaves none
+  behind, while that runtime serves visitors.
+- The logger that warns at every use of a cache outside of a visitor's run.
+
+Whatever another version lacks is named by :class:`InternalsError`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import importlib
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-
-if TYPE_CHECKING:
-    from streamlit.runtime.scriptrunner import ScriptRunContext
 
 VERSION = "1.67"
-"""Of Streamlit: the one that was read."""
 
 
 class InternalsError(RuntimeError):
@@ -34,28 +39,81 @@ def remove_query_parameters(names: Iterable[str]) -> None:
 
     Raises InternalsError.
     """
-    names = tuple(names)
-    if not names:
+    names, context = tuple(names), _context()
+    if not names or context is None:
         return
-    try:
-        with _context().session_state.query_params() as parameters:
-            for name in names:
-                parameters.remove_param(name)
-            parameters.set_initial_query_params_from_current()
-    except AttributeError as error:
-        raise InternalsError("QueryParams.remove_param and set_initial_query_params_from_current") from error
+    parts = "SessionState.query_params, QueryParams.remove_param or QueryParams.set_initial_query_params_from_current"
+    with _named(parts), context.session_state.query_params() as parameters:
+        for name in names:
+            parameters.remove_param(name)
+        parameters.set_initial_query_params_from_current()
 
 
 def went_through_history() -> bool:
-    """Whether this run was caused by the browser's Back or Forward. Raises InternalsError."""
+    """Whether the browser's Back or Forward has caused this run. Raises InternalsError."""
+    context = _context()
+    with _named("ScriptRunContext.is_history_navigation"):
+        return context is not None and bool(context.is_history_navigation)
+
+
+class PageRun:
+    """Runs of one page without a browser; `session` is what its session holds at first. Raises InternalsError."""
+
+    def __init__(self, script: Path, session: Mapping[str, Any]) -> None:
+        self._script = str(script)
+        state = _part("streamlit.runtime.state.session_state", "SessionState")()
+        self._session = _part("streamlit.runtime.state.safe_session_state", "SafeSessionState")(state, lambda: None)
+        for name, value in session.items():
+            self._session[name] = value
+
+    def run(self, query: Mapping[str, str], timeout: float) -> Any:
+        """The elements of the page at an address, after at most so many seconds.
+
+        Raises RuntimeError when it does not come to an end.
+        """
+        runner = _part("streamlit.testing.v1.local_script_runner", "LocalScriptRunner")
+        manager = _part("streamlit.runtime.pages_manager", "PagesManager")
+        cache = _part("streamlit.runtime.scriptrunner.script_cache", "ScriptCache")
+        with _named("LocalScriptRunner or PagesManager with these arguments", TypeError):
+            made = runner(self._script, self._session, manager(self._script, cache(), setup_watcher=False))
+        return made.run(query_params=dict(query), timeout=timeout)
+
+
+def start_runtime(app: Path) -> None:
+    """Make the runtime that components register with, where no server does; before any of them is imported.
+
+    Raises InternalsError.
+    """
+    files = _part("streamlit.runtime.memory_media_file_storage", "MemoryMediaFileStorage")("/media")
+    uploads = _part("streamlit.runtime.memory_uploaded_file_manager", "MemoryUploadedFileManager")("/upload")
+    runtime, config = (_part("streamlit.runtime", name) for name in ("Runtime", "RuntimeConfig"))
+    with _named("Runtime or RuntimeConfig with these arguments", TypeError):
+        runtime(config(str(app), files, uploads))
+
+
+def allow_caches_outside_of_runs() -> None:
+    """Let caches be filled without a visitor and without a warning for each. Raises InternalsError."""
+    logger: logging.Logger = _part("streamlit.runtime.scriptrunner_utils.script_run_context", "_LOGGER")
+    logger.addFilter(lambda record: "missing ScriptRunContext" not in record.getMessage())
+
+
+def _context() -> Any:
+    """The context of this run; None outside of a page."""
+    return _part("streamlit.runtime.scriptrunner", "get_script_run_ctx")(suppress_warning=True)
+
+
+def _part(module: str, name: str) -> Any:
+    """An object of a module of Streamlit. Raises InternalsError."""
     try:
-        return bool(_context().is_history_navigation)
-    except AttributeError as error:
-        raise InternalsError("ScriptRunContext.is_history_navigation") from error
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise InternalsError(f"{module}.{name}") from error
 
 
-def _context() -> ScriptRunContext:
-    context = get_script_run_ctx()
-    if context is None:
-        raise InternalsError("script run context outside of a page")
-    return context
+@contextmanager
+def _named(part: str, error: type[Exception] = AttributeError) -> Iterator[None]:
+    """Say which part is missing, where a use of it raises `error`."""
+    try:
+        yield
+    except error as cause:
+        raise InternalsError(part) from cause

@@ -1,17 +1,79 @@
-"""What the pages take of Streamlit beyond its public interface, and what is said where it is gone."""
+"""What is used of Streamlit beyond its public interface, and the sentence that says which part is missing."""
 
 from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from viz import streamlit_internals
+from viz.streamlit_internals import (
+    InternalsError,
+    PageRun,
+    allow_caches_outside_of_runs,
+    remove_query_parameters,
+    start_runtime,
+    went_through_history,
+)
+
+VIZ = Path(streamlit_internals.__file__).parent
 
 
-def test_a_part_of_streamlit_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streamlit_internals, "get_script_run_ctx", object)
-    for use, part in (
-        (streamlit_internals.went_through_history, "is_history_navigation"),
-        (lambda: streamlit_internals.remove_query_parameters(["a"]), "remove_param"),
-    ):
-        with pytest.raises(streamlit_internals.InternalsError, match=rf"{part}.*written for Streamlit 1\.67"):
-            use()
+def page_run() -> None:
+    PageRun(VIZ / "pages" / "masks.py", {}).run({}, 1.0)
+
+
+USES: list[tuple[Callable[[], Any], str]] = [
+    (went_through_history, "runtime.scriptrunner.get_script_run_ctx"),
+    (lambda: remove_query_parameters(["a"]), "runtime.scriptrunner.get_script_run_ctx"),
+    (page_run, "runtime.state.session_state.SessionState"),
+    (page_run, "runtime.state.safe_session_state.SafeSessionState"),
+    (page_run, "testing.v1.local_script_runner.LocalScriptRunner"),
+    (page_run, "runtime.pages_manager.PagesManager"),
+    (page_run, "runtime.scriptrunner.script_cache.ScriptCache"),
+    (lambda: start_runtime(VIZ), "runtime.memory_media_file_storage.MemoryMediaFileStorage"),
+    (lambda: start_runtime(VIZ), "runtime.Runtime"),
+    (allow_caches_outside_of_runs, "runtime.scriptrunner_utils.script_run_context._LOGGER"),
+]
+
+
+@pytest.mark.parametrize(("use", "gone"), USES)
+def test_a_name_that_is_gone_is_named(use: Callable[[], Any], gone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importlib.import_module
+
+    def without(name: str) -> Any:
+        return ModuleType(name) if f"streamlit.{gone}".rpartition(".")[0] == name else real(name)
+
+    monkeypatch.setattr(streamlit_internals.importlib, "import_module", without)
+    with pytest.raises(InternalsError, match=rf"has no streamlit\.{gone}; .*written for Streamlit 1\.67"):
+        use()
+
+
+@pytest.mark.parametrize(
+    ("use", "part"),
+    [
+        (went_through_history, "is_history_navigation"),
+        (lambda: remove_query_parameters(["a"]), "QueryParams.remove_param"),
+    ],
+)
+def test_a_member_that_is_gone_is_named(use: Callable[[], Any], part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streamlit_internals, "_context", object)
+    with pytest.raises(InternalsError, match=rf"{part}.*written for Streamlit 1\.67"):
+        use()
+
+
+@pytest.mark.parametrize("path", sorted(VIZ.rglob("*.py")), ids=lambda path: str(path.relative_to(VIZ)))
+def test_nothing_else_imports_what_is_not_public(path: Path) -> None:
+    code = path.read_text(encoding="utf-8")
+    public = (
+        "streamlit.delta_generator",
+        "streamlit.runtime.uploaded_file_manager",
+        "streamlit.web",
+        "streamlit.testing",
+    )
+    private = [line for line in code.splitlines() if line.strip().startswith(("from streamlit.", "import streamlit."))]
+    assert all(line.split()[1].startswith(public) for line in private)

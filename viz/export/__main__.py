@@ -22,29 +22,29 @@ def main() -> int:
     parser.add_argument("talk", type=Path, help="the talk, a TOML file")
     parser.add_argument("out", type=Path, help="the HTML file to write")
     parser.add_argument("--dark", action="store_true", help="light ink on dark paper")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     try:
-        check_writable(asked.out)
-        talk, mistakes = read(asked.talk.read_text(encoding="utf-8-sig"))
+        check_writable(arguments.out)
+        talk, mistakes = read(arguments.talk.read_text(encoding="utf-8-sig"))
     except WritableError as error:
         print(error, file=sys.stderr)
         return 1
     except (OSError, UnicodeDecodeError) as error:
-        print(f"{asked.talk} cannot be read as a talk: {error}", file=sys.stderr)
+        print(f"{arguments.talk} cannot be read as a talk: {error}", file=sys.stderr)
         return 1
     collect.begin()
     from ..ui import cache  # after the runtime, as all that draws components
 
     models = cache.configurations()
     checked = check(talk, models)
-    _say(asked.talk, mistakes, checked)
+    _say(arguments.talk, mistakes, checked)
     if not checked.shown:
         return 1
     shown = replace(talk, scenes=checked.shown)
-    told = lambda done: print(f"scene {done + 1} of {len(shown.scenes)}: {shown.scenes[done].title}")  # noqa: E731
-    page = collect.talk_file(shown, models, DARK if asked.dark else LIGHT, date.today(), told)
-    asked.out.write_text(page, encoding="utf-8")
-    print(f"{asked.out}: {len(page.encode()) / 1e6:.1f} MB")
+    progress = lambda done: print(f"scene {done + 1} of {len(shown.scenes)}: {shown.scenes[done].title}")  # noqa: E731
+    page = collect.talk_file(shown, models, DARK if arguments.dark else LIGHT, date.today(), progress)
+    arguments.out.write_text(page, encoding="utf-8")
+    print(f"{arguments.out}: {len(page.encode()) / 1e6:.1f} MB")
     return 0
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..ui.translation_changes import Mark
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
@@ -14,10 +16,6 @@ COLLECTED = "collected views"
 """Of the session of a scene that is being exported: the list that its views are put into."""
 REMARKS = "remarks"
 """The role of what a page says about its pictures: a scene says that itself."""
-Mark = Literal["same", "new", "gone"]
-"""Of a piece of a text, beside what it was before."""
-MARKS: dict[str, Mark] = {"same": "same", "removed": "gone", "added": "new"}
-"""The mark of each :class:`model.text.word_difference.WordChange`."""
 
 
 class Part:
