@@ -1,7 +1,7 @@
-"""Masks: bring a mask or the weights it led to, and read what is wrong and how to mend it."""
+"""Masks: hand over a mask or the weights it led to, and read what is wrong and how to mend it."""
 
 from viz import frame
-from viz.masks import converter
+from viz.masks.convert import page as convert
 from viz.masks.gallery import page as gallery
 from viz.masks.judge import page as judge
 from viz.masks.trial import page as trial
@@ -10,6 +10,6 @@ from viz.ui.addresses.masks import PART
 
 frame.begin("masks")
 
-PARTS = {"judge": judge.show, "try on the model": trial.show, "gallery": gallery.show, "convert": converter.show}
+PARTS = {"judge": judge.show, "try on the model": trial.show, "gallery": gallery.show, "convert": convert.show}
 
 PARTS[widgets.segmented_control("Part", PART)]()

@@ -14,8 +14,8 @@ from viz.components.bundle import HERE
 from viz.export.parts import Chart, Columns, Component, Part, Words
 from viz.export.save import PICTURES, pictured
 from viz.masks.judge.edits import Edits
-from viz.masks.judge.input import Brought
-from viz.masks.judge.judged import judged
+from viz.masks.judge.input import MaskInput
+from viz.masks.judge.judgement import judge_with_edits
 from viz.masks.judge.panels import panels
 from viz.masks.judge.slices import slice_of
 
@@ -53,8 +53,8 @@ def test_every_component_that_is_saved_as_a_picture_can_draw_itself() -> None:
 
 
 def test_a_click_is_only_spoken_of_where_cells_can_be_turned_over() -> None:
-    one = Brought("one", {"mask": CAUSAL, "meant": CAUSAL}, editable=frozenset({"given", "meant"}))
-    found = judged(one, Edits("one"))
+    one = MaskInput("one", {"mask": CAUSAL, "meant": CAUSAL}, editable=frozenset({"given", "meant"}))
+    found = judge_with_edits(one, Edits("one"))
     drawn = panels(one, found, slice_of(found, 0, 0, 0), 1)
     assert [panel.name for panel in drawn if panel.editable] == ["meant", "given"]
     assert not any("lick" in panel.note for panel in drawn)

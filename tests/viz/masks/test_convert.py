@@ -8,7 +8,7 @@ import pytest
 from model.experiments.input_perturbation import Perturbation
 from model.masking.convention_table import CONVENTIONS
 from model.masking.conventions import from_boolean
-from viz.masks.converter import meaning, notes, printed
+from viz.masks.convert.texts import meaning, notes, printed
 from viz.masks.trial.texts import moved, times
 
 PADDING = np.array([[True] * 4, [True] * 2 + [False] * 2])[:, None, None, :].repeat(4, 2)

@@ -9,12 +9,14 @@ from model.faults.exhibits import run
 from model.faults.gallery import EXHIBITS
 from viz.figures.gallery_pair import Panel, cells, gallery_pair
 from viz.figures.palette import DARK, LIGHT, Look
-from viz.masks.gallery.page import matching, named, picture, place, verdict
-from viz.masks.gallery.texts import WORDS
+from viz.masks.gallery.entry import verdict
+from viz.masks.gallery.page import matching
+from viz.masks.gallery.pictures import named, picture, place
+from viz.masks.gallery.texts import TEXTS
 
 
 def test_every_entry_has_words_and_no_word_is_left_over() -> None:
-    assert list(WORDS) == list(EXHIBITS)
+    assert list(TEXTS) == list(EXHIBITS)
 
 
 @pytest.mark.parametrize(
@@ -30,11 +32,11 @@ def test_every_entry_has_words_and_no_word_is_left_over() -> None:
 )
 def test_a_symptom_leads_to_the_fault(typed: str, expected: str) -> None:
     assert expected in matching(typed)
-    assert len(matching(typed)) < len(WORDS) / 2
+    assert len(matching(typed)) < len(TEXTS) / 2
 
 
 def test_no_search_finds_all_and_nonsense_none() -> None:
-    assert matching("") == list(WORDS)
+    assert matching("") == list(TEXTS)
     assert matching("xyzzy") == []
 
 

@@ -23,11 +23,11 @@ from viz.figures.mask_pipeline import Stage, mask_pipeline
 from viz.figures.palette import DARK, LIGHT, Look
 from viz.masks.judge.cells import compared, effect, given_marks, uniform
 from viz.masks.judge.edits import Edits
-from viz.masks.judge.input import Brought
-from viz.masks.judge.judged import judged
+from viz.masks.judge.input import MaskInput
+from viz.masks.judge.judgement import judge_with_edits
 from viz.masks.judge.panels import panels
-from viz.masks.judge.slices import dependence, slice_of
-from viz.masks.judge.verdict import headline_words, sorted_findings, spans, where
+from viz.masks.judge.slices import dependence, reach, slice_of
+from viz.masks.judge.verdict import headline_text, sorted_findings, spans, where
 from viz.masks.judge.verdict_files import as_csv, as_json
 
 from ..components.test_packing import unpack
@@ -42,8 +42,8 @@ SCORES = np.random.default_rng(0).normal(size=(4, 4))
 LEAKY = softmax(SCORES)
 
 
-def brought(**arrays: np.ndarray) -> Brought:
-    return Brought("one", arrays, editable=frozenset({"meant"}))
+def mask_input(**arrays: np.ndarray) -> MaskInput:
+    return MaskInput("one", arrays, editable=frozenset({"meant"}))
 
 
 def test_cells_against_what_was_meant() -> None:
@@ -74,8 +74,8 @@ def test_nan_uniform_rounded_and_padding_rows_look_each_their_own() -> None:
 
 
 def test_pictures_agree_with_the_verdict() -> None:
-    one = brought(weights=LEAKY, meant=CAUSAL)
-    found = judged(one, Edits("one"))
+    one = mask_input(weights=LEAKY, meant=CAUSAL)
+    found = judge_with_edits(one, Edits("one"))
     assert [finding.code for finding in found.diagnosis.findings] == ["future-visible"]
     drawn = {panel.name: panel for panel in panels(one, found, slice_of(found, 0, 0, 0), 1)}
     assert drawn["given"].states is None
@@ -83,25 +83,25 @@ def test_pictures_agree_with_the_verdict() -> None:
         states = drawn[name].states
         assert states is not None
         np.testing.assert_array_equal(states == State.LEAK, ~CAUSAL)
-    mended = judged(one, Edits("one", fixes=("future-visible",)))
+    mended = judge_with_edits(one, Edits("one", fixes=("future-visible",)))
     assert mended.diagnosis.sound
     assert "blocked" in mended.done[0]
     assert not mended.before.sound
 
 
 def test_a_cell_turned_over_changes_what_is_judged() -> None:
-    one = Brought("one", {"mask": CAUSAL, "meant": CAUSAL}, editable=frozenset({"given", "meant"}))
-    assert judged(one, Edits("one")).diagnosis.sound
-    given = judged(one, Edits("one", cells=frozenset({("given", 0, 1, 3)})))
+    one = MaskInput("one", {"mask": CAUSAL, "meant": CAUSAL}, editable=frozenset({"given", "meant"}))
+    assert judge_with_edits(one, Edits("one")).diagnosis.sound
+    given = judge_with_edits(one, Edits("one", cells=frozenset({("given", 0, 1, 3)})))
     assert not given.diagnosis.sound
-    both = judged(one, Edits("one", cells=frozenset({("given", 0, 1, 3), ("meant", 0, 1, 3)})))
+    both = judge_with_edits(one, Edits("one", cells=frozenset({("given", 0, 1, 3), ("meant", 0, 1, 3)})))
     assert both.diagnosis.sound
-    added = Brought("one", {"mask": np.where(CAUSAL, 0.0, -1e9), "meant": CAUSAL})
-    assert not judged(added, Edits("one", cells=frozenset({("given", 0, 3, 0)}))).diagnosis.sound
+    added = MaskInput("one", {"mask": np.where(CAUSAL, 0.0, -1e9), "meant": CAUSAL})
+    assert not judge_with_edits(added, Edits("one", cells=frozenset({("given", 0, 3, 0)}))).diagnosis.sound
 
 
 def test_dependence_follows_the_mask_through_layers() -> None:
-    found = judged(Brought("one", {"mask": CAUSAL, "meant": CAUSAL}), Edits("one"))
+    found = judge_with_edits(MaskInput("one", {"mask": CAUSAL, "meant": CAUSAL}), Edits("one"))
     moved = dependence(slice_of(found, 0, 0, 0), 2)
     assert moved is not None
     np.testing.assert_array_equal(moved > 0, reach(CAUSAL, 2))
@@ -110,8 +110,8 @@ def test_dependence_follows_the_mask_through_layers() -> None:
 def test_the_verdict_in_words() -> None:
     found = diagnose(np.stack([LEAKY, softmax(np.where(CAUSAL, SCORES, -np.inf))])[:, None], meant="causal")
     bad = sorted_findings(found)
-    assert headline_words(bad, False) == "Faulty: 1 error"
-    assert headline_words([], True).endswith("once mended")
+    assert headline_text(found, False) == "Faulty: 1 error"
+    assert headline_text(diagnose(np.eye(3)), True).endswith("once mended")
     assert where(bad[0], (2, 1, 1)) == "sample 1, queries 1–3, keys 2–4"
     assert spans((0, 1, 2, 5)) == "1–3, 6"
     told = json.loads(as_json(found))

@@ -1,4 +1,4 @@
-"""What a visitor changed about the mask that is looked at: cells turned over, fixes applied, a finding pointed at.
+"""The edits of a visitor to the mask on the page: cells turned over, fixes applied, a finding pointed at.
 
 All of it belongs to one mask, named by its identity, and is forgotten with it. Cells of a built mask are in the
 address too: ``cells=1.3.5,1.4.5`` (sample, query, key, from 1).
@@ -18,7 +18,7 @@ _KEY = "mask_edits"
 
 @dataclass(frozen=True)
 class Edits:
-    """Of one mask."""
+    """What a visitor changed about one mask."""
 
     identity: str
     cells: frozenset[tuple[str, int, int, int]] = frozenset()
@@ -30,7 +30,7 @@ class Edits:
 
 
 def edits(identity: str) -> Edits:
-    """Of the mask with this identity; another one starts with none."""
+    """The edits of the mask with this identity; another one starts with none."""
     found = st.session_state.get(_KEY)
     return found if isinstance(found, Edits) and found.identity == identity else Edits(identity)
 
@@ -73,8 +73,8 @@ def point(identity: str, queries: tuple[int, ...], keys: tuple[int, ...]) -> Non
     _set(replace(before, marked=((), ()) if before.marked == (queries, keys) else (queries, keys)))
 
 
-def _set(changed: Edits) -> None:
-    st.session_state[_KEY] = changed
+def _set(new: Edits) -> None:
+    st.session_state[_KEY] = new
 
 
 def in_address(identity: str, picture: str) -> None:
@@ -83,6 +83,6 @@ def in_address(identity: str, picture: str) -> None:
 
 
 def _from_address(identity: str, picture: str) -> None:
-    """Take over what a link or the Back button has brought."""
+    """Read the cells of a link, or of the address that the Back button returns to."""
     if _KEY not in st.session_state or went_through_history():
         _set(Edits(identity, frozenset((picture, *cell) for cell in CELLS.value_in_address())))

@@ -12,28 +12,28 @@ from ...traces.session import current, set_current
 from ...traces.verdict import verdicts
 from ...ui.addresses.masks import FROM
 from ...ui.captions import caption, plain
-from .input import MOST_CELLS, Brought
-from .paste import asked
+from .input import MOST_CELLS, MaskInput
+from .interpretation import interpret
 
-WAY = "opened trace"
+SOURCE = "opened trace"
 _SEEN = "mask-trace-seen"
 
 
-def offered() -> bool:
-    """Whether there is a trace. One that was opened since the last look is what the page begins with."""
+def is_open() -> bool:
+    """Whether a trace is open. One that was opened since the last look is what the page begins with."""
     opened = current()
     if opened is None:
-        if st.session_state.get(FROM.key) == WAY:
+        if st.session_state.get(FROM.key) == SOURCE:
             del st.session_state[FROM.key]
         return False
     if st.session_state.get(_SEEN) != opened.identity:
         st.session_state[_SEEN] = opened.identity
-        st.session_state[FROM.key] = WAY
+        st.session_state[FROM.key] = SOURCE
     return True
 
 
 def share(name: str, data: bytes | memoryview, *, alone: bool) -> None:
-    """Let Explore show a trace that was brought here, where it can; brought ``alone`` it is that trace here too."""
+    """Let Explore show a trace that was uploaded here, where it can; uploaded ``alone`` it is that trace here too."""
     try:
         opened = read_trace(name, data)
     except OpenError:
@@ -44,8 +44,8 @@ def share(name: str, data: bytes | memoryview, *, alone: bool) -> None:
     st.session_state[_SEEN] = opened.identity
 
 
-def brought() -> Brought | None:
-    """One map of the trace; of a large one, one layer of it."""
+def mask_input() -> MaskInput | None:
+    """Draw the choice of one map of the trace; of a large map, of one layer."""
     opened = current()
     if opened is None:
         return None
@@ -70,7 +70,7 @@ def brought() -> Brought | None:
     if whole.weights.size > MOST_CELLS:
         layer = st.selectbox("Layer", range(1, whole.layers + 1), key="mask-trace-layer", width=130)
         one, identity = _layer(one, whole, layer - 1), f"{identity} {layer}"
-    return asked(one, identity)
+    return interpret(one, identity)
 
 
 def _layer(one: Contents, whole: AttentionMap, layer: int) -> Contents:

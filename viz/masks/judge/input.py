@@ -1,4 +1,4 @@
-"""What a person brought, whichever way: the arrays to be judged, and how they were read."""
+"""The arrays that a person hands over to be judged, whichever way, and how they were read."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MOST_CELLS = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class Brought:
-    """One map."""
+class MaskInput:
+    """The arrays of one map."""
 
     identity: str
     """Changes, fixes and marks of a visitor belong to this."""
@@ -24,14 +24,14 @@ class Brought:
     map: str = ""
     """encoder, decoder or cross, where that is known."""
     named: str | None = None
-    """What was meant, as :func:`model.masking.structure.parse` reads it, where somebody said so."""
+    """The meant mask, as :func:`model.masking.structure.parse` reads it, where the person named it."""
     rule: str = ""
-    """What was meant, in the words of a rule, where the mask was built from one."""
+    """The rule that the mask was built from, where there is one."""
     notes: tuple[str, ...] = ()
     """How it was read, a sentence each."""
     editable: frozenset[str] = frozenset()
     """Pictures whose cells can be turned over: ``meant``, ``given``."""
-    handed: np.ndarray | None = None
+    raw_mask: np.ndarray | None = None
     """The mask exactly as a program would hand it over, where that is known."""
     reader: Reader = "sdpa"
     """Who reads it."""

@@ -1,4 +1,4 @@
-"""What was brought, with a visitor's changes and fixes, judged."""
+"""The verdict on a mask with the cells that a visitor turned over and the fixes that were applied."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from model.diagnosis.fixes import apply_fix, can_fix
 from model.masking.toy_attention import Reader
 
 from .edits import Edits
-from .input import Brought
+from .input import MaskInput
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class Judgement:
     """The verdict on what stands on the page now."""
 
     arrays: Arrays
@@ -25,45 +25,45 @@ class Judged:
     """Without the fixes."""
     done: tuple[str, ...]
     """What the fixes did, a sentence each."""
-    handed: np.ndarray | None
+    raw_mask: np.ndarray | None
     reader: Reader
 
 
-def judged(brought: Brought, changed: Edits) -> Judged:
+def judge_with_edits(mask_input: MaskInput, edits: Edits) -> Judgement:
     """Turn cells over, judge, apply the fixes one after the other and judge again. Raises ValueError."""
-    arrays = _turned(brought, changed)
-    first = found = judge(arrays, brought.named)
+    arrays = _with_turned_cells(mask_input, edits)
+    before = diagnosis = judge(arrays, mask_input.named)
     done: list[str] = []
-    handed = brought.handed
-    for code in changed.fixes:
-        if not can_fix(code, arrays, found):
+    raw_mask = mask_input.raw_mask
+    for code in edits.fixes:
+        if not can_mend(code, arrays, diagnosis):
             break
-        fixed = apply_fix(code, arrays, found)
-        arrays = arrange(fixed.arrays, brought.map)
-        found = judge(arrays, brought.named)
-        handed = None
-        count = fixed.invented_scores
-        made_up = f" ({count} cells had no weight, so their scores are made up)" if count else ""
-        done.append(f"{code}: {fixed.description}{made_up}.")
-    return Judged(arrays, found, first, tuple(done), handed, brought.reader if handed is not None else "sdpa")
+        mended = mend(code, arrays, diagnosis)
+        arrays = rearranged(mended, mask_input.map)
+        diagnosis = judge(arrays, mask_input.named)
+        raw_mask = None
+        made_up = f" ({mended.invented} cells had no weight, so their scores are made up)" if mended.invented else ""
+        done.append(f"{code}: {mended.done}{made_up}.")
+    reader = mask_input.reader if raw_mask is not None else "sdpa"
+    return Judgement(arrays, diagnosis, before, tuple(done), raw_mask, reader)
 
 
-def _turned(brought: Brought, changed: Edits) -> Arrays:
-    arrays = arrange(brought.arrays, brought.map)
-    raw = dict(brought.arrays)
-    if meant := _cells(changed, "meant"):
-        base = arrays.meant if arrays.meant is not None else judge(arrays, brought.named).meant
+def _with_turned_cells(mask_input: MaskInput, edits: Edits) -> Arrays:
+    arrays = arrange(mask_input.arrays, mask_input.map)
+    raw = dict(mask_input.arrays)
+    if meant := _cells(edits, "meant"):
+        base = arrays.meant if arrays.meant is not None else judge(arrays, mask_input.named).meant
         if base is not None:
             raw["meant"] = _flip(base, arrays, meant)
-    given = _cells(changed, "given")
-    if given and brought.handed is None and arrays.mask is not None:
+    given = _cells(edits, "given")
+    if given and mask_input.raw_mask is None and arrays.mask is not None:
         allowed = _flip(arrays.mask, arrays, given)
-        raw["mask"] = allowed if arrays.bias is None else _added(arrays.bias, allowed)
-    return arrange(raw, brought.map) if meant or given else arrays
+        raw["mask"] = allowed if arrays.bias is None else _additive(arrays.bias, allowed)
+    return arrange(raw, mask_input.map) if meant or given else arrays
 
 
-def _cells(changed: Edits, picture: str) -> list[tuple[int, int, int]]:
-    return [cell[1:] for cell in changed.cells if cell[0] == picture]
+def _cells(edits: Edits, picture: str) -> list[tuple[int, int, int]]:
+    return [cell[1:] for cell in edits.cells if cell[0] == picture]
 
 
 def _flip(mask: np.ndarray, arrays: Arrays, cells: Sequence[tuple[int, int, int]]) -> np.ndarray:
@@ -76,7 +76,7 @@ def _flip(mask: np.ndarray, arrays: Arrays, cells: Sequence[tuple[int, int, int]
     return whole
 
 
-def _added(bias: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+def _additive(bias: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     """A float mask that blocks as ``allowed`` says, with the fill it had."""
     low = bias.min()
     fill = low if low < 0 else -np.inf

@@ -8,40 +8,40 @@ from model.behaviour.dependencies import reach
 
 from ...components.mask_editor import Panel, State
 from .cells import compared, effect, given_marks
-from .input import Brought
-from .judged import Judged
-from .slices import LARGEST_RUN, Slice, dependence
+from .input import MaskInput
+from .judgement import Judgement
+from .slices import LARGEST_RUN, Slice, dependence, reach
 
 MOST_DRAWN = 128
 """Queries or keys that are drawn; of a larger map the first ones."""
 
 
-def panels(brought: Brought, found: Judged, one: Slice, depth: int) -> list[Panel]:
+def panels(mask_input: MaskInput, judgement: Judgement, one: Slice, depth: int) -> list[Panel]:
     """The four of one sample and head."""
     made = [
-        _meant(brought, found, one),
-        _given(brought, one),
+        _meant(mask_input, judgement, one),
+        _given(mask_input, one),
         _effect(one),
         _depends(one, depth),
     ]
     return [_cut(panel) for panel in made]
 
 
-def _meant(brought: Brought, found: Judged, one: Slice) -> Panel:
-    said = found.diagnosis.sure == 1
-    how = "as you said" if said else f"proposed, {found.diagnosis.sure:.0%} sure"
+def _meant(mask_input: MaskInput, judgement: Judgement, one: Slice) -> Panel:
+    said = judgement.diagnosis.sure == 1
+    how = "as you said" if said else f"proposed, {judgement.diagnosis.sure:.0%} sure"
     if one.meant is None:
         return Panel("meant", "Meant", "Cannot be told from this.")
-    editable = "meant" in brought.editable
-    note = f"{brought.rule or found.diagnosis.meaning} ({how})"
+    editable = "meant" in mask_input.editable
+    note = f"{mask_input.rule or judgement.diagnosis.meaning} ({how})"
     return _plain("meant", "Meant", note, one.meant, editable)
 
 
-def _given(brought: Brought, one: Slice) -> Panel:
+def _given(mask_input: MaskInput, one: Slice) -> Panel:
     if one.allowed is None:
         return Panel("given", "Given", "No mask was given. Add one as “mask = …”.")
     note = "the mask, " + ("as True = may attend" if one.bias is None else "added to the scores")
-    editable = "given" in brought.editable
+    editable = "given" in mask_input.editable
     states = compared(one.allowed, one.meant)
     values = one.allowed.astype(np.float32) if one.bias is None else one.bias
     counts = {"row_sums": one.allowed.sum(1).tolist(), "column_sums": one.allowed.sum(0).tolist()}

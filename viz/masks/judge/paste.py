@@ -1,34 +1,26 @@
-"""Masks and weights that a person pastes, and in which convention whatever was brought is read."""
+"""Masks and weights that a person pastes."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
-from typing import get_args
 
-import numpy as np
 import streamlit as st
 
-from model.diagnosis import NAMES, DiagnosisError, arrange
-from model.diagnosis.readers.axes import ambiguous, in_words
+from model.diagnosis import NAMES, DiagnosisError
 from model.diagnosis.readers.files import Contents
 from model.diagnosis.readers.printed import read_printed
-from model.diagnosis.readers.roles import FLIPPED, ROLE_NAMES, ROLES, Guess, Role, guess, in_role
 from model.faults.printed_examples import EXAMPLES
-from model.trace import Kind
-from model.untrusted_trace import clean_tokens
 
 from ...ui.addresses.masks import FROM, PART
 from ...ui.captions import caption, plain
-from .input import MOST_CELLS, Brought
+from .input import MaskInput
+from .interpretation import interpret
 
 PLACEHOLDER = "tensor([[ True, False],\n        [ True,  True]])"
-KINDS: tuple[str, ...] = get_args(Kind)
-MEANT = ("full", "causal", "causal+window:4", "prefix:2", "packed:3,3")
 
 
-def pasted() -> Brought | None:
-    """The box for a printed tensor, with what its arrays were read as."""
+def mask_input() -> MaskInput | None:
+    """Draw the box for a printed tensor, with what its arrays were read as; None where there is nothing to judge."""
     text = st.text_area(
         "Printed tensor", key="mask_text", height=190, placeholder=PLACEHOLDER, label_visibility="collapsed"
     )
@@ -45,7 +37,7 @@ def pasted() -> Brought | None:
     except DiagnosisError as error:
         st.error(plain(str(error)))
         return None
-    return asked(Contents("", arrays), hashlib.sha1((text or "").encode()).hexdigest())
+    return interpret(Contents("", arrays), hashlib.sha1((text or "").encode()).hexdigest())
 
 
 def _by_sight() -> None:
@@ -56,88 +48,3 @@ def take_example(name: str) -> None:
     """Load a broken case into the box; for callbacks."""
     st.session_state["mask_text"] = EXAMPLES[name]()
     st.session_state[FROM.key] = "paste"
-
-
-def asked(contents: Contents, identity: str) -> Brought | None:
-    """Say what each array was taken for, of which attention it is and what was meant, and let all be changed."""
-    arrays = contents.arrays
-    largest = max(array.size for array in arrays.values())
-    if largest > MOST_CELLS:
-        st.error(f"An array has {largest:,} cells; this page takes {MOST_CELLS:,}. Use python -m model diagnose.")
-        return None
-    with st.container(key="roles"):
-        roles = {name: _role(name, array, identity) for name, array in arrays.items()} if not contents.map else {}
-        named, kind = _meaning(contents.map, identity)
-    notes = [note for name in roles if (note := _note(name, roles[name]))]
-    told = st.container(key="read-as")
-    try:
-        found = dict(in_role(array, roles[name][0]) for name, array in arrays.items()) if roles else dict(arrays)
-        if len(found) < len(arrays):
-            raise DiagnosisError("Two arrays are read as the same thing. Say above what each of them is.")
-        brought = _brought(found, kind, named, f"{identity} {kind}")
-    except DiagnosisError as error:
-        st.error(plain(str(error)))
-        return None
-    with told:
-        caption(" ".join([*notes, *brought.notes]))
-    queries, keys = map(clean_tokens, contents.tokens)
-    return replace(brought, tokens=(queries, keys))
-
-
-def _meaning(kind: str, identity: str) -> tuple[str | None, str]:
-    """What was meant, and of which attention the map is: a mask that is right for one is wrong for another."""
-    named = st.selectbox(
-        "Meant",
-        MEANT,
-        index=None,
-        key="mask_meant",
-        placeholder="not said: propose it",
-        accept_new_options=True,
-        width=270,
-    )
-    if kind:
-        return named, kind
-    chosen = st.selectbox("Attention", KINDS, None, placeholder="not said", key=_key("map", identity), width=270)
-    return named, chosen or ""
-
-
-def _key(what: str, identity: str) -> str:
-    """Of a widget that begins anew with every mask."""
-    return f"{what}-{hashlib.sha1(identity.encode()).hexdigest()[:12]}"
-
-
-def _brought(arrays: dict[str, np.ndarray], kind: str, named: str | None, identity: str) -> Brought:
-    notes = []
-    if not {"weights", "mask", "masked_scores"} & set(arrays):
-        if "key_keep" not in arrays:
-            raise DiagnosisError("There is nothing to judge yet: add weights, a mask, or scores after the mask.")
-        keep = np.atleast_2d(arrays["key_keep"])
-        arrays["mask"] = np.repeat(keep[:, None, None, :], keep.shape[1], 2)
-        notes.append("Only key padding was given, so the mask is the one that it makes.")
-    sizes = arrange(arrays, kind).sizes
-    read_as = [in_words(name, array.shape, sizes) for name, array in arrays.items()]
-    doubts = [ambiguous(name, array.shape, sizes) for name, array in arrays.items()]
-    editable = {"meant"} if "weights" in arrays or "mask" not in arrays else {"meant", "given"}
-    every = (*notes, *read_as, *filter(None, doubts))
-    return Brought(identity, arrays, kind, named or None, notes=tuple(every), editable=frozenset(editable))
-
-
-def _role(name: str, array: np.ndarray, identity: str) -> tuple[Role, Guess]:
-    found = guess(array, name)
-    label = plain(name) if name else "Read as"
-    first = [found.role, FLIPPED[found.role]] if found.role in FLIPPED else [found.role]
-    options = [*first, *(role for role in ROLES if role not in first)]
-    chosen = st.selectbox(
-        label, options, format_func=ROLE_NAMES.__getitem__, key=_key(f"role-{name}", identity), width=340
-    )
-    return chosen, found
-
-
-def _note(name: str, chosen: tuple[Role, Guess]) -> str:
-    """How sure the guess is, where it is one; nothing for an array that says by its name what it is."""
-    role, found = chosen
-    if role != found.role:
-        return f"You say that {name or 'the array'} is: {ROLE_NAMES[role]}."
-    if found.why.startswith("its name"):
-        return ""
-    return f"Taken for {ROLE_NAMES[role]}: {found.sure:.0%} sure, since {found.why}."

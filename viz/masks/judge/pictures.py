@@ -12,8 +12,8 @@ from ...ui import theme, widgets
 from ...ui.addresses.masks import DEPTH, HEAD, LAYER, SAMPLE
 from ...ui.url_state.kinds import Number
 from . import edits, verdict
-from .input import Brought
-from .judged import Judged
+from .input import MaskInput
+from .judgement import Judgement
 from .panels import panels
 from .slices import LARGEST_RUN, slice_of
 
@@ -28,10 +28,10 @@ LEGEND = (
 MARKS = (("∞", "-inf"), ("•", "finite fill"), ("=", "uniform row"), ("▫", "a 1 was added"))
 
 
-def place(brought: Brought, found: Judged) -> tuple[int, int, int, int]:
+def place(mask_input: MaskInput, judgement: Judgement) -> tuple[int, int, int, int]:
     """Which sample, layer and head is drawn (from 0), and through how many layers dependence is followed."""
-    samples, layers, heads, queries, keys = found.arrays.sizes
-    worst = next((one for one in verdict.sorted_findings(found.before) if one.severity != "info"), None)
+    samples, layers, heads, queries, keys = judgement.arrays.sizes
+    worst = next((one for one in verdict.sorted_findings(judgement.before) if one.severity != "info"), None)
     first = (worst.sample, worst.layer, worst.head) if worst is not None else (0, 0, 0)
     chosen = [
         _index(label, of, size, index or 0)
@@ -42,7 +42,7 @@ def place(brought: Brought, found: Judged) -> tuple[int, int, int, int]:
         )
     ]
     depth = 1
-    if queries == keys and found.arrays.mask is not None and queries <= LARGEST_RUN:
+    if queries == keys and judgement.arrays.mask is not None and queries <= LARGEST_RUN:
         depth = widgets.selectbox("Output after layers", DEPTH, width=220)
     return chosen[0], chosen[1], chosen[2], depth
 
@@ -56,19 +56,19 @@ def _index(label: str, of: Number[int], size: int, first: int) -> int:
     return st.selectbox(label, range(1, size + 1), first, width=130, **of.bound) - 1
 
 
-def show(brought: Brought, found: Judged, at: tuple[int, int, int, int]) -> list[Panel]:
+def show(mask_input: MaskInput, judgement: Judgement, at: tuple[int, int, int, int]) -> list[Panel]:
     """Draw them, with what their signs mean; returns what was drawn."""
     sample, layer, head, depth = at
-    one = slice_of(found, sample, layer, head)
+    one = slice_of(judgement, sample, layer, head)
     colours = mask_colours(theme.palette())
-    drawn = panels(brought, found, one, depth)
+    drawn = panels(mask_input, judgement, one, depth)
 
     def turned(picture: str, row: int, column: int) -> None:
-        edits.turn(brought.identity, picture, sample, row, column)
+        edits.turn(mask_input.identity, picture, sample, row, column)
 
-    marked = edits.edits(brought.identity).marked
+    marked = edits.edits(mask_input.identity).marked
     with st.container(key="four"):
-        mask_editor(drawn, colours, key="mask-pictures", marked=marked, tokens=brought.tokens, on_cell=turned)
+        mask_editor(drawn, colours, key="mask-pictures", marked=marked, tokens=mask_input.tokens, on_cell=turned)
     _legend(colours)
     return drawn
 

@@ -11,7 +11,7 @@ from model.diagnosis.evidence import gather
 from model.masking.softmax import softmax
 from model.masking.toy_attention import Reader, mask_dependence, random_scores, weight_dependence
 
-from .judged import Judged
+from .judgement import Judgement
 
 LARGEST_RUN = 96
 """Queries or keys of the largest map on which gradients are taken."""
@@ -33,13 +33,13 @@ class Slice:
     """(Q,): padding queries."""
     generated: bool
     """Whether the scores are random ones."""
-    handed: np.ndarray | None
+    raw_mask: np.ndarray | None
     reader: Reader
 
 
-def slice_of(found: Judged, sample: int, layer: int, head: int) -> Slice:
+def slice_of(judgement: Judgement, sample: int, layer: int, head: int) -> Slice:
     """One sample, layer and head, from 0."""
-    arrays = found.arrays
+    arrays = judgement.arrays
 
     def one(array: np.ndarray | None) -> np.ndarray | None:
         if array is None:
@@ -52,24 +52,34 @@ def slice_of(found: Judged, sample: int, layer: int, head: int) -> Slice:
     weights = arrays.weights[sample, layer, head]
     if "weights" not in arrays.given and masked is not None:
         weights = softmax(masked.astype(np.float32), nan_rows=arrays.bias is not None)
-    handed = None
-    if found.handed is not None:
+    raw_mask = None
+    if judgement.raw_mask is not None:
         shape = (arrays.sizes[0], arrays.sizes[2], *arrays.sizes[3:])
-        handed = np.broadcast_to(found.handed, shape)[sample, head]
+        raw_mask = np.broadcast_to(judgement.raw_mask, shape)[sample, head]
     # Where the verdict names a fault, a zero is taken for what it looks like.
-    maybe_underflow = gather(arrays.weights).maybe_underflow[sample, layer, head].any(-1)
-    rounded = maybe_underflow & found.diagnosis.sound
-    meant = one(found.diagnosis.meant)
+    faint = gather(arrays.weights).faint[sample, layer, head].any(-1)
+    rounded = faint & judgement.diagnosis.sound
+    meant = one(judgement.diagnosis.meant)
     return Slice(
-        meant, allowed, bias, scores, masked, weights, rounded, _idle(found, sample), generated, handed, found.reader
+        meant,
+        allowed,
+        bias,
+        scores,
+        masked,
+        weights,
+        rounded,
+        _idle(judgement, sample),
+        generated,
+        raw_mask,
+        judgement.reader,
     )
 
 
-def _idle(found: Judged, sample: int) -> np.ndarray:
+def _idle(judgement: Judgement, sample: int) -> np.ndarray:
     """(Q,): padding queries, as far as is said; in self-attention the padding keys where the verdict took them so."""
-    arrays = found.arrays
+    arrays = judgement.arrays
     keep = arrays.query_keep
-    if keep is None and any(one.code == "pad-query" for one in found.diagnosis.findings):
+    if keep is None and any(one.code == "pad-query" for one in judgement.diagnosis.findings):
         keep = arrays.key_keep
     return np.zeros(arrays.sizes[3], bool) if keep is None else ~keep[sample]
 
@@ -100,7 +110,7 @@ def dependence(one: Slice, layers: int = 1) -> np.ndarray | None:
     sizes = (1, 1, *one.weights.shape)
     if max(one.weights.shape) > LARGEST_RUN:
         return None
-    mask = one.handed if one.handed is not None else one.bias if one.bias is not None else one.allowed
+    mask = one.raw_mask if one.raw_mask is not None else one.bias if one.bias is not None else one.allowed
     if mask is None:
         return weight_dependence(one.weights[None, None])[0, 0]
     return mask_dependence(mask[None, None], (sizes[0], sizes[1], sizes[2], sizes[3]), one.reader, layers)[0, 0]

@@ -1,4 +1,4 @@
-"""Scores, mask, softmax and dropout of what was brought, one after the other."""
+"""Scores, mask, softmax and dropout of the judged arrays, one after the other."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ...figures.palette import Look
 from ...ui import theme, widgets
 from ...ui.addresses.masks import DROPOUT
 from ...ui.captions import caption
-from .judged import Judged
+from .judgement import Judgement
 from .slices import Slice, slice_of
 
 MOST_DRAWN = 64
 
 
-def show(found: Judged, at: tuple[int, int, int, int]) -> None:
+def show(judgement: Judgement, at: tuple[int, int, int, int]) -> None:
     """The steps of one sample and head."""
-    one = slice_of(found, *at[:3])
+    one = slice_of(judgement, *at[:3])
     rate = widgets.selectbox("Dropout", DROPOUT, width=190)
     steps = stages(one, rate)
     chart(

@@ -14,8 +14,8 @@ from model.diagnosis.readers.files import ENDINGS, Contents, UnreadableError, re
 
 from ...ui.captions import caption, plain
 from . import from_trace
-from .input import Brought
-from .paste import asked
+from .input import MaskInput
+from .interpretation import interpret
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 MOST_FILES, MEGABYTES = 32, 64
 
 
-def uploaded() -> Brought | None:
-    """The place to drop files, a sentence for each that cannot be read, and the map chosen of those that can."""
+def mask_input() -> MaskInput | None:
+    """Draw the place to drop files, a sentence for each that cannot be read, and the choice among all maps."""
     files = st.file_uploader(
         "Files", accept_multiple_files=True, key="mask_files", label_visibility="collapsed", max_upload_size=MEGABYTES
     )
@@ -44,7 +44,7 @@ def uploaded() -> Brought | None:
     contents = found[chosen]
     if contents.tokens[1]:
         caption("This is a saved trace: Explore shows it as well.")
-    return asked(contents, f"file {chosen} {[one.file_id for one in files]}")
+    return interpret(contents, f"file {chosen} {[one.file_id for one in files]}")
 
 
 def _sorted(files: list[UploadedFile]) -> tuple[dict[str, Contents], list[str]]:

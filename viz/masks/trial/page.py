@@ -12,16 +12,14 @@ from model.trace import Kind
 from model.translate import Translator
 
 from ...components.versions import Version, versions
-from ...decode.compare import attention_difference, changes
 from ...export.save import save
 from ...figures.labels import readable, signed
 from ...ui import cache, controls, widgets
 from ...ui.addresses.masks import EFFECT, MASK, PADDING, RULE, TRIED_RULE, WINDOW, WORD
 from ...ui.captions import badge, caption, hints, plain
+from ...ui.translation_changes import attention_difference, word_changes
 from ...ui.url_state.kinds import Number
-from ..saving import tried_mask
-from . import texts as words
-from . import views as tried_views
+from . import saving, texts, views
 
 STYLE = Path(__file__).parent / "trial.css"
 
@@ -40,34 +38,34 @@ def show() -> None:
 def _trial(model: Translator, text: str) -> None:
     with st.container(key="tried-bar", horizontal=True, vertical_alignment="center"):
         kind = controls.kind()
-        trial, pads = _asked(model, text, kind)
+        trial, pads = _chosen(model, text, kind)
     try:
         tried = cache.mask_trial(model.name, text, trial, pads)
     except RuleError as error:
         st.error(plain(str(error)))
         return
-    caption(words.EXPLAINED[trial.name] + (f" {words.AT_ONCE}" if trial.name == "no causal mask" else ""))
+    caption(texts.EXPLAINED[trial.name] + (f" {texts.AT_ONCE}" if trial.name == "no causal mask" else ""))
     rows = [_version("own mask", tried, own=True), _version("this mask", tried, own=False)]
     headings = ("log-probability", "of the right one", "attention moved")
     versions(rows, headings, -1, key="tried-versions", on_choice=lambda _: None)
-    caption(words.effect(tried))
+    caption(texts.effect(tried))
     with st.container(key="tried-views", horizontal=True, vertical_alignment="center"):
         view = widgets.segmented_control("Look at", EFFECT)
         beside = st.container(key="tried-beside", horizontal=True, vertical_alignment="center")
         menu = st.container(width="content")
     if view == "attention":
-        shown = tried_views.attention(tried, kind, beside)
+        shown = views.attention(tried, kind, beside)
     elif view == "one token":
-        shown = tried_views.poked(model, text, trial, pads, tried, beside)
+        shown = views.poked(model, text, trial, pads, tried, beside)
     else:
-        shown = tried_views.tests(model, text, kind, trial)
+        shown = views.tests(model, text, kind, trial)
     facts = {"model": model.name, "sentence": text, "mask": f"{kind}: {trial.name}", "padding": str(pads)}
     with menu:
-        save(tried_mask(tried, trial, rows, shown, facts))
+        save(saving.saved_view(tried, trial, rows, shown, facts))
 
 
-def _asked(model: Translator, text: str, kind: Kind) -> tuple[MaskTrial, int]:
-    """The mask and the padding, all in the address."""
+def _chosen(model: Translator, text: str, kind: Kind) -> tuple[MaskTrial, int]:
+    """The mask and the number of padding tokens that the controls stand at."""
     if st.session_state.get(MASK.key) not in (None, *OF_KIND[kind]):
         del st.session_state[MASK.key]
     name = widgets.selectbox("Mask", MASK, OF_KIND[kind], width=290)
@@ -95,8 +93,8 @@ def _number(label: str, of: Number[int]) -> int:
     return int(widgets.number_input(label, of, width=170))
 
 
-def _version(what: str, tried: TrialResult, *, own: bool) -> Version:
-    one = tried.own if own else tried.trial
-    moved = max(attention_difference(tried.own.maps[kind], one.maps[kind]) for kind in one.maps)
-    numbers = (signed(one.log_prob), signed(one.log_prob_of_target), f"{moved:.0%}")
-    return Version(what, changes(tried.own.text, one.text), numbers)
+def _version(what: str, tried: Tried, *, own: bool) -> Version:
+    one = tried.right if own else tried.tried
+    moved = max(attention_difference(tried.right.maps[kind], one.maps[kind]) for kind in one.maps)
+    numbers = (signed(one.log_prob), signed(one.log_prob_of_right), f"{moved:.0%}")
+    return Version(what, word_changes(tried.right.text, one.text), numbers)

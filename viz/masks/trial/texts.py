@@ -17,18 +17,6 @@ if TYPE_CHECKING:
     from model.experiments.mask_trial import MaskName, TrialResult
     from model.trace import Kind
 
-TITLES_OF: dict[MaskName, str] = {
-    "no mask": "No mask at all",
-    "no padding mask": "Padding not masked",
-    "no causal mask": "No causal mask",
-    "inverted": "Upside down",
-    "causal": "Causal, where none belongs",
-    "own place blocked": "Own position blocked",
-    "window": "A window",
-    "one word hidden": "One word hidden",
-    "added, not filled": "0/1 added to the scores",
-    "rule": "A rule",
-}
 EXPLAINED: dict[MaskName, str] = {
     "no mask": "Every cell is open.",
     "no padding mask": "Padding may be attended to. It changes nothing when there is none: add some.",

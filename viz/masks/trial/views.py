@@ -20,8 +20,8 @@ from ...figures.palette import Look
 from ...ui import cache, controls, theme, widgets
 from ...ui.addresses.masks import TOKEN
 from ...ui.captions import caption
-from ..saving import Shown
-from . import texts as words
+from . import texts
+from .saving import Shown
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -102,7 +102,7 @@ def poked(model: Translator, text: str, trial: MaskTrial, pads: int, tried: Tria
         return gallery_pair(panels, tried.target_tokens, inputs, every, look, MOVES, pinned=at, divided=sources)
 
     sides = (("own mask", own), ("this mask", other))
-    said = [words.moved(tried.target_tokens, one, at, label.capitalize()) for label, one in sides]
+    said = [texts.moved(tried.target_tokens, one, at, label.capitalize()) for label, one in sides]
     chart(bars(theme.palette()), "How far each output moves", key="poked-bars", on_cell=_nothing)
     for line in said:
         caption(line)
@@ -125,13 +125,13 @@ def poked(model: Translator, text: str, trial: MaskTrial, pads: int, tried: Tria
 def tests(model: Translator, text: str, kind: Kind, trial: MaskTrial) -> Shown:
     """The eight behaviour tests, on the model as it is and with this mask."""
     own, other = cache.mask_checks(model.name, text, kind, None), cache.mask_checks(model.name, text, kind, trial)
-    st.html(words.checks_table(own, other))
-    caption(words.of_tests(kind))
-    lines = words.checks_lines(own, other)
+    st.html(texts.checks_table(own, other))
+    caption(texts.of_tests(kind))
+    lines = texts.checks_lines(own, other)
     return Shown(
         "tests",
-        lambda _: [*(Words(line, "picture") for line in lines), Words(words.of_tests(kind))],
-        lambda: words.checks_numbers(own, other),
+        lambda _: [*(Words(line, "picture") for line in lines), Words(texts.of_tests(kind))],
+        lambda: texts.checks_numbers(own, other),
     )
 
 

@@ -1,0 +1,51 @@
+"""The pictures of an entry of the gallery: its broken side beside its fixed one, where they differ most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from model.faults.exhibits import Exhibit, Side
+
+from ...figures.gallery_pair import Panel, gallery_pair
+from ...figures.palette import Look
+
+SENTENCE = ("the", "old", "man", "reads", "a", "book", "outside", "today", "and", "smiles")
+TARGET = ("der", "alte", "Mann", "liest", "draußen", "ein", "Buch", "und", "lächelt", "heute")
+CROSS = ("causal-on-cross", "padding-visible", "padding-swapped")
+
+
+def picture(entry: Exhibit, broken: Side, fixed: Side, look: Look) -> Any:
+    """The one map, of all samples, layers and heads, on which the two sides differ most."""
+    sample, layer, head = place(broken, fixed)
+    panels = [
+        Panel(title, side.weights[sample, layer, head], side.meant[sample, layer, head], entry.recipe is not None)
+        for title, side in (("broken", broken), ("fixed", fixed))
+    ]
+    rows = named(TARGET if entry.code in CROSS else SENTENCE, broken.query_keep[sample])
+    columns = named(SENTENCE, broken.key_keep[sample])
+    extra = len(columns) - len(rows)
+    if entry.code == "top-left-causal":
+        rows = columns[extra:]
+    return gallery_pair(panels, rows, columns, where(broken, sample, layer, head), look)
+
+
+def place(broken: Side, fixed: Side) -> tuple[int, int, int]:
+    """Sample, layer and head, from 0, on which the two sides differ most."""
+    change = np.nan_to_num(np.abs(broken.weights.astype(np.float64) - fixed.weights), nan=1.0)
+    at = np.unravel_index(int(change.sum((-1, -2)).argmax()), change.shape[:3])
+    return int(at[0]), int(at[1]), int(at[2])
+
+
+def where(side: Side, sample: int, layer: int, head: int) -> str:
+    """The place in words, counted from 1."""
+    samples, layers, heads = side.weights.shape[:3]
+    parts = (("sentence", sample, samples), ("layer", layer, layers), ("head", head, heads))
+    return ", ".join(f"{what} {at + 1} of {count}" for what, at, count in parts if count > 1)
+
+
+def named(words: tuple[str, ...], keep: np.ndarray) -> list[str]:
+    """Words for real tokens, in order, and ``pad`` for the others; keep (K,) bool."""
+    left = iter(words)
+    return [next(left) if real else "pad" for real in keep]

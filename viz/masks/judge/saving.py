@@ -1,0 +1,49 @@
+"""What can be saved of a judged mask: its verdict with the four pictures, and the findings as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from ...components.mask_editor import Panel, packed
+from ...export.parts import Component, Part, Words
+from ...export.save import Saved
+from ...figures.mask_colours import mask_colours
+from . import verdict
+from .edits import edits
+
+if TYPE_CHECKING:
+    from model.diagnosis import Finding
+
+    from ...figures.palette import Palette
+    from .input import MaskInput
+    from .judgement import Judgement
+
+
+def saved_view(mask_input: MaskInput, judgement: Judgement, panels: Sequence[Panel]) -> Saved:
+    """The panels as they stand on the page, under the verdict; no cell can be turned over."""
+    still = [replace(panel, editable=False) for panel in panels]
+    findings = verdict.sorted_findings(judgement.diagnosis)
+    headline = verdict.headline_text(judgement.diagnosis, bool(judgement.done))
+    meaning = verdict.meaning(mask_input, judgement.diagnosis)
+    marked = edits(mask_input.identity).marked
+
+    def parts(palette: Palette) -> list[Part]:
+        picture = packed(still, mask_colours(palette), marked, mask_input.tokens)
+        return [
+            Words(headline, "verdict", "heading"),
+            Words(meaning, "verdict"),
+            Component("mask_editor", picture),
+            *(Words(f"{one.code}: {one.message} Fix: {one.fix}", "verdict") for one in findings),
+        ]
+
+    return Saved("mask", parts, lambda: numbers(findings), "A mask, judged", {"verdict": headline}, width=1280)
+
+
+def numbers(findings: Sequence[Finding]) -> pd.DataFrame:
+    """Every finding with its place."""
+    columns = ["code", "severity", "map", "sample", "layer", "head", "message", "fix"]
+    return pd.DataFrame([one.as_dict() for one in findings], columns=columns).set_index("code")

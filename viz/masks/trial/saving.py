@@ -1,0 +1,51 @@
+"""What can be saved of a mask that was tried: both translations, what the mask changed, and one view of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from ...export.parts import Part, Words
+from ...export.save import Saved
+from ...figures.labels import KIND_NAMES
+from ...ui.addresses.masks import MASK
+from ...ui.translation_changes import Mark
+from .texts import effect
+
+if TYPE_CHECKING:
+    from model.experiments.mask_trial import MaskTrial, Tried
+
+    from ...components.versions import Version
+    from ...figures.palette import Palette
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What one view of a tried mask has put on the page."""
+
+    name: str
+    parts: Callable[[Palette], Sequence[Part]]
+    numbers: Callable[[], pd.DataFrame]
+
+
+def saved_view(
+    tried: Tried, trial: MaskTrial, rows: Sequence[Version], shown: Shown, facts: Mapping[str, str]
+) -> Saved:
+    """The translations with the own mask and with the tried one, what it changed, and one view of it."""
+    title = f"{KIND_NAMES[trial.kind]}: {MASK.label(trial.name).lower()}"
+    marked: list[tuple[Version, list[tuple[str, Mark]]]] = [
+        (row, [(word, "new" if how == "new" else "gone" if how == "gone" else "same") for word, how in row.words])
+        for row in rows
+    ]
+
+    def parts(palette: Palette) -> list[Part]:
+        texts = (
+            Words(row.what, "sentence", marked=((f"{row.what}: ", "same"), *((f"{word} ", how) for word, how in marks)))
+            for row, marks in marked
+        )
+        return [*texts, Words(effect(tried), "verdict"), *shown.parts(palette)]
+
+    return Saved(f"tried-mask-{shown.name}", parts, shown.numbers, title, facts, width=1100)
