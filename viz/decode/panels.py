@@ -18,8 +18,8 @@ from ..figures.labels import signed
 from ..ui import cache
 from ..ui.captions import caption, hints
 from ..ui.teacher_forced import given_in_words
+from ..ui.translation_changes import attention_difference, word_changes
 from . import controls, remarks, runs
-from .compare import attention_difference, changes
 from .saving import saved
 
 if TYPE_CHECKING:
@@ -132,7 +132,9 @@ def _best(model: Translator, one: runs.Run, tree: BeamTree, way: tuple[int, ...]
         length = len(found.token_ids)
         total = found.score * length**one.request.penalty
         rows.append(
-            Version(f"best {number}", changes(texts[0], text), (signed(total), str(length), signed(found.score, 3)))
+            Version(
+                f"best {number}", word_changes(texts[0], text), (signed(total), str(length), signed(found.score, 3))
+            )
         )
     ways = [found.token_ids for found in tree.best]
     current = ways.index(way) if way in ways else -1 if way else 0
@@ -159,7 +161,7 @@ def _versions(model: Translator, current: runs.Run) -> None:
     rows = [
         Version(
             remarks.version_name(one, model.tokenizer),
-            changes(first.text, result.text),
+            word_changes(first.text, result.text),
             (signed(result.log_prob), signed(result.log_prob / len(result.steps)), _difference(first, result)),
         )
         for one, result in zip(listed, results, strict=True)

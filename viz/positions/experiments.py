@@ -14,8 +14,7 @@ from model.translate import Translation, Translator
 
 from ..components.chart import chart
 from ..components.overview import overview, packed
-from ..decode.compare import changes
-from ..export.parts import Chart, Columns, Component, Mark, Part, Words
+from ..export.parts import Chart, Columns, Component, Part, Words
 from ..export.save import Saved, facts_of
 from ..figures.labels import readable
 from ..figures.palette import Palette
@@ -34,9 +33,9 @@ from ..ui.addresses.positions import (
     START,
 )
 from ..ui.captions import caption, plain
-from . import words
+from ..ui.translation_changes import Mark, word_changes
+from . import texts
 from .controls import number, within
-from .versions import versions
 
 SIZES: dict[Move, tuple[float, ...]] = {
     "shift": (0, 1, 2, 4, 8, 16, 32, 64, 128, 256),
@@ -54,10 +53,10 @@ def show(model: Translator, before: Translation) -> Saved | None:
     except ExperimentError as error:
         st.info(plain(str(error)))
         return None
-    marked = changes(before.text, result.after.text)
-    versions(before.text, marked)
-    does = words.experiment(experiment, len(before.source_ids), model.config.max_length)
-    says = f"{does} {words.effect(result)}"
+    marked = word_changes(before.text, result.after.text)
+    st.html(texts.before_and_after(before.text, marked))
+    does = texts.experiment(experiment, len(before.source_ids), model.config.max_length)
+    says = f"{does} {texts.effect(result)}"
     caption(says)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         kind = shared.kind()

@@ -23,7 +23,7 @@ from ..figures.position_forms import errors
 from ..ui import cache, theme
 from ..ui.addresses.positions import FORM
 from ..ui.captions import caption
-from . import words
+from . import texts
 from .controls import Choice
 
 FLOOR, CEILING = -9.0, 0.0
@@ -35,7 +35,7 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
     found = cache.position_errors(*size)
     names = list(found)
     difference = np.abs(cache.position_values(choice.form, *size) - cache.position_values("reference", *size))
-    says = words.precision(found[choice.form], FORMS[choice.form].note)
+    says = texts.precision(found[choice.form], FORMS[choice.form].note)
 
     def dots(palette: Palette) -> Curves:
         titles, values = [FORMS[name].title for name in names], [found[name] for name in names]

@@ -22,7 +22,7 @@ from ..figures.position_geometry import circles
 from ..ui import theme
 from ..ui.addresses.positions import DIM, POS, SHIFT
 from ..ui.captions import caption
-from . import controls, words
+from . import controls, texts
 from .controls import Choice
 
 CIRCLES = 8
@@ -59,12 +59,12 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
             matrix(_picture(corner, shift, width, theme.palette()), key="shift-matrix")
             shown = min(_chosen_pair(), width // 2 - 1)
             with st.container(key="block"):
-                for line in words.block(
+                for line in texts.block(
                     shown, blocks[shown], paired[position, shown], blocks[shown] @ paired[position, shown]
                 ):
                     st.latex(line)
     says = (
-        words.rotation(choice, shift, float(errors.max())),
+        texts.rotation(choice, shift, float(errors.max())),
         f"Grey: position {position + first}; coloured: position {position + shift + first}. Cosine across, sine up.",
     )
     caption(says[0])

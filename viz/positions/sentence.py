@@ -20,7 +20,7 @@ from ..figures.position_effects import lengths
 from ..ui import theme, widgets
 from ..ui.addresses.positions import PIECE, SIDE
 from ..ui.captions import caption
-from . import controls, words
+from . import controls, texts
 
 
 def show(model: Translator, result: Translation) -> Saved | None:
@@ -34,14 +34,14 @@ def show(model: Translator, result: Translation) -> Saved | None:
         bars = lengths(parts, piece, theme.palette())
         chart(bars, alt, key="lengths-bars", on_cell=lambda _, x: _take(round(x), last))
         matrix(_picture(parts, piece, theme.palette()), key="sum")
-    caption(words.sentence(parts))
+    caption(texts.sentence(parts))
     caption("Click a piece to see its three vectors: the first two are added, the first layer reads the third.")
 
     def drawn(palette: Palette) -> list[Part]:
         return [
             Chart(lengths(parts, piece, palette), alt),
             Component("matrix", packed(_picture(parts, piece, palette))),
-            Words(words.sentence(parts)),
+            Words(texts.sentence(parts)),
         ]
 
     return Saved("positions-sentence", drawn, lambda: numbers(parts), alt, facts_of(result.trace))

@@ -24,7 +24,7 @@ from ..figures.position_geometry import profile
 from ..ui import cache, theme, widgets
 from ..ui.addresses.positions import MEASURE, POS, SHIFT, Measure
 from ..ui.captions import caption
-from . import words
+from . import texts
 from .controls import Choice
 
 
@@ -53,8 +53,8 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
             curves(by(theme.palette()), key="profile", on_point=lambda _, distance: _take_distance(distance))
     names = row + first, column + first
     says = (
-        words.similarity(choice, cosine, names, float(values[row, column]), own),
-        words.unique(cache.uniqueness(choice.whole), len(choice.whole), first),
+        texts.similarity(choice, cosine, names, float(values[row, column]), own),
+        texts.unique(cache.uniqueness(choice.whole), len(choice.whole), first),
     )
     for sentence in says:
         caption(sentence)

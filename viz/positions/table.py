@@ -19,7 +19,7 @@ from ..figures.diverging import diverging
 from ..figures.palette import LIGHT, Palette
 from ..ui import theme
 from ..ui.captions import caption
-from . import controls, words
+from . import controls, texts
 from .controls import Choice
 
 
@@ -35,12 +35,12 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
         matrix(shown, (row, at), key="table-picture", on_cell=lambda y, x: controls.look_at(y, int(order[x])))
     with right:
         explain(choice, row, dimension)
-    caption(words.table(choice))
+    caption(texts.table(choice))
 
     def parts(palette: Palette) -> list[Part]:
         return [
             Component("matrix", packed(picture(choice, order, palette), (row, at))),
-            Words(words.table(choice)),
+            Words(texts.table(choice)),
         ]
 
     return Saved("positions-table", parts, partial(numbers, choice), shown.title, width=1100)
@@ -90,5 +90,5 @@ def explain(choice: Choice, row: int, dimension: int) -> None:
         return
     inclusive = FORMS[choice.form].inclusive
     worked = cell(position, dimension, choice.table.width, choice.table.base, inclusive=inclusive)
-    st.latex(words.equation(worked, choice.table.width, choice.table.base, inclusive=inclusive))
-    caption(words.stored(worked, stored, choice.table.first))
+    st.latex(texts.equation(worked, choice.table.width, choice.table.base, inclusive=inclusive))
+    caption(texts.stored(worked, stored, choice.table.first))

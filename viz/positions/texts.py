@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from model.positions.forms import FormError
     from model.positions.geometry import DistanceProfile, Uniqueness
 
+    from ..ui.translation_changes import Mark
     from .controls import Choice
 
 ROUNDING = 1e-4
@@ -195,3 +198,17 @@ def effect(result: ExperimentResult) -> str:
         f"{same} Fed its old translation, the model gave each piece {before:.0%} before and {after:.0%} now "
         "(geometric mean)."
     ).strip()
+
+
+def before_and_after(before: str, words: Sequence[tuple[str, Mark]]) -> str:
+    """HTML of `before` in small type and the new translation in large, its new words marked; every word is escaped."""
+    shown = [
+        f'<span class="{mark}">{html.escape(word)}</span>' if mark == "new" else html.escape(word)
+        for word, mark in words
+        if mark != "gone"
+    ]
+    after = " ".join(shown) or "(nothing)"
+    return (
+        f'<div class="versions"><p class="before" dir="auto">{html.escape(before)}</p>'
+        f'<p class="after" dir="auto">{after}</p></div>'
+    )

@@ -17,7 +17,7 @@ from ..figures.positions import wavelengths, waves
 from ..ui import theme
 from ..ui.addresses.positions import DIMS
 from ..ui.captions import caption
-from . import controls, words
+from . import controls, texts
 from .controls import Choice
 
 MOST = 7
@@ -37,7 +37,7 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
     def steps(palette: Palette) -> Curves:
         return wavelengths(lengths, chosen, choice.positions, choice.table.base, palette)
 
-    says = words.waves(choice, lengths)
+    says = texts.waves(choice, lengths)
     with st.container(key="picture"):
         left, right = st.columns([0.62, 0.38], gap="large")
         with left:

@@ -17,7 +17,7 @@ from ..export.save import Saved, facts_of, save
 from ..ui import cache
 from ..ui import controls as shared
 from ..ui.captions import badge, caption, hints, plain
-from . import controls, words
+from . import controls, texts
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -49,7 +49,7 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> None:
     with st.container(key="picture"):
         stopped = lambda stop: controls.rest_at(steps[stop])  # noqa: E731
         snapshots(scrubbed, key="snapshots", on_stop=stopped, on_pick=shared.choose)
-    said = words.axes(model.name, result.text, len(moments) - 2)
+    said = texts.axes(model.name, result.text, len(moments) - 2)
     caption(said)
     with menu:
         save(
@@ -72,11 +72,11 @@ def described(model: Translator, moments: tuple[Moment, ...]) -> list[StopShown]
     last = max((step for step in (*(row.step for row in history), *(one.step for one in moments)) if step), default=0)
     return [
         StopShown(
-            words.tick(one.step),
-            words.stop_name(one.step, last),
-            one.translation.text,
-            one.token_probability,
-            words.quality(one.step, history, scores),
+            texts.tick(one.step),
+            texts.stop_name(one.step, last),
+            one.written.text,
+            one.belief,
+            texts.quality(one.step, history, scores),
         )
         for one in moments
     ]

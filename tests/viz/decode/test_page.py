@@ -22,7 +22,6 @@ from model.trace import AttentionTrace
 from model.translate import Translation, Translator
 from viz.components.decode_player import Shown, packed
 from viz.components.packing import FULL, MASKED
-from viz.decode.compare import attention_difference, changes
 from viz.decode.remarks import agreement_in_words, astray
 from viz.decode.request import Request
 from viz.figures.beam_tree import beam_tree
@@ -109,30 +108,6 @@ def test_going_on_and_going_without(toy_translator: Translator) -> None:
     assert branch.constraints == Constraints((*result.target_ids[:2], 77), ((9,),))
     assert branch.method == "greedy"
     assert Request(SENTENCE).without(5).without(5).constraints == Constraints((), ((5,),))
-
-
-def test_changes_by_hand() -> None:
-    found = changes("Der alte Mann lebt", "Der junge Mann lebt hier")
-    assert found == (
-        *(("Der", "same"), (" alte", "gone"), (" junge", "new"), (" Mann lebt", "same"), (" hier", "new")),
-    )
-
-
-@given(st.lists(st.sampled_from("abc"), max_size=8), st.lists(st.sampled_from("abc"), max_size=8))
-def test_changes_hold_both_texts(one: list[str], other: list[str]) -> None:
-    found = changes(" ".join(one), " ".join(other))
-    assert "".join(text for text, mark in found if mark != "new").split() == one
-    assert "".join(text for text, mark in found if mark != "gone").split() == other
-
-
-def test_attention_difference_is_a_distance() -> None:
-    short, long = translated(4).trace.cross, translated(4).trace.cross
-    assert short is not None
-    assert long is not None
-    assert attention_difference(short, long) == 0
-    turned = type(long)(**{**vars(long), "weights": long.weights[..., ::-1]})
-    assert 0 < attention_difference(short, turned) <= 1
-    assert attention_difference(short, turned) == attention_difference(turned, short)
 
 
 def test_misbehaviour_is_named(toy_translator: Translator) -> None:

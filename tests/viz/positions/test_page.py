@@ -20,10 +20,9 @@ from viz.components.packing import FULL
 from viz.figures import position_effects
 from viz.figures.diverging import colorscale, diverging, negative
 from viz.figures.palette import DARK, LIGHT, Look
-from viz.positions import rotation, waves, words
+from viz.positions import rotation, texts, waves
 from viz.positions.controls import Choice
 from viz.positions.table import numbers, picture
-from viz.positions.versions import markup
 from viz.ui import cache
 from viz.ui.addresses.positions import OF_TABLES, VIEWS
 
@@ -139,7 +138,7 @@ def test_experiments_show_the_translation_before_and_after(app: AppTest) -> None
 def test_every_experiment_runs(app: AppTest, move: str) -> None:
     opened(app, "experiments", move=move)
     assert not app.info
-    said = words.EXPERIMENTS.get(
+    said = texts.EXPERIMENTS.get(
         move, "The sentence begins at position 64, past the 64 positions of the model's table."
     )
     assert said in captions(app)
@@ -231,12 +230,12 @@ def test_lengths_are_of_the_vectors() -> None:
     parts = EmbeddingParts((" a",), tokens, encoding, tokens + encoding, 2.0)
     figure = position_effects.lengths(parts, 0, LIGHT)
     assert [float(trace.y[0]) for trace in figure.data] == [5.0, 2.0, 2.5]
-    assert "from 2.50 (the mark) to 5.00" in words.sentence(parts)
+    assert "from 2.50 (the mark) to 5.00" in texts.sentence(parts)
     assert parts.share[0] == pytest.approx(2 / 7)
 
 
 def test_equations_are_plain_latex_of_the_numbers() -> None:
-    text = words.equation(cell(12, 5, 512), 512, 10000.0)
+    text = texts.equation(cell(12, 5, 512), 512, 10000.0)
     assert "PE_{12,\\,5}" in text
     assert re.search(r"10000\^\{\\,4/512\}", text)
     assert f"{np.cos(12 / 10000 ** (4 / 512)):.6f}" in text
@@ -244,13 +243,13 @@ def test_equations_are_plain_latex_of_the_numbers() -> None:
 
 def test_uniqueness_is_said_either_way() -> None:
     found = cache.uniqueness(sinusoidal_table(20, 8).numpy())
-    assert words.unique(found, 20, 1).startswith("Unique: of all 20")
+    assert texts.unique(found, 20, 1).startswith("Unique: of all 20")
     twice = cache.uniqueness(torch.zeros(3, 4).numpy())
-    assert words.unique(twice, 3, 0).startswith("Not unique")
+    assert texts.unique(twice, 3, 0).startswith("Not unique")
 
 
 def test_a_translation_is_only_text() -> None:
-    made = markup("<b>old</b>", [("<script>", "new"), (" &", "same"), (" gone", "gone")])
+    made = texts.before_and_after("<b>old</b>", [("<script>", "new"), ("&", "same"), ("gone", "gone")])
     assert '<span class="new">&lt;script&gt;</span> &amp;' in made
     assert "&lt;b&gt;old" in made
     assert "gone" not in made

@@ -25,7 +25,7 @@ from viz.components.packing import FULL
 from viz.components.snapshots import Scrubbed, StopShown, packed
 from viz.figures.palette import DARK, LIGHT, Look
 from viz.figures.training_curves import curves
-from viz.training import architecture, parameters, words
+from viz.training import architecture, parameters, texts
 from viz.training.card import harmless
 from viz.training.table import markup
 from viz.ui import cache
@@ -236,14 +236,14 @@ def test_parameters_are_saved_with_what_they_share(toy_translator: Translator) -
 
 def test_a_score_kept_for_a_snapshot_comes_before_the_history() -> None:
     kept = dataclasses.replace(SCORE, step=50)
-    assert words.quality(50, HISTORY_ROWS, [kept]) == "BLEU 44.4 on toy test"
-    assert words.quality(None, HISTORY_ROWS, [kept]) == "dev BLEU 31.2 at step 100"
-    assert words.quality(None, (), ()) == "dev BLEU not measured yet"
+    assert texts.quality(50, HISTORY_ROWS, [kept]) == "BLEU 44.4 on toy test"
+    assert texts.quality(None, HISTORY_ROWS, [kept]) == "dev BLEU 31.2 at step 100"
+    assert texts.quality(None, (), ()) == "dev BLEU not measured yet"
     test, dev = (
         dataclasses.replace(kept, set=name, step=None, bleu=value) for name, value in (("other", 1.0), (kept.set, 2.0))
     )
-    assert words.quality(None, HISTORY_ROWS, [test, kept, dev]) == "BLEU 2.0 on toy test"
-    assert words.quality(None, HISTORY_ROWS, [test]) == "BLEU 1.0 on other"
+    assert texts.quality(None, HISTORY_ROWS, [test, kept, dev]) == "BLEU 2.0 on toy test"
+    assert texts.quality(None, HISTORY_ROWS, [test]) == "BLEU 1.0 on other"
 
 
 def small(folder: Path, name: str) -> None:

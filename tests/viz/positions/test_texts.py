@@ -11,7 +11,7 @@ from model.positions.experiments import PositionExperiment, Sides
 from model.positions.forms import FORMS, form_values
 from model.positions.geometry import by_distance, shift_error, similarity
 from model.positions.table import PositionTable, cell, formula_table
-from viz.positions import words
+from viz.positions import texts
 from viz.positions.controls import Choice
 
 SIDES: tuple[Sides, ...] = ("source", "target", "both")
@@ -31,7 +31,7 @@ def test_distance_alone_is_said_where_every_diagonal_is_constant(
 ) -> None:
     made = choice(form, positions, width)
     values = similarity(made.table.real, cosine=cosine)
-    said = words.similarity(made, cosine, (3, 9), float(values[3, 9]), by_distance(values))
+    said = texts.similarity(made, cosine, (3, 9), float(values[3, 9]), by_distance(values))
     spread = max(np.ptp(np.diagonal(values, distance)) for distance in range(positions))
     if "the distance alone decides it" in said:
         assert spread < 1e-4 * max(1.0, np.abs(values).max())
@@ -46,7 +46,7 @@ def test_distance_alone_is_said_where_every_diagonal_is_constant(
 def test_a_width_of_one_is_not_decided_by_distance() -> None:
     made = choice("float64", 40, 1)
     values = similarity(made.table.real, cosine=True)
-    said = words.similarity(made, True, (0, 1), float(values[0, 1]), by_distance(values))
+    said = texts.similarity(made, True, (0, 1), float(values[0, 1]), by_distance(values))
     assert "the width is odd, so the last sine has no cosine beside it" in said
 
 
@@ -55,7 +55,7 @@ def test_a_width_of_one_is_not_decided_by_distance() -> None:
 def test_one_matrix_is_said_to_shift_where_it_does(form: str, positions: int, width: int) -> None:
     made = choice(form, positions, width)
     error = shift_error(made.table.real, 8, inclusive=FORMS[form].inclusive).max()
-    said = words.rotation(made, 8, float(error))
+    said = texts.rotation(made, 8, float(error))
     assert ("wherever it stands" in said) == (error <= 1e-4)
     assert f"{error:.1e}" in said
     if form in ("float64", "per_cell", "inclusive"):
@@ -67,26 +67,26 @@ def test_exponents_up_to_1_have_wavelengths_of_their_own() -> None:
     made = choice("inclusive", 64, 16)
     assert made.wavelengths[-1] == pytest.approx(2 * np.pi * 10000)
     assert choice("float64", 64, 16).wavelengths[-1] == pytest.approx(2 * np.pi * 10000 ** (14 / 16))
-    assert "10,000 · 2π" in words.waves(made, made.wavelengths)
+    assert "10,000 · 2π" in texts.waves(made, made.wavelengths)
     for dimension in range(16):
         one = cell(5, dimension, 16, inclusive=True)
         assert made.table.values[5, dimension] == pytest.approx(one.value, abs=1e-6)
-    assert "^{\\,1/7}" in words.equation(cell(5, 2, 16, inclusive=True), 16, 10000.0, inclusive=True)
-    assert "^{\\,2/16}" in words.equation(cell(5, 2, 16), 16, 10000.0)
+    assert "^{\\,1/7}" in texts.equation(cell(5, 2, 16, inclusive=True), 16, 10000.0, inclusive=True)
+    assert "^{\\,2/16}" in texts.equation(cell(5, 2, 16), 16, 10000.0)
 
 
 def test_a_learned_table_is_not_called_a_rotation() -> None:
     rows = np.random.default_rng(0).normal(size=(20, 8))
     made = Choice(PositionTable(rows, "learned"), "small", True, "float64", rows, None)
-    assert "a learned table knows more than distance" in words.similarity(
+    assert "a learned table knows more than distance" in texts.similarity(
         made, True, (0, 1), 0.0, by_distance(similarity(rows, cosine=True))
     )
-    assert words.rotation(made, 3, 1.7).startswith("A learned table does not turn")
+    assert texts.rotation(made, 3, 1.7).startswith("A learned table does not turn")
 
 
 def test_a_bag_of_words_is_said_of_the_encoder_alone() -> None:
     """The decoder's causal mask keeps the order: test_experiments shows both on a running model."""
-    of = {sides: words.experiment(PositionExperiment("remove", sides=sides), 9, 512) for sides in SIDES}
+    of = {sides: texts.experiment(PositionExperiment("remove", sides=sides), 9, 512) for sides in SIDES}
     assert "bag of words" in of["source"]
     assert "bag of words" not in of["target"]
     assert "causal mask" in of["target"]
@@ -103,4 +103,4 @@ def test_a_bag_of_words_is_said_of_the_encoder_alone() -> None:
     ],
 )
 def test_where_a_sentence_begins(begin: int, said: str) -> None:
-    assert words.experiment(PositionExperiment("beyond", amount=begin), 9, 512) == said
+    assert texts.experiment(PositionExperiment("beyond", amount=begin), 9, 512) == said
