@@ -10,7 +10,7 @@ import streamlit as st
 from viz.ui.captions import caption, plain
 
 from . import session
-from .scenes import LONGEST, MOST_SCENES, PARTS, Mistake, Scene, Talk, read, write
+from .scenes import LONGEST, MOST_SCENES, PARTS, Mistake, Scene, Talk, read, write_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,8 +125,7 @@ def _view(at: int, scene: Scene, revision: str) -> None:
             session.edit(at, page=found.page, view=found.view, lines={})
 
     with st.expander("The view", key="scene-view"):
-        source = write(Talk("", (Scene("", scene.page, scene.view),))).split("\n", 4)[4]
-        st.text_area("As it stands in the file", source, VIEW_ROWS, key=key, on_change=keep)
+        st.text_area("As it stands in the file", write_view(scene), VIEW_ROWS, key=key, on_change=keep)
         of, mistakes = st.session_state.get("view-mistakes", ("", ()))
         for one in mistakes if of == revision else ():
             st.error(plain(f"{one} The view stays as it was."))

@@ -25,7 +25,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from .toml import Block, TalkError, blocks, quoted_list, text
+import tomli_w
+
+from .toml import Block, TalkError, blocks
 
 PARTS = {
     "sentence": "the sentence",
@@ -124,16 +126,19 @@ def read(source: str) -> tuple[Talk, tuple[Mistake, ...]]:
 
 def write(talk: Talk) -> str:
     """The file of a talk: what :func:`read` reads, in the order a person would write it."""
-    lines = [f"title = {text(talk.title)}"]
-    if talk.model:
-        lines.append(f"model = {text(talk.model)}")
-    for scene in talk.scenes:
-        lines += ["", "[[scene]]", f"title = {text(scene.title)}", f"page = {text(scene.page)}"]
-        lines += [f"{name} = {text(value)}" for name in ("point", "notes") if (value := getattr(scene, name))]
-        lines += [f"{name} = {quoted_list(parts)}" for name in ("hide", "omit") if (parts := getattr(scene, name))]
-        if scene.view:
-            lines += ["", "[scene.view]", *(f"{_key(name)} = {text(value)}" for name, value in scene.view.items())]
-    return "\n".join(lines) + "\n"
+    head = {"title": talk.title} | ({"model": talk.model} if talk.model else {})
+    return tomli_w.dumps(head | {"scene": [_written(scene) for scene in talk.scenes]}, multiline_strings=True)
+
+
+def write_view(scene: Scene) -> str:
+    """The page and the address of a scene, as they stand in a file below ``[[scene]]``."""
+    return tomli_w.dumps({"page": scene.page, "scene": {"view": dict(scene.view)}}, multiline_strings=True)
+
+
+def _written(scene: Scene) -> dict[str, Any]:
+    texts = {"title": scene.title, "page": scene.page}
+    more = {"point": scene.point, "notes": scene.notes, "hide": [*scene.hide], "omit": [*scene.omit]}
+    return texts | {name: value for name, value in (more | {"view": dict(scene.view)}).items() if value}
 
 
 def _scene(block: Block, mistakes: list[Mistake]) -> Scene | None:
@@ -203,7 +208,3 @@ def _view(value: Any, block: Block, mistakes: list[Mistake]) -> dict[str, str]:
         else:
             view[name] = plain
     return view
-
-
-def _key(name: str) -> str:
-    return name if name.replace("-", "").replace("_", "").isalnum() and name.isascii() else text(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,7 +16,6 @@ PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 OUTSIDE = re.compile(r"""#.*|\"{3}|'{3}|"(?:\\.|[^"\\])*"|'[^']*'""")
 INSIDE = {'"""': re.compile(r'\\.|"""'), "'''": re.compile("'''")}
 """What decides where a string of several lines begins, and where each kind ends: its marks, and what hides them."""
-ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
 class TalkError(ValueError):
@@ -64,22 +63,6 @@ def blocks(source: str) -> list[Block]:
         Block("\n".join(lines[low:high]) + "\n", low + 1, dict(_keys(lines[low:high], outside[low:high], low + 1)))
         for low, high in pairwise(bounds)
     ]
-
-
-def text(value: str) -> str:
-    """A string as TOML writes it: notes of several lines stay lines."""
-    lines = value.split("\n")
-    if len(lines) > 1:
-        return '"""\n' + "\n".join(map(_escaped, lines)) + '"""'
-    return f'"{_escaped(value)}"'
-
-
-def quoted_list(values: Iterable[str]) -> str:
-    return "[" + ", ".join(map(text, values)) + "]"
-
-
-def _escaped(line: str) -> str:
-    return "".join(ESCAPES.get(sign) or (sign if sign.isprintable() else f"\\U{ord(sign):08x}") for sign in line)
 
 
 def _sound(source: str) -> bool:
