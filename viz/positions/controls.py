@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from model.positions.forms import FORMS
 from model.positions.geometry import wavelengths
 from model.positions.table import BASE, Order, PositionTable, TableKind, formula_table, table_of
 from model.translate import InputError, Translator
