@@ -12,7 +12,7 @@ from model.decoding.sampling import Sampling
 from model.interventions.changes import HeadChange, InterventionError, parse, text_of
 from model.translate import InputError
 
-from ..components.decode_player import Shown
+from ..components.decode_player import PlayerStart
 from ..components.switchboard import Head
 from ..streamlit_internals import went_through_history
 from ..ui import widgets
@@ -35,7 +35,7 @@ from ..ui.addresses.decode import (
     Method,
 )
 from ..ui.addresses.shared import CHANGES, GIVEN
-from ..ui.teacher_forced import typed
+from ..ui.teacher_forced import given_input
 from .request import Request
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ OF_BRANCH = (BRANCH, WITHOUT, WAY, STEP)
 
 
 def request(model: Translator, text: str) -> Request:
-    """What is to be decoded, and how: the row of the strategy, and the constraints."""
+    """Draw the controls of the strategy and the constraints; returns the decoding that they stand at."""
     _forget_branch_of_another(model.name, text)
     method = widgets.segmented_control("Strategy", METHOD, on_change=_forget_branch)
     sampling, seed, width, penalty, given = Sampling(), 0, 4, 1.0, ""
@@ -61,20 +61,20 @@ def request(model: Translator, text: str) -> Request:
     elif method == "beam":
         width, penalty = _number("Width", WIDTH), _number("Length penalty", PENALTY)
     elif method == "given":
-        given = typed()
+        given = given_input()
     return Request(text, method, sampling, seed, width, penalty, given, _constraints(model, method), _changes())
 
 
-def way(model: Translator) -> tuple[int, ...]:
-    """The node of the beam tree that the player shows, as the ids of its way; empty for the best translation."""
+def path(model: Translator) -> tuple[int, ...]:
+    """The token ids that lead to the node of the beam tree on the player; empty for the best translation."""
     return _known(model, WAY.hold())
 
 
-def shown(cross: AttentionMap, own: AttentionMap, off: list[Head]) -> Shown:
-    """Where the player begins; of the heads turned off, none is the best aligning one."""
+def player_start(cross: AttentionMap, own: AttentionMap, off: list[Head]) -> PlayerStart:
+    """The step and the heads that the player begins with; a head that is turned off is not the best aligning one."""
     ranked = rank_alignment(cross, readings=("predicted",))  # a step of the player is the row that predicts its token
     best = next((one for one in ranked if ("cross", one.layer, one.head) not in off), ranked[0])
-    return Shown(
+    return PlayerStart(
         step=(STEP.hold() or 1) - 1,
         cross=_head(CROSS.hold(), cross) or "aligning",
         own=_head(OWN.hold(), own) or f"{own.layers}.mean",
@@ -96,22 +96,22 @@ def on_view(cross: str, own: str) -> None:
     OWN.set(own)
 
 
-def show(one: Request, step: int = 0) -> None:
-    """Decode as `one` says, the player at a step from 0; for callbacks."""
+def choose(request: Request, step: int = 0) -> None:
+    """Set all controls to `request` and the player to a step, from 0; for callbacks."""
     state = st.session_state
-    state[METHOD.key] = one.method
-    if one.method == "sample":
-        state[TEMPERATURE.key], state[TOP_K.key] = one.sampling.temperature, one.sampling.top_k
-        state[TOP_P.key], state[SEED.key] = one.sampling.top_p, one.seed
-    elif one.method == "beam":
-        state[WIDTH.key], state[PENALTY.key] = one.width, one.penalty
-    elif one.method == "given":
-        state[GIVEN.key] = one.given
+    state[METHOD.key] = request.method
+    if request.method == "sample":
+        state[TEMPERATURE.key], state[TOP_K.key] = request.sampling.temperature, request.sampling.top_k
+        state[TOP_P.key], state[SEED.key] = request.sampling.top_p, request.seed
+    elif request.method == "beam":
+        state[WIDTH.key], state[PENALTY.key] = request.width, request.penalty
+    elif request.method == "given":
+        state[GIVEN.key] = request.given
     state[BEGIN.key] = state[NEVER.key] = ""
     _forget_branch()
-    BRANCH.set(one.constraints.prefix)
-    WITHOUT.set(one.constraints.forbidden)
-    CHANGES.set(one.changes)
+    BRANCH.set(request.constraints.prefix)
+    WITHOUT.set(request.constraints.forbidden)
+    CHANGES.set(request.changes)
     on_step(step)
 
 
@@ -126,8 +126,8 @@ def turn_off(heads: list[Head]) -> None:
     CHANGES.set(text_of(HeadChange(kind, layer, head) for kind, layer, head in sorted(heads)))
 
 
-def show_way(ids: tuple[int, ...]) -> None:
-    """Show the way to a node of the beam tree; for callbacks."""
+def choose_path(ids: tuple[int, ...]) -> None:
+    """Show the translation that ends in a node of the beam tree; for callbacks."""
     WAY.set(ids)
     on_step(len(ids) - 1)
 

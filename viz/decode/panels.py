@@ -1,4 +1,4 @@
-"""The parts of Decode below its player, each drawn from what a run has found."""
+"""The parts of Decode below its player, each drawn from the progress of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from ..components.chart import chart
-from ..components.decode_player import Shown, decode_player
+from ..components.decode_player import PlayerStart, decode_player
 from ..components.switchboard import switchboard
 from ..components.versions import Version, versions
 from ..export.save import Saved
@@ -17,10 +17,10 @@ from ..figures.beam_tree import beam_tree, node_in_words
 from ..figures.labels import signed
 from ..ui import cache
 from ..ui.captions import caption, hints
-from ..ui.teacher_forced import given_in_words
+from ..ui.teacher_forced import given_text
 from ..ui.translation_changes import attention_difference, word_changes
-from . import controls, remarks, runs
-from .saving import saved
+from . import controls, runs, texts
+from .saving import saved_view
 
 if TYPE_CHECKING:
     from model.decoding.beam_tree import BeamTree
@@ -35,71 +35,71 @@ POLL = 0.2
 """Seconds between two looks at a decoding under way."""
 
 
-def live(one: runs.Run, look: Look) -> None:
+def show_progress(run: runs.Run, look: Look) -> None:
     """The player of an unfinished decoding, following its last step, and a button to stop it."""
 
-    one.watched = True
+    run.shown_live = True
 
     @st.fragment(run_every=POLL)
     def watch() -> None:
-        if not one.working:
+        if not run.working:
             st.rerun()
-        tree, result = one.found.tree, one.found.result
+        tree, result = run.progress.tree, run.progress.result
         if result is not None:
-            _player(result, look, one.request, f"{id(one)}-{len(result.steps)}", len(result.steps) - 1)
+            _player(result, look, run.request, f"{id(run)}-{len(result.steps)}", len(result.steps) - 1)
         elif tree is not None:
             _tree(tree, look, ())
         count = 0 if result is None else len(result.steps)
         with st.container(key="working", horizontal=True, vertical_alignment="center"):
             st.caption(f"Decoding … {count} tokens so far" if count else "Decoding …")
-            st.button("Stop", key="stop", on_click=one.stop)
+            st.button("Stop", key="stop", on_click=run.stop)
 
     watch()
 
 
-def finished(model: Translator, one: runs.Run, look: Look) -> Saved:
+def show_result(model: Translator, run: runs.Run, look: Look) -> Saved:
     """The player of a finished decoding, and under it all there is to say of it; returns what can be saved of it."""
-    way = controls.way(model) if one.found.tree else ()
-    found = runs.way(model, one.found, one.request, way)
-    result = found.result
+    path = controls.path(model) if run.progress.tree else ()
+    progress = runs.with_path(model, run.progress, run.request, path)
+    result = progress.result
     assert result is not None
-    followed = one.watched and not controls.step_is_chosen()
-    _player(result, look, one.request, f"{id(one)}-{way}", len(result.steps) - 1 if followed else None)
+    last = len(result.steps) - 1 if run.shown_live and not controls.step_is_chosen() else None
+    _player(result, look, run.request, f"{id(run)}-{path}", last)
     hints(model, result)
-    said = remarks.astray(result, one.stopped)
-    if one.request.method == "given":
-        said.append(given_in_words(result.steps))
-    for sentence in said:
+    sentences = texts.problems(result, run.stopped)
+    if run.request.method == "given":
+        sentences.append(given_text(result.steps))
+    for sentence in sentences:
         caption(sentence)
-    if found.tree:
-        _tree(found.tree, look, way or result.target_ids)
-        _best(model, one, found.tree, way)
-    _heads(result, one.request)
-    _versions(model, one)
-    agreed = remarks.agreement_in_words(cache.agreement(model.name, result.source_ids, result.target_ids))
-    caption(agreed)
-    return saved(result, _shown(result, one.request), look, found.tree, (*said, agreed), one.request, way)
+    if progress.tree:
+        _tree(progress.tree, look, path or result.target_ids)
+        _best(model, run, progress.tree, path)
+    _heads(result, run.request)
+    _versions(model, run)
+    sentences.append(texts.agreement_text(cache.agreement(model.name, result.source_ids, result.target_ids)))
+    caption(sentences[-1])
+    return saved_view(result, _start(result, run.request), look, progress.tree, sentences, run.request, path)
 
 
-def _shown(result: Translation, request: Request) -> Shown:
+def _start(result: Translation, request: Request) -> PlayerStart:
     cross, own = result.trace.cross, result.trace.decoder
     assert cross is not None
     assert own is not None
-    return controls.shown(cross, own, controls.heads_off(request))
+    return controls.player_start(cross, own, controls.heads_off(request))
 
 
 def _player(result: Translation, look: Look, request: Request, run: str, step: int | None = None) -> None:
-    shown = _shown(result, request)
+    start = _start(result, request)
     decode_player(
         result,
-        shown if step is None else replace(shown, step=step),
+        start if step is None else replace(start, step=step),
         look,
         key="decode-player",
         run=run,
         on_step=controls.on_step,
         on_view=controls.on_view,
-        on_pick=lambda at, token: controls.show(request.going_on(result, at, token), at),
-        on_forbid=lambda at, token: controls.show(request.without(token), at),
+        on_pick=lambda at, token: controls.choose(request.branch(result, at, token), at),
+        on_forbid=lambda at, token: controls.choose(request.forbid(token), at),
     )
 
 
@@ -108,7 +108,7 @@ def _tree(tree: BeamTree, look: Look, chosen: tuple[int, ...]) -> None:
 
     def clicked(row: int, column: int) -> None:
         if (row, column) in places:
-            controls.show_way(places[row, column])
+            controls.choose_path(places[row, column])
 
     st.subheader("Beam tree", anchor=False)
     chart(
@@ -124,22 +124,19 @@ def _tree(tree: BeamTree, look: Look, chosen: tuple[int, ...]) -> None:
     )
 
 
-def _best(model: Translator, one: runs.Run, tree: BeamTree, way: tuple[int, ...]) -> None:
+def _best(model: Translator, run: runs.Run, tree: BeamTree, path: tuple[int, ...]) -> None:
     """The n best translations; choose one and the player shows it."""
-    texts = [model.tokenizer.decode(found.token_ids) for found in tree.best]
+    texts = [model.tokenizer.decode(hypothesis.token_ids) for hypothesis in tree.best]
     rows = []
-    for number, (text, found) in enumerate(zip(texts, tree.best, strict=True), start=1):
-        length = len(found.token_ids)
-        total = found.score * length**one.request.penalty
-        rows.append(
-            Version(
-                f"best {number}", word_changes(texts[0], text), (signed(total), str(length), signed(found.score, 3))
-            )
-        )
-    ways = [found.token_ids for found in tree.best]
-    current = ways.index(way) if way in ways else -1 if way else 0
-    headings = ("log-prob.", "tokens", f"÷ length^{one.request.penalty:g}")
-    versions(rows, headings, current, key="best", on_choice=lambda number: controls.show_way(ways[number]))
+    for number, (text, hypothesis) in enumerate(zip(texts, tree.best, strict=True), start=1):
+        length = len(hypothesis.token_ids)
+        total = hypothesis.score * length**run.request.penalty
+        numbers = signed(total), str(length), signed(hypothesis.score, 3)
+        rows.append(Version(f"best {number}", word_changes(texts[0], text), numbers))
+    paths = [hypothesis.token_ids for hypothesis in tree.best]
+    current = paths.index(path) if path in paths else -1 if path else 0
+    headings = ("log-prob.", "tokens", f"÷ length^{run.request.penalty:g}")
+    versions(rows, headings, current, key="best", on_choice=lambda number: controls.choose_path(paths[number]))
 
 
 def _heads(result: Translation, request: Request) -> None:
@@ -153,24 +150,24 @@ def _heads(result: Translation, request: Request) -> None:
 
 def _versions(model: Translator, current: runs.Run) -> None:
     """All decodings of this sentence, compared with the first; choose one to come back to it."""
-    listed = runs.listed(model, current.request.text)
-    if len(listed) < 2:
+    finished = runs.finished_runs(model, current.request.text)
+    if len(finished) < 2:
         return
-    results = [one.found.result for one in listed]
+    results = [run.progress.result for run in finished]
     first = results[0]
     rows = [
         Version(
-            remarks.version_name(one, model.tokenizer),
+            texts.version_name(run, model.tokenizer),
             word_changes(first.text, result.text),
             (signed(result.log_prob), signed(result.log_prob / len(result.steps)), _difference(first, result)),
         )
-        for one, result in zip(listed, results, strict=True)
+        for run, result in zip(finished, results, strict=True)
         if first and result
     ]
     st.subheader("Versions", anchor=False)
     headings = ("log-prob.", "a token", "attention")
-    choose = lambda number: controls.show(listed[number].request)  # noqa: E731
-    versions(rows, headings, listed.index(current), key="versions", on_choice=choose)
+    choose = lambda number: controls.choose(finished[number].request)  # noqa: E731
+    versions(rows, headings, finished.index(current), key="versions", on_choice=choose)
     caption(
         "Words that differ from the first version are marked. Attention: how differently cross-attention looked, "
         "0 the same, 1 nothing in common, over the steps both have."

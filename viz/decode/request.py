@@ -1,4 +1,4 @@
-"""What a visitor asks the model to decode: everything an answer depends on, hashable, and all of it in the address."""
+"""One decoding that a visitor asks for: all that its result depends on, hashable, and all of it in the address."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Request:
         """How ``greedy`` and ``sample`` choose each token."""
         return Strategy(self.sampling if self.method == "sample" else None, self.seed, self.constraints)
 
-    def going_on(self, result: Translation, step: int, token_id: int) -> Request:
-        """The same up to `step` (from 0), there `token_id` instead, and on from it; a given translation greedily."""
+    def branch(self, result: Translation, step: int, token_id: int) -> Request:
+        """The same up to `step` (from 0), then `token_id`, then freely; a given translation goes on greedily."""
         prefix = (*result.target_ids[:step], token_id)
         method: Method = "greedy" if self.method == "given" else self.method
         return replace(self, method=method, constraints=replace(self.constraints, prefix=prefix))
 
-    def without(self, token_id: int) -> Request:
+    def forbid(self, token_id: int) -> Request:
         """The same from the start, the token never written."""
         method: Method = "greedy" if self.method == "given" else self.method
         forbidden = dict.fromkeys((*self.constraints.forbidden, (token_id,)))
@@ -53,7 +53,7 @@ class Request:
 
     @property
     def name(self) -> str:
-        """How a list of versions calls it; tokens are named by :func:`in_words`."""
+        """How a list of versions calls it; :func:`viz.decode.texts.version_name` adds the constraints."""
         if self.method == "sample":
             return f"sample {self.seed}"
         return f"beam {self.width}" if self.method == "beam" else self.method

@@ -25,17 +25,17 @@ PUBLISH_EVERY = 0.15
 """Seconds between two looks at an unfinished decoding."""
 PATIENCE = 1.0
 """Seconds the page waits for a decoding before it shows an unfinished one."""
-KEPT = 24
-"""Answers a visitor's session keeps."""
+MOST_RUNS = 24
+"""Decodings that a visitor's session keeps."""
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """What a run has found so far."""
+class Progress:
+    """The translation that a run has so far."""
 
     result: Translation | None = None
     tree: BeamTree | None = None
-    """Of a beam search."""
+    """The tree of a beam search."""
 
 
 class Run:
@@ -43,12 +43,12 @@ class Run:
 
     def __init__(self, model: Translator, request: Request) -> None:
         self.request = request
-        self.found = Found()
+        self.progress = Progress()
         self.check: ObserverCheck | None = None
         self.error: Exception | None = None
         self.stopped = False
-        self.watched = False
-        """It was seen under way, so the player stands at its last step."""
+        self.shown_live = False
+        """It was shown before it had finished, so the player stands at its last step."""
         self._finished = threading.Event()
         self._started = self._published = time.monotonic()
         self._thread = threading.Thread(target=self._work, args=(model,), daemon=True)
@@ -68,32 +68,32 @@ class Run:
     def _work(self, model: Translator) -> None:
         try:
             with intervening(model.model, parse(self.request.changes)):
-                self.found = self._decode(model)
-            if self.found.result:
-                self.check = model.check_observer(self.found.result)
+                self.progress = self._decode(model)
+            if self.progress.result:
+                self.check = model.check_observer(self.progress.result)
         except Exception as error:  # shown by the page, which runs in another thread
             self.error = error
         finally:
             self._finished.set()
 
-    def _decode(self, model: Translator) -> Found:
+    def _decode(self, model: Translator) -> Progress:
         request = self.request
         if request.method == "given":
-            return Found(model.force(request.text, request.given))
+            return Progress(model.force(request.text, request.given))
         if request.method != "beam":
-            show = self._publisher(lambda result: Found(result))
-            return Found(model.translate(request.text, request.strategy, on_step=show))
-        show = self._publisher(lambda tree: Found(tree=tree))
+            show = self._publisher(Progress)
+            return Progress(model.translate(request.text, request.strategy, on_step=show))
+        show = self._publisher(lambda tree: Progress(tree=tree))
         tree = model.search(request.text, request.width, request.penalty, request.constraints, on_step=show)
         result = model.force(request.text, _best(tree))
-        return Found(replace(result, seconds=time.monotonic() - self._started), tree)
+        return Progress(replace(result, seconds=time.monotonic() - self._started), tree)
 
-    def _publisher(self, found: Callable[[Any], Found]) -> Callable[[Callable[[], Any]], bool]:
+    def _publisher(self, progress: Callable[[Any], Progress]) -> Callable[[Callable[[], Any]], bool]:
         """A decoder's `on_step`: now and then take over what there is, and go on unless stopped."""
 
         def on_step(so_far: Callable[[], Any]) -> bool:
             if time.monotonic() - self._published > PUBLISH_EVERY:
-                self.found = found(so_far())
+                self.progress = progress(so_far())
                 self._published = time.monotonic()
             return not self.stopped
 
@@ -114,36 +114,36 @@ def run(model: Translator, request: Request) -> Run:
     Ends the page with a sentence when the text cannot be decoded.
     """
     runs: dict[tuple[str, Request], Run] = st.session_state.setdefault("runs", {})
-    wanted = (model.name, request)
-    if wanted not in runs:
-        for key, other in list(runs.items()):
+    key = (model.name, request)
+    if key not in runs:
+        for other_key, other in list(runs.items()):
             if other.working:  # Nobody asked for a part of it: who comes back to it gets the whole.
                 other.stop()
-                del runs[key]
-        runs[wanted] = Run(model, request)
-        runs[wanted].wait(PATIENCE)
-        for oldest in list(runs)[:-KEPT]:
+                del runs[other_key]
+        runs[key] = Run(model, request)
+        runs[key].wait(PATIENCE)
+        for oldest in list(runs)[:-MOST_RUNS]:
             del runs[oldest]
-    return runs[wanted]
+    return runs[key]
 
 
-def listed(model: Translator, text: str) -> list[Run]:
+def finished_runs(model: Translator, text: str) -> list[Run]:
     """This visitor's finished runs of a sentence, in the order they were asked for."""
     runs: dict[tuple[str, Request], Run] = st.session_state.get("runs", {})
-    own = (one for (name, request), one in runs.items() if (name, request.text) == (model.name, text))
-    return [one for one in own if not one.working and one.found.result]
+    own = (run for (name, request), run in runs.items() if (name, request.text) == (model.name, text))
+    return [run for run in own if not run.working and run.progress.result]
 
 
-def way(model: Translator, found: Found, request: Request, ids: tuple[int, ...]) -> Found:
-    """What was found, the player showing the way to a node of the beam tree."""
+def with_path(model: Translator, progress: Progress, request: Request, ids: tuple[int, ...]) -> Progress:
+    """The progress with the translation that ends in a node of the beam tree; as it is where `ids` is empty."""
     if not ids:
-        return found
+        return progress
     with intervening(model.model, parse(request.changes)):
-        return replace(found, result=model.force(request.text, ids))
+        return replace(progress, result=model.force(request.text, ids))
 
 
-def raised(one: Run) -> str:
-    """The sentence to show when a run has failed by its input; "" when it has not. Anything else is raised again."""
-    if one.error is None or isinstance(one.error, (InputError, InterventionError)):
-        return "" if one.error is None else str(one.error)
-    raise one.error
+def input_problem(run: Run) -> str:
+    """The sentence to show when a run has failed by its input; "" when it has not. Any other error is raised again."""
+    if run.error is None or isinstance(run.error, (InputError, InterventionError)):
+        return "" if run.error is None else str(run.error)
+    raise run.error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ..components.decode_player import Shown, packed
+from ..components.decode_player import PlayerStart, packed
 from ..export.parts import Chart, Component, Part, Words
 from ..export.save import Saved, facts_of
 from ..figures.beam_tree import beam_tree
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from .request import Request
 
 
-def saved(
+def saved_view(
     result: Translation,
-    shown: Shown,
+    start: PlayerStart,
     look: Look,
     tree: BeamTree | None,
-    said: Sequence[str],
+    sentences: Sequence[str],
     request: Request,
-    way: tuple[int, ...],
+    path: tuple[int, ...],
 ) -> Saved:
-    """The player as `shown` at first, the tree of a beam search with the `way` (token ids) shown, what is `said`."""
+    """The player from `start` on, the tree of a beam search with its `path` (token ids), and the sentences below."""
 
     def parts(palette: Palette) -> list[Part]:
-        found: list[Part] = [
-            Component("decode_player", packed(result, shown, replace(look, palette=palette), "saved"), "decoding")
+        drawn: list[Part] = [
+            Component("decode_player", packed(result, start, replace(look, palette=palette), "saved"), "decoding")
         ]
         if tree:
-            chosen = way or result.target_ids
-            found += [
+            chosen = path or result.target_ids
+            drawn += [
                 Words("Beam tree", "tree", "heading"),
                 Chart(beam_tree(tree, palette, chosen), "The beam search as a tree", "tree"),
             ]
-        return [*found, *map(Words, said)]
+        return [*drawn, *map(Words, sentences)]
 
     facts = facts_of(result.trace, strategy=request.name, **({"changes": request.changes} if request.changes else {}))
     return Saved(f"decode-{request.method}", parts, lambda: numbers(result), "Decoded step by step", facts, width=1280)

@@ -17,15 +17,15 @@ with st.container(key="strategy", horizontal=True, vertical_alignment="center"):
     menu = st.container(width="content")
 run = runs.run(model, request)
 header = st.container(key="facts")
-if problem := runs.raised(run):
+if problem := runs.input_problem(run):
     st.info(plain(problem))
     if request.changes:  # They may be what is wrong: heads that the model before had and this one has not.
         st.button("Undo all changes", key="undo", type="tertiary", on_click=controls.turn_off, args=([],))
-elif run.working or run.found.result is None or run.check is None:
-    panels.live(run, look)
+elif run.working or run.progress.result is None or run.check is None:
+    panels.show_progress(run, look)
 else:
     with header:
-        badge(model, run.found.result, run.check)
-    found = panels.finished(model, run, look)
+        badge(model, run.progress.result, run.check)
+    view = panels.show_result(model, run, look)
     with menu:
-        save(found)
+        save(view)

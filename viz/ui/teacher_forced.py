@@ -18,26 +18,27 @@ SURPRISING = 0.05
 NAMED = 4
 
 
-def typed() -> str:
-    """The translation that a visitor gives; pages share it."""
+def given_input() -> str:
+    """The text field for a given translation, which pages share."""
     return widgets.text_input("Given", GIVEN, placeholder=HINT, label_visibility="collapsed")
 
 
-def given_in_words(steps: tuple[DecodingStep, ...]) -> str:
+def given_text(steps: tuple[DecodingStep, ...]) -> str:
     """What the model thinks of a given translation: its probability, and the tokens that surprised it most."""
     total = sum(step.log_prob for step in steps)
     perplexity = math.exp(-total / len(steps))
-    found = f"Log-probability {signed(total)}, perplexity {perplexity:.1f} a token."
-    odd = sorted((step for step in steps if step.log_prob < math.log(SURPRISING)), key=lambda step: step.log_prob)
-    if not odd:
-        return f"{found} Nothing surprised the model: every token had a probability of {SURPRISING:.0%} or more."
+    text = f"Log-probability {signed(total)}, perplexity {perplexity:.1f} a token."
+    surprising = [step for step in steps if step.log_prob < math.log(SURPRISING)]
+    surprising.sort(key=lambda step: step.log_prob)
+    if not surprising:
+        return f"{text} Nothing surprised the model: every token had a probability of {SURPRISING:.0%} or more."
     named = "; ".join(
         f"{quoted(step.token)} was its choice no. {step.rank:,} ({_chance(step.log_prob)}), "
         f"it would have written {quoted(step.candidates[0].token)}"
-        for step in odd[:NAMED]
+        for step in surprising[:NAMED]
     )
-    more = f"; and {len(odd) - NAMED} more" if len(odd) > NAMED else ""
-    return f"{found} Surprising: {named}{more}."
+    more = f"; and {len(surprising) - NAMED} more" if len(surprising) > NAMED else ""
+    return f"{text} Surprising: {named}{more}."
 
 
 def _chance(log_prob: float) -> str:

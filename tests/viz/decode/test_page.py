@@ -20,22 +20,22 @@ from model.decoding.steps import Candidate
 from model.experiments.cache_agreement import agreement_of
 from model.trace import AttentionTrace
 from model.translate import Translation, Translator
-from viz.components.decode_player import Shown, packed
+from viz.components.decode_player import PlayerStart, packed
 from viz.components.packing import FULL, MASKED
-from viz.decode.remarks import agreement_in_words, astray
 from viz.decode.request import Request
+from viz.decode.texts import agreement_text, problems
 from viz.figures.beam_tree import beam_tree
 from viz.figures.palette import LIGHT, Look
 from viz.ui import cache
 from viz.ui.addresses.decode import BRANCH, WITHOUT, write_ids, write_several_ids
-from viz.ui.teacher_forced import given_in_words
+from viz.ui.teacher_forced import given_text
 
 from ..components.test_digits import printed
 from ..fakes import FakeTranslator
 
 APP = Path(__file__).resolve().parents[3] / "app.py"
 SENTENCE = "the old dog sees a cat."
-SHOWN = Shown(step=2, cross="aligning", own="3.mean", aligning=(1, 2))
+SHOWN = PlayerStart(step=2, cross="aligning", own="3.mean", aligning=(1, 2))
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], np.ndarray]:
@@ -86,7 +86,7 @@ def test_words_steps_and_bytes_of_the_decode_player() -> None:
 
 
 def test_a_step_beyond_the_end_is_the_last() -> None:
-    assert unpack(packed(translated(3), Shown(99, "aligning", "1.1", (0, 0)), Look(), "1"))[0]["start"] == 3
+    assert unpack(packed(translated(3), PlayerStart(99, "aligning", "1.1", (0, 0)), Look(), "1"))[0]["start"] == 3
 
 
 @given(st.lists(st.integers(0, 7999), min_size=1, max_size=40))
@@ -103,36 +103,36 @@ def test_nonsense_in_an_address_is_nothing(wrong: str) -> None:
 
 def test_going_on_and_going_without(toy_translator: Translator) -> None:
     result = toy_translator.translate(SENTENCE)
-    asked = Request(SENTENCE, "given", given="der Hund.", constraints=Constraints(forbidden=((9,),)))
-    branch = asked.going_on(result, 2, 77)
+    request = Request(SENTENCE, "given", given="der Hund.", constraints=Constraints(forbidden=((9,),)))
+    branch = request.branch(result, 2, 77)
     assert branch.constraints == Constraints((*result.target_ids[:2], 77), ((9,),))
     assert branch.method == "greedy"
-    assert Request(SENTENCE).without(5).without(5).constraints == Constraints((), ((5,),))
+    assert Request(SENTENCE).forbid(5).forbid(5).constraints == Constraints((), ((5,),))
 
 
 def test_misbehaviour_is_named(toy_translator: Translator) -> None:
     result = toy_translator.translate(SENTENCE)
-    assert astray(result, stopped=False) == []
-    assert "best translation found until then" in astray(result, stopped=True)[0]
+    assert problems(result, stopped=False) == []
+    assert "best translation found until then" in problems(result, stopped=True)[0]
     assert (
-        "before the model had ended" in astray(toy_translator.force(SENTENCE, result.target_ids[:2]), stopped=True)[0]
+        "before the model had ended" in problems(toy_translator.force(SENTENCE, result.target_ids[:2]), stopped=True)[0]
     )
     end = result.target_ids[-1]
-    assert "ended at once" in astray(toy_translator.force(SENTENCE, [end]), stopped=False)[0]
+    assert "ended at once" in problems(toy_translator.force(SENTENCE, [end]), stopped=False)[0]
     looped = toy_translator.force(SENTENCE, [*result.target_ids[:2] * 4, end])
-    assert "4 times in a row from step 1" in astray(looped, stopped=False)[0]
+    assert "4 times in a row from step 1" in problems(looped, stopped=False)[0]
 
 
 def test_a_given_translation_in_words(toy_translator: Translator) -> None:
     good = toy_translator.force(SENTENCE, "der alte Hund sieht ein Katze.")
-    assert "Nothing surprised the model" in given_in_words(good.steps)
-    bad = given_in_words(toy_translator.force(SENTENCE, "der alte Baum sieht ein Katze.").steps)
+    assert "Nothing surprised the model" in given_text(good.steps)
+    bad = given_text(toy_translator.force(SENTENCE, "der alte Baum sieht ein Katze.").steps)
     assert re.search(r"Surprising: .+ was its choice no\. \d+ \([\d.]+%\), it would have written", bad)
 
 
-def test_agreement_in_words(toy_translator: Translator) -> None:
+def test_agreement_text(toy_translator: Translator) -> None:
     result = toy_translator.translate(SENTENCE)
-    assert "agree" in agreement_in_words(agreement_of(toy_translator, result.source_ids, result.target_ids))
+    assert "agree" in agreement_text(toy_translator.three_ways(result.source_ids, result.target_ids))
 
 
 def test_the_beam_tree_draws_every_candidate_once(toy_translator: Translator) -> None:
@@ -173,7 +173,7 @@ def test_the_page_shows_the_greedy_translation_first(app: AppTest) -> None:
     app.run()
     assert not app.exception
     assert words(app)[0] == "<s>"
-    assert "Three ways, one truth" in " ".join(one.value for one in app.caption)
+    assert "The attention weights agree" in " ".join(one.value for one in app.caption)
 
 
 @pytest.mark.parametrize("method", ["greedy", "sample", "beam"])

@@ -46,8 +46,8 @@ def ask(model: Any, method: Any) -> runs.Run:
 
 def text_of(one: runs.Run) -> str:
     one.wait(10)
-    assert one.found.result is not None
-    return one.found.result.text
+    assert one.progress.result is not None
+    return one.progress.result.text
 
 
 def test_who_comes_back_to_a_replaced_decoding_gets_all_of_it(model: Slow) -> None:
@@ -58,7 +58,7 @@ def test_who_comes_back_to_a_replaced_decoding_gets_all_of_it(model: Slow) -> No
     model.go.set()
     assert text_of(second) == "TWO WORDS"
     assert text_of(ask(model, "greedy")) == "TWO WORDS"
-    assert len(runs.listed(model, "two words")) == 2  # type: ignore[arg-type]
+    assert len(runs.finished_runs(model, "two words")) == 2  # type: ignore[arg-type]
 
 
 def test_what_a_visitor_stopped_stays_as_it_was(model: Slow) -> None:

@@ -44,7 +44,7 @@ def explored(text: str) -> View:
 
 def decoded(text: str) -> View:
     result = FakeTranslator().translate(text)
-    shown = decode_player.Shown(1, "aligning", "3.mean", (1, 2))
+    shown = decode_player.PlayerStart(1, "aligning", "3.mean", (1, 2))
     return View(
         "Decoded", [Component("decode_player", decode_player.packed(result, shown, Look(), "saved")), Words("Said.")]
     )

@@ -25,7 +25,7 @@ CANDIDATES = 8
 
 
 @dataclass(frozen=True)
-class Shown:
+class PlayerStart:
     """What the player begins with; changed in the browser from then on."""
 
     step: int
@@ -40,7 +40,7 @@ class Shown:
 
 def decode_player(
     result: Translation,
-    shown: Shown,
+    start: PlayerStart,
     look: Look,
     *,
     key: str,
@@ -58,7 +58,7 @@ def decode_player(
     state = lambda: st.session_state[key]  # noqa: E731  (what the browser sent, read when a callback runs)
     _mount(
         key=key,
-        data=packed(result, shown, look, run),
+        data=packed(result, start, look, run),
         on_step_change=lambda: on_step(int(state().step)),
         on_view_change=lambda: on_view(str(state().view["cross"]), str(state().view["own"])),
         on_pick_change=lambda: on_pick(int(state().pick["step"]), int(state().pick["id"])),
@@ -66,23 +66,20 @@ def decode_player(
     )
 
 
-def packed(result: Translation, shown: Shown, look: Look, run: str) -> bytes:
-    """What decode_player.js reads: the words, then the cross (L, H + 1, T, S) and the decoder's (L, H + 1, T, T) bytes.
-
-    After a layer's heads stands their mean: a mean of bytes would not have the decimals of the mean.
-    """
+def packed(result: Translation, start: PlayerStart, look: Look, run: str) -> bytes:
+    """What decode_player.js reads: the words, then the cross (L, H, T, S) and the decoder's (L, H, T, T) bytes."""
     cross, own = result.trace.cross, result.trace.decoder
     if cross is None or own is None:
         raise ValueError("The decode player needs the decoder's self-attention and its cross-attention.")
     header = {
         "id": run,
-        "start": min(shown.step, len(result.steps) - 1),
+        "start": min(start.step, len(result.steps) - 1),
         "source": _words(result.source_tokens),
         "target": _words((own.query_tokens[0], *result.target_tokens)),
         "steps": _steps(result.steps),
-        "cross": {"shape": cross.weights.shape, "chosen": shown.cross},
-        "own": {"shape": own.weights.shape, "chosen": shown.own},
-        "aligning": shown.aligning,
+        "cross": {"shape": cross.weights.shape, "chosen": start.cross},
+        "own": {"shape": own.weights.shape, "chosen": start.own},
+        "aligning": start.aligning,
         "stops": look.stops,
         "scale": look.scale,
         "masked": look.palette.masked,

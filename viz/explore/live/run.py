@@ -16,7 +16,7 @@ from viz.export.parts import Component, Part, Words
 from viz.ui import cache, controls
 from viz.ui.captions import caption, hints, plain
 from viz.ui.controls import SHARED
-from viz.ui.teacher_forced import given_in_words, typed
+from viz.ui.teacher_forced import given_input, given_text
 
 from ..intervention_texts import saved_effect
 from ..run_key import RunKey
@@ -117,11 +117,11 @@ def _forced(text: str, own: str) -> bool:
 
 def _given(model: Translator, text: str) -> str:
     """Return the translation that a visitor types, and draw its probability; "" where it cannot be read."""
-    given = typed().strip()
+    given = given_input().strip()
     if not given:
         return ""
     try:
-        caption(given_in_words(cache.given(model.name, text, given).steps))
+        caption(given_text(cache.given(model.name, text, given).steps))
     except InputError as error:
         st.info(plain(str(error)))
         return ""

@@ -1,0 +1,73 @@
+"""What Decode says: what went wrong in a decoding, and whether its attention can be trusted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from model.network.config import EOS_ID
+from model.text.repetition import repetition
+
+from ..figures.labels import quoted, readable
+
+if TYPE_CHECKING:
+    from model.decoding.constraints import Constraints
+    from model.experiments.cache_agreement import Agreement
+    from model.text.tokenizer import Tokenizer
+    from model.translate import Translation
+
+    from .runs import Run
+
+TOLERANCE = 1e-5
+"""What rounding may do to an attention weight in float32."""
+
+
+def problems(result: Translation, stopped: bool) -> list[str]:
+    """What went wrong in a decoding, a sentence each; an empty list when nothing did."""
+    sentences = []
+    steps = result.steps
+    if stopped and result.stopped is None:
+        sentences.append(f"Stopped after {len(steps)} tokens, before the model had ended the sentence.")
+    elif stopped:
+        sentences.append("Stopped while searching: this is the best translation found until then.")
+    if len(steps) == 1 and steps[0].token_id == EOS_ID:
+        sentences.append("The model ended at once: its first token is </s>, so the translation is empty.")
+    loop = repetition(result.target_ids)
+    if loop:
+        text = "".join(result.target_tokens[loop.start : loop.start + loop.length])
+        sentences.append(
+            f"Caught in a loop: {quoted(text)} is written {loop.times} times in a row from step {loop.start + 1} on."
+        )
+    return sentences
+
+
+def agreement_text(agreement: Agreement) -> str:
+    """Whether the attention weights are the same however they are computed."""
+    largest = f"{agreement.largest:.1e}"
+    if agreement.largest <= TOLERANCE:
+        return (
+            "The attention weights agree whether decoded token by token with a cache, computed in one forward pass, or "
+            f"padded in a batch as in training; the largest difference is {largest}. ✓"
+        )
+    return (
+        "The attention weights differ between decoding with a cache, one forward pass and a padded batch: the largest "
+        f"difference is {largest}, and rounding explains {TOLERANCE:.0e} at most. Suspect the cache or a mask."
+    )
+
+
+def version_name(run: Run, tokenizer: Tokenizer) -> str:
+    """How a run was made, in a few words: the strategy, the constraints, and the changes to the model."""
+    request = run.request
+    count = request.changes.count(",") + 1
+    off = "" if not request.changes else f" · {request.changes}" if count < 3 else f" · {count} heads off"
+    return request.name + constraints_text(request.constraints, tokenizer) + off
+
+
+def constraints_text(constraints: Constraints, tokenizer: Tokenizer) -> str:
+    """`` · step 2 “Ein” · no “Mann”``; "" where nothing is forced or forbidden."""
+    text = ""
+    if constraints.prefix:
+        tokens = [tokenizer.token(token) for token in constraints.prefix]
+        text += f" · step {len(tokens)} “{readable(tokens[-1])}”"
+    for ids in constraints.forbidden:
+        text += f" · no “{readable(''.join(map(tokenizer.token, ids)))}”"
+    return text
