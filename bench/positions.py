@@ -22,7 +22,7 @@ from playwright.sync_api import Browser
 
 from model.positions.table import formula_table
 from viz.components.matrix import packed
-from viz.positions.controls import Choice
+from viz.positions.controls import TableChoice
 from viz.positions.table import picture
 
 from .browser import chromium
@@ -73,7 +73,7 @@ CLICK = """() => new Promise((resolve) => {
 
 def measure() -> list[Row]:
     table = formula_table(SIZE, SIZE)
-    shown = picture(Choice(table, "sinusoidal", False, "float64", table.real, None), np.arange(SIZE))
+    shown = picture(TableChoice(table, "sinusoidal", False, "float64", table.real, None), np.arange(SIZE))
     size = len(packed(shown)) / shown.values.size
     rows = [_row("bytes a value of the table, ours / the limit", size, BYTES, f"{size:.2f}", f"{BYTES}")]
     with app() as url, app("bench/empty.py") as empty, chromium() as browser:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from viz.talk.scenes import Scene, Talk, read, write
-from viz.talk.session import shipped
+from viz.talk.scenes import Scene, Talk
+from viz.talk.session import shipped_talk
+from viz.talk.talk_file import read, write
 
 from .steps import LOADING, PATIENCE, open_page, settle
 
@@ -132,7 +133,7 @@ def overflow(page: Page) -> float:
 
 @pytest.mark.walk
 def test_the_talk_that_ships_is_walked_from_first_to_last(screen: Page) -> None:
-    talk, mistakes = shipped()
+    talk, mistakes = shipped_talk()
     assert not mistakes
     assert 12 <= len(talk.scenes) <= 16
     screen.goto("/talk?present=1")

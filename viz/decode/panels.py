@@ -12,7 +12,7 @@ from ..components.chart import chart
 from ..components.decode_player import PlayerStart, decode_player
 from ..components.switchboard import switchboard
 from ..components.versions import Version, versions
-from ..export.save import Saved
+from ..export.save import SavedView
 from ..figures.beam_tree import beam_tree, node_in_words
 from ..figures.labels import signed
 from ..ui import cache
@@ -57,7 +57,7 @@ def show_progress(run: runs.Run, look: Look) -> None:
     watch()
 
 
-def show_result(model: Translator, run: runs.Run, look: Look) -> Saved:
+def show_result(model: Translator, run: runs.Run, look: Look) -> SavedView:
     """The player of a finished decoding, and under it all there is to say of it; returns what can be saved of it."""
     path = controls.path(model) if run.progress.tree else ()
     progress = runs.with_path(model, run.progress, run.request, path)

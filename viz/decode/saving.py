@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..components.decode_player import PlayerStart, packed
 from ..export.parts import Chart, Component, Part, Words
-from ..export.save import Saved, facts_of
+from ..export.save import SavedView, facts_of
 from ..figures.beam_tree import beam_tree
 from ..figures.labels import readable
 
@@ -31,7 +31,7 @@ def saved_view(
     sentences: Sequence[str],
     request: Request,
     path: tuple[int, ...],
-) -> Saved:
+) -> SavedView:
     """The player from `start` on, the tree of a beam search with its `path` (token ids), and the sentences below."""
 
     def parts(palette: Palette) -> list[Part]:
@@ -47,7 +47,9 @@ def saved_view(
         return [*drawn, *map(Words, sentences)]
 
     facts = facts_of(result.trace, strategy=request.name, **({"changes": request.changes} if request.changes else {}))
-    return Saved(f"decode-{request.method}", parts, lambda: numbers(result), "Decoded step by step", facts, width=1280)
+    return SavedView(
+        f"decode-{request.method}", parts, lambda: numbers(result), "Decoded step by step", facts, width=1280
+    )
 
 
 def numbers(result: Translation) -> pd.DataFrame:

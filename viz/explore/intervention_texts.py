@@ -33,7 +33,7 @@ def effect_in_words(comparison: Comparison) -> str:
 
 def saved_effect(run: RunKey) -> list[Part]:
     """The effect of a run's changes for a saved file: the new translation with its marks, and the sentence."""
-    comparison = cache.changed(run.model, run.sentence, run.changes, run.given)
+    comparison = cache.with_changes(run.model, run.sentence, run.changes, run.given)
     marked = [(one.text, MARKS[one.change]) for one in comparison.words]
     text = "".join(one.text for one in comparison.words)
     translation: list[Part] = [] if run.given else [Words(text, "translation", marked=marked)]

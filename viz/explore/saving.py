@@ -13,7 +13,7 @@ import pandas as pd
 
 from viz.components.overview import packed as packed_overview
 from viz.export.parts import Chart, Columns, Component, Part, Words
-from viz.export.save import Saved, facts_of, save
+from viz.export.save import SavedView, facts_of, save
 from viz.figures.labels import KIND_NAMES
 from viz.figures.pooled import block
 
@@ -61,7 +61,7 @@ def offer(view: DrawnView, scene: Scene, name: str) -> None:
     # What is pinned and switched off belongs to the session, which a download no longer knows.
     texts, changed = scene.source.saved_texts(), scene.source.changed_heads(scene.kind)
     save(
-        Saved(
+        SavedView(
             f"{scene.kind}-layer{scene.layer + 1}-head{scene.head + 1}-{name}",
             lambda palette: [*texts, *parts(view, scene, palette, changed)],
             view.numbers or (lambda: table(scene)),

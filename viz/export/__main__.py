@@ -11,8 +11,9 @@ from pathlib import Path
 from model.cli.writable import WritableError, check_writable
 
 from ..figures.palette import DARK, LIGHT
-from ..talk.checks import Checked, check
-from ..talk.scenes import Mistake, read
+from ..talk.checks import CheckedTalk, check
+from ..talk.scenes import Mistake
+from ..talk.talk_file import read
 from . import collect
 
 
@@ -48,7 +49,7 @@ def main() -> int:
     return 0
 
 
-def _say(file: Path, mistakes: tuple[Mistake, ...], checked: Checked) -> None:
+def _say(file: Path, mistakes: tuple[Mistake, ...], checked: CheckedTalk) -> None:
     """Every mistake with its line, as the page Talk tells them."""
     for mistake in sorted((*mistakes, *checked.mistakes), key=lambda one: one.line):
         print(f"{file}: {mistake}", file=sys.stderr)

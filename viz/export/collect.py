@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..figures.palette import Palette
     from ..talk.scenes import Scene, Talk
-    from .save import Saved
+    from .save import SavedView
 
 PAGES = Path(__file__).parents[1] / "pages"
 PATIENCE = 120.0
@@ -64,12 +64,12 @@ def slide(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig], pal
     return Slide(scene.title, views[-1].view(palette), *texts)
 
 
-def collect(page: str, view: Mapping[str, str]) -> Sequence[Saved]:
+def collect(page: str, view: Mapping[str, str]) -> Sequence[SavedView]:
     """What the page, at this address, offers to save; nothing where it cannot be saved or asks for what is not there.
 
     Raises RuntimeError when it does not come to an end.
     """
-    views: list[Saved] = []
+    views: list[SavedView] = []
     run = PageRun(PAGES / f"{page}.py", {COLLECTED: views})
     for _ in range(ROUNDS):
         elements = run.run(view, PATIENCE)

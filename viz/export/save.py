@@ -39,7 +39,7 @@ LONGEST_NOTES = 8000
 
 
 @dataclass(frozen=True, eq=False)
-class Saved:
+class SavedView:
     """What can be saved of a view. Its functions run only once the menu is open, and use no Streamlit."""
 
     name: str
@@ -66,9 +66,9 @@ def charted(
     numbers: Callable[[], pd.DataFrame],
     alt: str,
     facts: Mapping[str, str] | None = None,
-) -> Saved:
+) -> SavedView:
     """A view that is one plotly figure; `alt` says what it shows and stands above it in the file."""
-    return Saved(name, lambda palette: [Chart(figure(palette), alt)], numbers, alt, facts or {})
+    return SavedView(name, lambda palette: [Chart(figure(palette), alt)], numbers, alt, facts or {})
 
 
 def facts_of(trace: AttentionTrace, **more: str) -> dict[str, str]:
@@ -79,7 +79,7 @@ def facts_of(trace: AttentionTrace, **more: str) -> dict[str, str]:
 
 
 @st.fragment
-def save(what: Saved) -> None:
+def save(what: SavedView) -> None:
     """A folded-away menu. In a scene that is being exported: the view is handed over."""
     if COLLECTED in st.session_state:
         st.session_state[COLLECTED].append(what)
@@ -90,10 +90,10 @@ def save(what: Saved) -> None:
             _menu(what)
 
 
-def _menu(what: Saved) -> None:
+def _menu(what: SavedView) -> None:
     scheme = _choice("Colours", tuple(PALETTES), "save-scheme", "dark" if theme.palette() == DARK else "light")
     palette = PALETTES[scheme]
-    if pictured(what.parts(palette)):
+    if has_picture(what.parts(palette)):
         _pictures(what, palette)
     notes = _notes()
     file = f"{what.name}.html"
@@ -117,12 +117,12 @@ def _notes() -> list[str]:
     return said
 
 
-def pictured(parts: Sequence[Part]) -> bool:
+def has_picture(parts: Sequence[Part]) -> bool:
     """Whether there is anything among `parts` that PNG and SVG are taken of, as compose.js finds it."""
     return any(isinstance(part, (Chart, Component)) and part.role in PICTURES for part in leaves(parts))
 
 
-def _pictures(what: Saved, palette: Palette) -> None:
+def _pictures(what: SavedView, palette: Palette) -> None:
     """The buttons PNG and SVG. Once one is pressed the file is made and handed to the browser, which draws it."""
     with st.container(key="save-look", horizontal=True, vertical_alignment="center"):
         scale = _choice("Size", SCALES, "save-scale", 2, "{}×".format)

@@ -28,7 +28,7 @@ def pictures() -> None:
             choice = controls.table(model, text, view)
         found = PICTURES[view].show(choice, bar)
     else:
-        result, check = shared.translated(model, text)
+        result, check = shared.translation(model, text)
         badge(model, result, check)
         hints(model, result)
         found = RUNS[view].show(model, result)

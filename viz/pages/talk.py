@@ -17,7 +17,7 @@ models = cache.configurations()
 checked = check(talk, models)
 with st.container(key="talk-head", horizontal=True, vertical_alignment="center"):
     files.title(talk)
-    show(talk.title, [scene.presented(talk.model) for scene in checked.shown])
+    show(talk.title, [scene.presenter_data(talk.model) for scene in checked.shown])
     files.menu(talk)
     save_talk(talk, models)
 files.mistakes(checked, reading)

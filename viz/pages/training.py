@@ -1,9 +1,9 @@
-"""Training: how a model came to be: its heads forming, its curves, its architecture and what it was trained on."""
+"""Training: the heads of a model forming, its curves, its architecture, and what it was trained on."""
 
 import streamlit as st
 
 from viz import frame
-from viz.training import architecture, card, controls, curves, five, parameters, snapshots
+from viz.training import architecture, card, controls, curves, parameters, preset_comparison, snapshots
 from viz.ui import controls as shared
 
 frame.begin("training")
@@ -28,7 +28,7 @@ def pictures() -> None:
     elif view == "card":
         card.show(model)
     else:
-        five.show(bar)
+        preset_comparison.show(bar)
 
 
 pictures()

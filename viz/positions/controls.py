@@ -37,7 +37,7 @@ STYLE = Path(__file__).parent / "positions.css"
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class TableChoice:
     """The table that is looked at."""
 
     table: PositionTable
@@ -70,11 +70,11 @@ def view() -> View:
     return widgets.segmented_control("View", PLOT)
 
 
-def table(model: Translator, text: str, shown: View) -> Choice:
+def table(model: Translator, text: str, shown: View) -> TableChoice:
     """Which table: the loaded model's own tensor, or one by the formula with sizes of one's choice."""
     learned = model.config.positions == "learned"
     kinds = [kind for kind in TABLE.options if kind != "own_target" or learned]
-    within(TABLE, kinds)
+    forget_unless(TABLE, kinds)
     kind = widgets.selectbox("Table", TABLE, kinds, width=270)
     own = kind in ("own", "own_target")
     most = min(model.config.max_length, MOST) if own else MOST
@@ -89,11 +89,11 @@ def table(model: Translator, text: str, shown: View) -> Choice:
     if own:
         side = model.model.source_embedding if kind == "own" else model.model.target_embedding
         made = table_of(side.positional_encoding)
-        return Choice(made.cut(positions), model.name, True, form, made.real, _pieces(model, text))
+        return TableChoice(made.cut(positions), model.name, True, form, made.real, _pieces(model, text))
     of: TableKind = "sinusoidal" if kind == "sinusoidal" else "sinusoidal_pad_row"
     values = cache.position_values(form, positions, width, base)
     made = formula_table(positions, width, base, of, values)
-    return Choice(made, TABLE_LABELS[kind], False, form, made.real, _pieces(model, text))
+    return TableChoice(made, TABLE_LABELS[kind], False, form, made.real, _pieces(model, text))
 
 
 def order() -> Order:
@@ -101,7 +101,7 @@ def order() -> Order:
     return widgets.segmented_control("Order", ARRANGED)
 
 
-def cell(choice: Choice) -> tuple[int, int]:
+def cell(choice: TableChoice) -> tuple[int, int]:
     """The row and dimension looked at closely."""
     rows, width = choice.table.values.shape
     with st.container(key="cell", horizontal=True):
@@ -110,7 +110,7 @@ def cell(choice: Choice) -> tuple[int, int]:
     return int(row), int(dimension)
 
 
-def look_at(row: int, dimension: int) -> None:
+def choose_cell(row: int, dimension: int) -> None:
     """Choose a cell; for callbacks."""
     st.session_state[POS.key], st.session_state[DIM.key] = row, dimension
 
@@ -131,7 +131,7 @@ def number(
     return widgets.number_input(label, of, default, min_value=low, max_value=high, width=230, **more)
 
 
-def within(of: Parameter[Any], options: Sequence[Any]) -> None:
+def forget_unless(of: Parameter[Any], options: Sequence[Any]) -> None:
     """Forget a choice that another model or table does not offer."""
     if of.key in st.session_state and st.session_state[of.key] not in options:
         del st.session_state[of.key]

@@ -15,7 +15,7 @@ from model.translate import Translation, Translator
 from ..components.chart import chart
 from ..components.overview import overview, packed
 from ..export.parts import Chart, Columns, Component, Part, Words
-from ..export.save import Saved, facts_of
+from ..export.save import SavedView, facts_of
 from ..figures.labels import readable
 from ..figures.palette import Palette
 from ..figures.position_effects import belief, compared
@@ -34,8 +34,8 @@ from ..ui.addresses.positions import (
 )
 from ..ui.captions import caption, plain
 from ..ui.translation_changes import Mark, word_changes
-from . import texts
-from .controls import number, within
+from . import experiment_texts
+from .controls import forget_unless, number
 
 SIZES: dict[Move, tuple[float, ...]] = {
     "shift": (0, 1, 2, 4, 8, 16, 32, 64, 128, 256),
@@ -45,7 +45,7 @@ SIZES: dict[Move, tuple[float, ...]] = {
 """Sizes tried for the curve of an experiment that has one."""
 
 
-def show(model: Translator, before: Translation) -> Saved | None:
+def show(model: Translator, before: Translation) -> SavedView | None:
     with st.container(key="experiment-bar", horizontal=True, vertical_alignment="center"):
         experiment = _chosen(model, before)
     try:
@@ -54,9 +54,9 @@ def show(model: Translator, before: Translation) -> Saved | None:
         st.info(plain(str(error)))
         return None
     marked = word_changes(before.text, result.after.text)
-    st.html(texts.before_and_after(before.text, marked))
-    does = texts.experiment(experiment, len(before.source_ids), model.config.max_length)
-    says = f"{does} {texts.effect(result)}"
+    st.html(experiment_texts.before_and_after(before.text, marked))
+    does = experiment_texts.experiment(experiment, len(before.source_ids), model.config.max_length)
+    says = f"{does} {experiment_texts.effect(result)}"
     caption(says)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         kind = shared.kind()
@@ -99,7 +99,7 @@ def show(model: Translator, before: Translation) -> Saved | None:
         ]
 
     facts = facts_of(before.trace, experiment=f"{experiment.move}, {SIDE_LABELS[experiment.sides]}")
-    return Saved("positions-experiment", parts, lambda: numbers(result), "Positions changed", facts, width=1280)
+    return SavedView("positions-experiment", parts, lambda: numbers(result), "Positions changed", facts, width=1280)
 
 
 def numbers(result: ExperimentResult) -> pd.DataFrame:
@@ -133,7 +133,7 @@ def _pair(before: Translation) -> tuple[int, int]:
     last = min(len(before.source_ids), len(before.target_ids))
     places = range(1, last + 1)
     for of in (ONE, OTHER):
-        within(of, places)
+        forget_unless(of, places)
     names = [f"{place} {readable(before.source_tokens[place - 1])}" for place in places]
     name = lambda at: names[at - 1]  # noqa: E731
     one = st.selectbox("Position", places, format_func=name, width=190, **ONE.bound)

@@ -12,7 +12,7 @@ from model.translate import Translation, Translator
 
 from ..components.chart import chart
 from ..export.parts import Chart, Columns, Part, Words
-from ..export.save import Saved, facts_of
+from ..export.save import SavedView, facts_of
 from ..figures.palette import Palette
 from ..figures.position_effects import compared, ranking
 from ..ui import cache
@@ -23,7 +23,7 @@ from ..ui.captions import caption
 SHOWN = 14
 
 
-def show(model: Translator, result: Translation) -> Saved | None:
+def show(model: Translator, result: Translation) -> SavedView | None:
     found = cache.position_heads(model.name, result.source)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         kind = shared.kind()
@@ -61,7 +61,7 @@ def show(model: Translator, result: Translation) -> Saved | None:
         ]
 
     title = "Heads that look at places"
-    return Saved("positions-heads", parts, lambda: numbers(found), title, facts_of(result.trace), width=1280)
+    return SavedView("positions-heads", parts, lambda: numbers(found), title, facts_of(result.trace), width=1280)
 
 
 def numbers(found: PositionalHeads) -> pd.DataFrame:

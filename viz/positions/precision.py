@@ -15,7 +15,7 @@ from ..components.curves import curves
 from ..components.curves import packed as packed_curves
 from ..components.matrix import Matrix, matrix, packed
 from ..export.parts import Columns, Component, Part, Words
-from ..export.save import Saved
+from ..export.save import SavedView
 from ..figures.curves import Curves
 from ..figures.diverging import ramp
 from ..figures.palette import Palette
@@ -24,13 +24,13 @@ from ..ui import cache, theme
 from ..ui.addresses.positions import FORM
 from ..ui.captions import caption
 from . import texts
-from .controls import Choice
+from .controls import TableChoice
 
 FLOOR, CEILING = -9.0, 0.0
 """Powers of ten between which errors are coloured; smaller and larger ones have the colours of the ends."""
 
 
-def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
+def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
     size = choice.positions, choice.table.width, choice.table.base
     found = cache.position_errors(*size)
     names = list(found)
@@ -62,7 +62,7 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
             Words(says),
         ]
 
-    return Saved("positions-precision", parts, partial(numbers, found), "How exact each form is", width=1280)
+    return SavedView("positions-precision", parts, partial(numbers, found), "How exact each form is", width=1280)
 
 
 def numbers(found: dict) -> pd.DataFrame:
@@ -72,7 +72,8 @@ def numbers(found: dict) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("form")
 
 
-def _picture(difference: np.ndarray, choice: Choice, palette: Palette) -> Matrix:
+def _picture(difference: np.ndarray, choice: TableChoice, palette: Palette) -> Matrix:
+    values = np.log10(np.maximum(difference, 10**FLOOR))
     positions, dimensions = (list(range(count)) for count in difference.shape)
     title = f"Error of {FORMS[choice.form].title}, logarithmic"
     names = ("position", "dimension")

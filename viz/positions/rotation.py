@@ -14,7 +14,7 @@ from ..components.curves import curves
 from ..components.curves import packed as packed_curves
 from ..components.matrix import Matrix, matrix, packed
 from ..export.parts import Columns, Component, Part, Words
-from ..export.save import Saved
+from ..export.save import SavedView
 from ..figures.curves import Curves
 from ..figures.diverging import diverging
 from ..figures.palette import Palette
@@ -23,14 +23,14 @@ from ..ui import theme
 from ..ui.addresses.positions import DIM, POS, SHIFT
 from ..ui.captions import caption
 from . import controls, texts
-from .controls import Choice
+from .controls import TableChoice
 
 CIRCLES = 8
 CORNER = 16
 """Dimensions of the matrix that are drawn."""
 
 
-def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
+def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
     if choice.table.width < 2:
         st.info("A single dimension has no pair to turn. Choose at least two dimensions above.")
         return None
@@ -83,7 +83,7 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
         ]
 
     title = f"A shift by {shift} as a rotation"
-    return Saved("positions-rotation", parts, lambda: numbers(lengths, shift, errors), title, width=1280)
+    return SavedView("positions-rotation", parts, lambda: numbers(lengths, shift, errors), title, width=1280)
 
 
 def numbers(lengths: np.ndarray, shift: int, errors: np.ndarray) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from model.translate import Translation, Translator
 from ..components.chart import chart
 from ..components.matrix import Matrix, matrix, packed
 from ..export.parts import Chart, Component, Part, Words
-from ..export.save import Saved, facts_of
+from ..export.save import SavedView, facts_of
 from ..figures.diverging import diverging
 from ..figures.labels import readable
 from ..figures.palette import Palette
@@ -23,7 +23,7 @@ from ..ui.captions import caption
 from . import controls, texts
 
 
-def show(model: Translator, result: Translation) -> Saved | None:
+def show(model: Translator, result: Translation) -> SavedView | None:
     with st.container(horizontal=True, vertical_alignment="center"):
         side = widgets.segmented_control("Side", SIDE)
         parts = embedding_parts(model, result, side)
@@ -44,7 +44,7 @@ def show(model: Translator, result: Translation) -> Saved | None:
             Words(texts.sentence(parts)),
         ]
 
-    return Saved("positions-sentence", drawn, lambda: numbers(parts), alt, facts_of(result.trace))
+    return SavedView("positions-sentence", drawn, lambda: numbers(parts), alt, facts_of(result.trace))
 
 
 def numbers(parts: EmbeddingParts) -> pd.DataFrame:

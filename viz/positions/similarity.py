@@ -16,7 +16,7 @@ from ..components.curves import curves
 from ..components.curves import packed as packed_curves
 from ..components.matrix import Matrix, matrix, packed
 from ..export.parts import Columns, Component, Part, Words
-from ..export.save import Saved
+from ..export.save import SavedView
 from ..figures.curves import Curves
 from ..figures.diverging import diverging, ramp
 from ..figures.palette import Palette
@@ -25,10 +25,10 @@ from ..ui import cache, theme, widgets
 from ..ui.addresses.positions import MEASURE, POS, SHIFT, Measure
 from ..ui.captions import caption
 from . import texts
-from .controls import Choice
+from .controls import TableChoice
 
 
-def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
+def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
     with bar:
         measure = widgets.segmented_control("Measure", MEASURE)
     cosine = measure == "cosine"
@@ -54,7 +54,7 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
     names = row + first, column + first
     says = (
         texts.similarity(choice, cosine, names, float(values[row, column]), own),
-        texts.unique(cache.uniqueness(choice.whole), len(choice.whole), first),
+        texts.uniqueness(cache.uniqueness(choice.whole), len(choice.whole), first),
     )
     for sentence in says:
         caption(sentence)
@@ -71,7 +71,7 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
             *map(Words, says),
         ]
 
-    return Saved("positions-similarity", parts, lambda: numbers(values, first), pairs.title, width=1280)
+    return SavedView("positions-similarity", parts, lambda: numbers(values, first), pairs.title, width=1280)
 
 
 def numbers(values: np.ndarray, first: int) -> pd.DataFrame:
@@ -80,7 +80,7 @@ def numbers(values: np.ndarray, first: int) -> pd.DataFrame:
     return pd.DataFrame(values, index=names, columns=names)
 
 
-def _picture(values: np.ndarray, measure: Measure, choice: Choice, palette: Palette) -> Matrix:
+def _picture(values: np.ndarray, measure: Measure, choice: TableChoice, palette: Palette) -> Matrix:
     names = list(range(choice.table.first, choice.table.first + len(values)))
     low, high = _limits(values)
     stops = ramp(palette) if low >= 0 else diverging(palette)
@@ -95,7 +95,7 @@ def _limits(values: np.ndarray) -> tuple[float, float]:
     return (low, high) if 0 <= low < high else (-high, high)
 
 
-def _pair(choice: Choice) -> tuple[int, int]:
+def _pair(choice: TableChoice) -> tuple[int, int]:
     """The two positions looked at, from 0: the chosen one and the one a shift further, where there is one."""
     last = choice.positions - 1
     row = min(max(st.session_state.get(POS.key, 12) - choice.table.first, 0), last)

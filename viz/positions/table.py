@@ -14,16 +14,16 @@ from model.positions.table import cell, dimension_order
 
 from ..components.matrix import Matrix, matrix, packed
 from ..export.parts import Component, Part, Words
-from ..export.save import Saved
+from ..export.save import SavedView
 from ..figures.diverging import diverging
 from ..figures.palette import LIGHT, Palette
 from ..ui import theme
 from ..ui.captions import caption
 from . import controls, texts
-from .controls import Choice
+from .controls import TableChoice
 
 
-def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
+def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
     with bar:
         order = dimension_order(choice.table.width, controls.order())
     shown = picture(choice, order, theme.palette())
@@ -32,7 +32,7 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
         row, dimension = controls.cell(choice)
     with left, st.container(key="picture"):
         at = int(np.flatnonzero(order == dimension)[0])
-        matrix(shown, (row, at), key="table-picture", on_cell=lambda y, x: controls.look_at(y, int(order[x])))
+        matrix(shown, (row, at), key="table-picture", on_cell=lambda y, x: controls.choose_cell(y, int(order[x])))
     with right:
         explain(choice, row, dimension)
     caption(texts.table(choice))
@@ -43,10 +43,10 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
             Words(texts.table(choice)),
         ]
 
-    return Saved("positions-table", parts, partial(numbers, choice), shown.title, width=1100)
+    return SavedView("positions-table", parts, partial(numbers, choice), shown.title, width=1100)
 
 
-def picture(choice: Choice, order: np.ndarray, palette: Palette = LIGHT) -> Matrix:
+def picture(choice: TableChoice, order: np.ndarray, palette: Palette = LIGHT) -> Matrix:
     """The table as it is drawn: its columns in the order of dimensions that was chosen."""
     values = choice.table.values[:, order]
     high = max(1.0, float(np.abs(values).max())) if choice.sinusoidal else float(np.abs(values).max()) or 1.0
@@ -66,16 +66,16 @@ def picture(choice: Choice, order: np.ndarray, palette: Palette = LIGHT) -> Matr
     )
 
 
-def row_names(choice: Choice) -> list[str | int]:
+def row_names(choice: TableChoice) -> list[str | int]:
     return ["PAD" if row < choice.table.first else row for row in range(len(choice.table.values))]
 
 
-def numbers(choice: Choice) -> pd.DataFrame:
+def numbers(choice: TableChoice) -> pd.DataFrame:
     """The table with a row a position and a column a dimension, all digits."""
     return pd.DataFrame(choice.table.values, index=pd.Index(row_names(choice), name="position"))
 
 
-def explain(choice: Choice, row: int, dimension: int) -> None:
+def explain(choice: TableChoice, row: int, dimension: int) -> None:
     """The equation of one value, with its numbers."""
     stored = float(choice.table.values[row, dimension])
     position = row - choice.table.first
@@ -91,4 +91,4 @@ def explain(choice: Choice, row: int, dimension: int) -> None:
     inclusive = FORMS[choice.form].inclusive
     worked = cell(position, dimension, choice.table.width, choice.table.base, inclusive=inclusive)
     st.latex(texts.equation(worked, choice.table.width, choice.table.base, inclusive=inclusive))
-    caption(texts.stored(worked, stored, choice.table.first))
+    caption(texts.stored_value(worked, stored, choice.table.first))

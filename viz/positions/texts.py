@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,46 +10,17 @@ from model.positions.table import Cell
 
 if TYPE_CHECKING:
     from model.positions.embedding_parts import EmbeddingParts
-    from model.positions.experiments import ExperimentResult, PositionExperiment
     from model.positions.forms import FormError
     from model.positions.geometry import DistanceProfile, Uniqueness
 
-    from ..ui.translation_changes import Mark
-    from .controls import Choice
+    from .controls import TableChoice
 
 ROUNDING = 1e-4
 """The largest error, relative to the largest value, that passes for the rounding of float32 angles (at most 6e-5 over
 1,024 positions); tables stored or computed in half precision are off by more."""
 
-EXPERIMENTS = {
-    "shift": "Every piece is told a position further on. A model that only looked at distances would not notice.",
-    "reverse": "The words stay, their positions run backwards.",
-    "shuffle": "The words stay, their positions are dealt out anew.",
-    "stretch": "Positions are multiplied: distances grow or shrink.",
-    "swap": "Two pieces change positions, the words stay where they are.",
-}
-_REMOVED = {
-    "source": "No position is added to the sentence: the encoder sees a bag of words.",
-    "target": "No position is added to the translation. The decoder still sees an order: its causal mask lets each row "
-    "see only what was written before it.",
-}
 
-
-def experiment(chosen: PositionExperiment, length: int, table_length: int) -> str:
-    """What an experiment does to a sentence of `length` pieces, in a model with a table of `table_length` positions."""
-    if chosen.move == "remove":
-        return " ".join(said for side, said in _REMOVED.items() if chosen.sides in (side, "both"))
-    if chosen.move != "beyond":
-        return EXPERIMENTS[chosen.move]
-    begin = f"{chosen.amount:g}"
-    if chosen.amount >= table_length:
-        return f"The sentence begins at position {begin}, past the {table_length:,} positions of the model's table."
-    if chosen.amount + length > table_length:
-        return f"The sentence begins at position {begin} and runs past the {table_length:,} positions of the table."
-    return f"The sentence begins at position {begin}: all its positions are inside the table."
-
-
-def table(choice: Choice) -> str:
+def table(choice: TableChoice) -> str:
     """How to read the heatmap."""
     whose = "the tensor the loaded model adds" if choice.own else "made from the formula"
     parts = [f"Each row is what is added to the token at that position ({whose}): orange below zero, indigo above."]
@@ -78,7 +47,7 @@ def equation(cell: Cell, d_model: int, base: float, *, inclusive: bool = False) 
     return "\\begin{aligned} " + " \\\\ ".join(steps) + " \\end{aligned}"
 
 
-def stored(cell: Cell, value: float, first: int) -> str:
+def stored_value(cell: Cell, value: float, first: int) -> str:
     """The worked value beside the stored one."""
     kind = "cosine" if cell.dimension % 2 else "sine"
     counted = " Positions count from 1 here, so the formula's number is one less." if first else ""
@@ -88,7 +57,7 @@ def stored(cell: Cell, value: float, first: int) -> str:
     )
 
 
-def waves(choice: Choice, lengths: np.ndarray) -> str:
+def waves(choice: TableChoice, lengths: np.ndarray) -> str:
     if not choice.sinusoidal:
         return "A learned table has no wavelengths: each line is one dimension of it over position."
     complete = int((lengths <= choice.positions).sum())
@@ -105,7 +74,7 @@ def waves(choice: Choice, lengths: np.ndarray) -> str:
     )
 
 
-def similarity(choice: Choice, cosine: bool, pair: tuple[int, int], value: float, profile: DistanceProfile) -> str:
+def similarity(choice: TableChoice, cosine: bool, pair: tuple[int, int], value: float, profile: DistanceProfile) -> str:
     """The similarity of the two positions `pair`, and whether distance alone decides it, from the whole profile."""
     first, second = pair
     what = "cosine" if cosine else "dot product"
@@ -117,7 +86,7 @@ def similarity(choice: Choice, cosine: bool, pair: tuple[int, int], value: float
     return f"{said} Pairs at one distance differ by up to {profile.spread:.2g}: {why}."
 
 
-def _why_not_by_distance(choice: Choice) -> str:
+def _why_not_by_distance(choice: TableChoice) -> str:
     if not choice.sinusoidal:
         return "a learned table knows more than distance"
     if choice.table.width % 2:
@@ -125,7 +94,7 @@ def _why_not_by_distance(choice: Choice) -> str:
     return "this way of computing the table rounds its angles or values"
 
 
-def unique(found: Uniqueness, positions: int, first: int) -> str:
+def uniqueness(found: Uniqueness, positions: int, first: int) -> str:
     one, other = sorted(found.pair)
     if found.smallest == 0:
         return (
@@ -138,7 +107,7 @@ def unique(found: Uniqueness, positions: int, first: int) -> str:
     )
 
 
-def rotation(choice: Choice, shift: int, error: float) -> str:
+def rotation(choice: TableChoice, shift: int, error: float) -> str:
     """Whether one matrix shifts every position, from the largest error of all positions and pairs."""
     if not choice.sinusoidal:
         return (
@@ -186,29 +155,4 @@ def sentence(parts: EmbeddingParts) -> str:
         f"(the mark) to {tokens:.2f} on average, beside an encoding of {encoding:.2f}. Without that factor position "
         f"would be {encoding * parts.scale / tokens:.1f} times as long as meaning; with it, "
         f"{encoding / tokens:.1f} times."
-    )
-
-
-def effect(result: ExperimentResult) -> str:
-    """How much of its own translation the model still believes."""
-    before = np.exp(np.mean([step.log_prob for step in result.before.steps]))
-    after = np.exp(result.log_probs.mean())
-    same = "The translation is the same." if result.after.text == result.before.text else ""
-    return (
-        f"{same} Fed its old translation, the model gave each piece {before:.0%} before and {after:.0%} now "
-        "(geometric mean)."
-    ).strip()
-
-
-def before_and_after(before: str, words: Sequence[tuple[str, Mark]]) -> str:
-    """HTML of `before` in small type and the new translation in large, its new words marked; every word is escaped."""
-    shown = [
-        f'<span class="{mark}">{html.escape(word)}</span>' if mark == "new" else html.escape(word)
-        for word, mark in words
-        if mark != "gone"
-    ]
-    after = " ".join(shown) or "(nothing)"
-    return (
-        f'<div class="versions"><p class="before" dir="auto">{html.escape(before)}</p>'
-        f'<p class="after" dir="auto">{after}</p></div>'
     )

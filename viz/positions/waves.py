@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from ..components.curves import curves, packed
 from ..export.parts import Columns, Component, Part, Words
-from ..export.save import Saved
+from ..export.save import SavedView
 from ..figures.curves import Curves
 from ..figures.palette import Palette
 from ..figures.positions import wavelengths, waves
@@ -18,12 +18,12 @@ from ..ui import theme
 from ..ui.addresses.positions import DIMS
 from ..ui.captions import caption
 from . import controls, texts
-from .controls import Choice
+from .controls import TableChoice
 
 MOST = 7
 
 
-def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
+def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
     width = choice.table.width
     chosen = _dimensions(width)
     if not chosen:
@@ -41,7 +41,7 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
     with st.container(key="picture"):
         left, right = st.columns([0.62, 0.38], gap="large")
         with left:
-            curves(drawn(theme.palette()), key="waves", on_point=lambda wave, x: controls.look_at(x, chosen[wave]))
+            curves(drawn(theme.palette()), key="waves", on_point=lambda wave, x: controls.choose_cell(x, chosen[wave]))
         with right:
             curves(steps(theme.palette()), key="lengths", on_point=lambda _, pair: _add(chosen, pair))
     caption(says + " Click the line of wavelengths to add a pair.")
@@ -55,10 +55,10 @@ def show(choice: Choice, bar: DeltaGenerator) -> Saved | None:
             Words(says),
         ]
 
-    return Saved("positions-waves", parts, partial(numbers, choice, chosen), "Waves and wavelengths", width=1280)
+    return SavedView("positions-waves", parts, partial(numbers, choice, chosen), "Waves and wavelengths", width=1280)
 
 
-def numbers(choice: Choice, chosen: list[int]) -> pd.DataFrame:
+def numbers(choice: TableChoice, chosen: list[int]) -> pd.DataFrame:
     """The chosen dimensions, a row a position."""
     frame = pd.DataFrame(choice.table.real[:, chosen], columns=[f"dimension {dimension}" for dimension in chosen])
     return frame.rename_axis("position")

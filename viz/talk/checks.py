@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedTalk:
     """A talk beside what is wrong with it."""
 
     talk: Talk
@@ -27,19 +27,19 @@ class Checked:
     """The scenes that can be shown: those that ask for nothing that is missing."""
 
 
-def check(talk: Talk, models: Mapping[str, TransformerConfig]) -> Checked:
+def check(talk: Talk, models: Mapping[str, TransformerConfig]) -> CheckedTalk:
     """Hold every scene against the pages and the `models` there are, by name; the first is the default."""
     mistakes: list[Mistake] = []
     shown = []
     for number, scene in enumerate(talk.scenes, 1):
         missing = list(_missing(scene, talk, models))
-        mistakes += [_told(number, scene, *one) for one in (*missing, *_unknown(scene))]
+        mistakes += [_mistake(number, scene, *one) for one in (*missing, *_unknown(scene))]
         if not missing:
             shown.append(scene)
-    return Checked(talk, tuple(mistakes), tuple(shown))
+    return CheckedTalk(talk, tuple(mistakes), tuple(shown))
 
 
-def _told(number: int, scene: Scene, key: str, text: str) -> Mistake:
+def _mistake(number: int, scene: Scene, key: str, text: str) -> Mistake:
     line = scene.lines.get(key, scene.lines.get("", 0))
     return Mistake(line, text if line else f"Scene {number}: {text}")
 

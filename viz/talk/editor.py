@@ -10,7 +10,8 @@ import streamlit as st
 from viz.ui.captions import caption, plain
 
 from . import session
-from .scenes import LONGEST, MOST_SCENES, PARTS, Mistake, Scene, Talk, read, write_view
+from .scenes import LONGEST, MOST_SCENES, PARTS, Mistake, Scene, Talk
+from .talk_file import read, write_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable

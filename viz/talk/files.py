@@ -10,10 +10,11 @@ import streamlit as st
 from viz.ui.captions import plain
 
 from . import session
-from .scenes import LONGEST, Mistake, Talk, read, write
+from .scenes import LONGEST, Mistake, Talk
+from .talk_file import read, write
 
 if TYPE_CHECKING:
-    from .checks import Checked
+    from .checks import CheckedTalk
 
 LARGEST = 512 * 1024
 """Bytes of a file that is opened; a hundred scenes with notes are far smaller."""
@@ -46,7 +47,7 @@ def menu(talk: Talk) -> None:
     )
 
 
-def mistakes(checked: Checked, reading: tuple[Mistake, ...]) -> None:
+def mistakes(checked: CheckedTalk, reading: tuple[Mistake, ...]) -> None:
     """Every mistake with its line and what to do; the scenes without one can be shown all the same."""
     if problem := st.session_state.pop("talk-problem", None):
         st.error(plain(problem))
@@ -78,4 +79,4 @@ def _open() -> None:
 
 
 def _shipped() -> None:
-    session.put(*session.shipped(), at=0)
+    session.put(*session.shipped_talk(), at=0)

@@ -11,7 +11,8 @@ import streamlit as st
 
 from ..ui.addresses import masks
 from ..ui.addresses.shared import MODEL, SENTENCE
-from .scenes import MOST_SCENES, Mistake, Scene, Talk, read
+from .scenes import MOST_SCENES, Mistake, Scene, Talk
+from .talk_file import read
 
 if TYPE_CHECKING:
     from ..ui.url_state.page import Page
@@ -20,22 +21,22 @@ SHIPPED = Path(__file__).parent / "talk.toml"
 MINE = "A talk of my own"
 
 
-def shipped() -> tuple[Talk, tuple[Mistake, ...]]:
+def shipped_talk() -> tuple[Talk, tuple[Mistake, ...]]:
     """The talk that comes with the app."""
     return read(SHIPPED.read_text(encoding="utf-8"))
 
 
 def talk() -> tuple[Talk, tuple[Mistake, ...]]:
     """The visitor's talk, and what was wrong in the file it was read from."""
-    return st.session_state.get("talk") or shipped()
+    return st.session_state.get("talk") or shipped_talk()
 
 
-def put(one: Talk, mistakes: tuple[Mistake, ...] = (), at: int | None = None) -> None:
-    """Make `one` the visitor's talk, its scene `at` the one that is edited."""
-    st.session_state["talk"] = one, mistakes
+def put(new: Talk, mistakes: tuple[Mistake, ...] = (), at: int | None = None) -> None:
+    """Make `new` the visitor's talk, its scene `at` the one that is edited."""
+    st.session_state["talk"] = new, mistakes
     st.session_state["talk-revision"] = revision() + 1
     if at is not None:
-        st.session_state["scene-at"] = min(max(at, 0), max(len(one.scenes) - 1, 0))
+        st.session_state["scene-at"] = min(max(at, 0), max(len(new.scenes) - 1, 0))
 
 
 def revision() -> int:
@@ -55,24 +56,24 @@ def choose(at: int) -> None:
 
 def rename(title: str) -> None:
     """Give the talk a title."""
-    one, mistakes = talk()
-    st.session_state["talk"] = replace(one, title=title), mistakes
+    current_talk, mistakes = talk()
+    st.session_state["talk"] = replace(current_talk, title=title), mistakes
 
 
 def edit(at: int, **changes: object) -> None:
     """Change fields of a scene where they stand; the fields on the page already show it."""
-    one, mistakes = talk()
-    scenes = list(one.scenes)
+    current_talk, mistakes = talk()
+    scenes = list(current_talk.scenes)
     scenes[at] = replace(scenes[at], **changes)  # type: ignore[arg-type]
-    st.session_state["talk"] = replace(one, scenes=tuple(scenes)), mistakes
+    st.session_state["talk"] = replace(current_talk, scenes=tuple(scenes)), mistakes
 
 
 def rearrange(at: int, change: Callable[[list[Scene]], int]) -> None:
     """Let `change` move, remove or add scenes; it says which one is edited next."""
-    one, mistakes = talk()
-    scenes = list(one.scenes)
+    current_talk, mistakes = talk()
+    scenes = list(current_talk.scenes)
     to = change(scenes)
-    put(replace(one, scenes=tuple(scenes)), mistakes, to)
+    put(replace(current_talk, scenes=tuple(scenes)), mistakes, to)
 
 
 def add_view_button(page: Page) -> None:

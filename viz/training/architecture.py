@@ -50,8 +50,10 @@ def rows(config: TransformerConfig, presets: dict[str, TransformerConfig]) -> li
     for group, fields in GROUPS.items():
         found.append([(group, "group"), *[("", "group")] * (1 + len(presets))])
         for field in fields:
-            cells: list[Cell] = [in_words(one[field][1]) if field in one else ("·", "same") for one in differ.values()]
-            found.append([field, (in_words(getattr(config, field)), "own"), *cells])
+            cells: list[Cell] = [
+                value_text(changes[field][1]) if field in changes else ("·", "same") for changes in differ.values()
+            ]
+            found.append([field, (value_text(getattr(config, field)), "own"), *cells])
     counts: list[Cell] = [(_count(one), "same") for one in differ.values()]
     return [*found, [("differs in", "group"), ("", "group"), *counts]]
 
@@ -60,11 +62,11 @@ def numbers(config: TransformerConfig, presets: dict[str, TransformerConfig]) ->
     """All values in full."""
     columns = {"this model": config, **presets}
     fields = [field.name for field in dataclasses.fields(TransformerConfig)]
-    made = {name: [in_words(getattr(one, field)) for field in fields] for name, one in columns.items()}
+    made = {name: [value_text(getattr(one, field)) for field in fields] for name, one in columns.items()}
     return pd.DataFrame({"field": fields, **made})
 
 
-def in_words(value: Any) -> str:
+def value_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):

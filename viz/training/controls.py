@@ -22,13 +22,13 @@ def log_steps() -> bool:
     return widgets.toggle("Logarithmic steps", LOGSTEPS)
 
 
-def stop(steps: Sequence[int | None]) -> int:
-    """The chosen stop, by its step in the address (``at=366``, ``at=released``); the first one where none is."""
+def chosen_stop(steps: Sequence[int | None]) -> int:
+    """The index of the stop that the address names (``at=366``, ``at=released``); the first where it names none."""
     names = [_address(step) for step in steps]
     return names.index(AT.hold(["", *names]) or names[0])
 
 
-def rest_at(step: int | None) -> None:
+def keep_stop(step: int | None) -> None:
     """Keep the stop in the address; for callbacks."""
     AT.set(_address(step))
 

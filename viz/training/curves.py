@@ -12,7 +12,7 @@ from model.checkpoint.load import CheckpointError
 
 from ..components.chart import chart
 from ..export.parts import Chart, Words
-from ..export.save import Saved, save
+from ..export.save import SavedView, save
 from ..figures.training_curves import curves
 from ..ui import cache, theme
 from ..ui.captions import caption, plain
@@ -39,7 +39,7 @@ def show(model: Translator, bar: DeltaGenerator) -> None:
         st.info(plain(f"{model.name} has no history.csv, so there is nothing to draw."))
         return
     title = f"Training of {model.name}"
-    said = in_words(history, bool(marked))
+    said = summary(history, bool(marked))
 
     def drawn(palette: Palette) -> Chart:
         figure = curves({model.name: history}, palette, title, log_steps=log_steps, marked=marked)
@@ -52,13 +52,13 @@ def show(model: Translator, bar: DeltaGenerator) -> None:
     facts = {"model": model.name, "hash": model.checkpoint.hash}
     with menu:
         save(
-            Saved(
+            SavedView(
                 "training-curves", lambda palette: (drawn(palette), Words(said)), lambda: numbers(history), title, facts
             )
         )
 
 
-def in_words(history: tuple[HistoryRow, ...], marked: bool) -> str:
+def summary(history: tuple[HistoryRow, ...], marked: bool) -> str:
     """What was measured, and how the training went."""
     last = history[-1]
     best = max((row for row in history if row.bleu is not None), key=lambda row: row.bleu or 0, default=None)

@@ -25,7 +25,7 @@ def show(model: Translator, bar: DeltaGenerator) -> None:
     with left:
         rows: list[list[Cell]] = [[part, f"{count:,}", f"{count / total:.1%}"] for part, count in counts.items()]
         table(["part", "parameters", "share"], [*rows, ["all", (f"{total:,}", "own"), ""]], "Parameters by part")
-        caption(in_words(tensors))
+        caption(sharing_text(tensors))
     with right:
         rows = [[one.name, " × ".join(map(str, one.shape)), _count(one)] for one in tensors]
         with st.container(key="tensors", height=560, border=False):
@@ -39,7 +39,7 @@ def show(model: Translator, bar: DeltaGenerator) -> None:
         download("State dict as CSV", lambda: numbers(tensors), f"state-dict-{model.name}")
 
 
-def in_words(tensors: tuple[StateTensor, ...]) -> str:
+def sharing_text(tensors: tuple[StateTensor, ...]) -> str:
     shared = [one for one in tensors if one.shared_with]
     if not shared:
         return "No tensor is shared: every part has its own."

@@ -13,7 +13,7 @@ from model.checkpoint.load import CheckpointError
 
 from ..components.snapshots import Scrubbed, StopShown, packed, snapshots
 from ..export.parts import Component, Words
-from ..export.save import Saved, facts_of, save
+from ..export.save import SavedView, facts_of, save
 from ..ui import cache
 from ..ui import controls as shared
 from ..ui.captions import badge, caption, hints, plain
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 def show(model: Translator, text: str, bar: DeltaGenerator) -> None:
     with bar:
         kind = shared.kind()
-    result, check = shared.translated(model, text)
+    result, check = shared.translation(model, text)
     badge(model, result, check)
     hints(model, result)
     try:
         moments = cache.moments(model.name, text)
-        shown = described(model, moments)
+        shown = stop_descriptions(model, moments)
     except (CheckpointError, HistoryError, ScoresError) as error:
         st.error(plain(str(error)))
         return
@@ -45,15 +45,15 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> None:
         look, rows = shared.look()
         menu = st.container(width="content")
     run = f"{model.name} {model.checkpoint.hash} {kind} {text}"
-    scrubbed = Scrubbed(shown, maps, controls.stop(steps), place, look, rows, run)
+    scrubbed = Scrubbed(shown, maps, controls.chosen_stop(steps), place, look, rows, run)
     with st.container(key="picture"):
-        stopped = lambda stop: controls.rest_at(steps[stop])  # noqa: E731
+        stopped = lambda stop: controls.keep_stop(steps[stop])  # noqa: E731
         snapshots(scrubbed, key="snapshots", on_stop=stopped, on_pick=shared.choose)
     said = texts.axes(model.name, result.text, len(moments) - 2)
     caption(said)
     with menu:
         save(
-            Saved(
+            SavedView(
                 "training-snapshots",
                 lambda palette: [
                     Component("snapshots", packed(replace(scrubbed, look=replace(look, palette=palette)))),
@@ -66,7 +66,7 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> None:
         )
 
 
-def described(model: Translator, moments: tuple[Moment, ...]) -> list[StopShown]:
+def stop_descriptions(model: Translator, moments: tuple[Moment, ...]) -> list[StopShown]:
     """Every stop in words."""
     history, scores = cache.history(model.name), cache.scores(model.name)
     last = max((step for step in (*(row.step for row in history), *(one.step for one in moments)) if step), default=0)

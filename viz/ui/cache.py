@@ -155,13 +155,13 @@ def position_heads(name: str, sentence: str) -> PositionalHeads:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def given(name: str, sentence: str, target: str) -> Translation:
+def teacher_forced(name: str, sentence: str, target: str) -> Translation:
     """A given translation read by teacher forcing; frozen. Raises InputError."""
     return translator(name).force(sentence, target)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def changed(name: str, sentence: str, changes: str, target: str = "") -> Comparison:
+def with_changes(name: str, sentence: str, changes: str, target: str = "") -> Comparison:
     """A sentence translated again by the model with changes made, as changes.text_of writes them; frozen.
 
     With `target`, that given translation is read again. Raises InterventionError.
@@ -172,8 +172,8 @@ def changed(name: str, sentence: str, changes: str, target: str = "") -> Compari
 def reading(name: str, sentence: str, target: str = "", changes: str = "") -> Translation:
     """A sentence with the model's own translation or a given one, by the model as it is or with changes made."""
     if changes:
-        return changed(name, sentence, changes, target).after
-    return given(name, sentence, target) if target else translation(name, sentence)[0]
+        return with_changes(name, sentence, changes, target).after
+    return teacher_forced(name, sentence, target) if target else translation(name, sentence)[0]
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -231,7 +231,7 @@ def card(name: str) -> str:
 
 
 @st.cache_data(ttl=10, show_spinner=False)
-def preset_models() -> tuple[list[PresetModel], list[str]]:
+def comparable_presets() -> tuple[list[Alike], list[str]]:
     """The checkpoints that were trained alike, and what is wrong with those that cannot be read."""
     found, faults = [], []
     for name in checkpoints():

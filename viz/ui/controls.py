@@ -88,7 +88,7 @@ def _box(place: DeltaGenerator, first: str) -> str:
         return widgets.text_input("Sentence", SENTENCE, first, placeholder=hint, label_visibility="collapsed")
 
 
-def translated(model: Translator, text: str) -> tuple[Translation, ObserverCheck]:
+def translation(model: Translator, text: str) -> tuple[Translation, ObserverCheck]:
     """The translation of `text`; ends the page with a sentence when it cannot be translated."""
     try:
         found = cache.translation(model.name, text)

@@ -12,7 +12,7 @@ import pytest
 import viz
 from viz.components.bundle import HERE
 from viz.export.parts import Chart, Columns, Component, Part, Words
-from viz.export.save import PICTURES, pictured
+from viz.export.save import PICTURES, has_picture
 from viz.masks.judge.edits import Edits
 from viz.masks.judge.input import MaskInput
 from viz.masks.judge.judgement import judge_with_edits
@@ -36,7 +36,7 @@ ASIDE = {"overview", "tokens"}
     ],
 )
 def test_only_what_is_drawn_makes_a_picture(parts: list[Part], found: bool) -> None:
-    assert pictured(parts) is found
+    assert has_picture(parts) is found
 
 
 def test_the_browser_takes_pictures_of_the_same_roles() -> None:

@@ -20,8 +20,8 @@ from viz.components.packing import FULL
 from viz.figures import position_effects
 from viz.figures.diverging import colorscale, diverging, negative
 from viz.figures.palette import DARK, LIGHT, Look
-from viz.positions import rotation, texts, waves
-from viz.positions.controls import Choice
+from viz.positions import experiment_texts, rotation, texts, waves
+from viz.positions.controls import TableChoice
 from viz.positions.table import numbers, picture
 from viz.ui import cache
 from viz.ui.addresses.positions import OF_TABLES, VIEWS
@@ -138,7 +138,7 @@ def test_experiments_show_the_translation_before_and_after(app: AppTest) -> None
 def test_every_experiment_runs(app: AppTest, move: str) -> None:
     opened(app, "experiments", move=move)
     assert not app.info
-    said = texts.EXPERIMENTS.get(
+    said = experiment_texts.EXPERIMENTS.get(
         move, "The sentence begins at position 64, past the 64 positions of the model's table."
     )
     assert said in captions(app)
@@ -158,9 +158,9 @@ def test_a_learned_table_past_its_end_gets_a_sentence(monkeypatch: pytest.Monkey
     assert b"learned, {x} apart" in profile.proto.SerializeToString()
 
 
-def choice(positions: int = 40, d_model: int = 16, **more: object) -> Choice:
+def choice(positions: int = 40, d_model: int = 16, **more: object) -> TableChoice:
     made = formula_table(positions, d_model, **more)  # type: ignore[arg-type]
-    return Choice(made, "by formula", False, "float64", made.real, 5)
+    return TableChoice(made, "by formula", False, "float64", made.real, 5)
 
 
 def test_the_table_is_at_most_one_and_a_half_bytes_a_value() -> None:
@@ -182,7 +182,7 @@ def test_bytes_are_the_values_to_a_step() -> None:
 def test_the_saved_table_is_the_models_own_to_1e_6() -> None:
     model = toy.random_model(positions="sinusoidal_pad_row", d_model=14)
     own = table_of(model.source_embedding.positional_encoding)
-    frame = numbers(Choice(own, "toy", True, "float64", own.real, None))
+    frame = numbers(TableChoice(own, "toy", True, "float64", own.real, None))
     assert frame.index[0] == "PAD"
     assert not frame.iloc[0].any()
     np.testing.assert_allclose(frame.iloc[1:].to_numpy(), sinusoidal_table(64, 14), atol=1e-6)
@@ -243,13 +243,13 @@ def test_equations_are_plain_latex_of_the_numbers() -> None:
 
 def test_uniqueness_is_said_either_way() -> None:
     found = cache.uniqueness(sinusoidal_table(20, 8).numpy())
-    assert texts.unique(found, 20, 1).startswith("Unique: of all 20")
+    assert texts.uniqueness(found, 20, 1).startswith("Unique: of all 20")
     twice = cache.uniqueness(torch.zeros(3, 4).numpy())
-    assert texts.unique(twice, 3, 0).startswith("Not unique")
+    assert texts.uniqueness(twice, 3, 0).startswith("Not unique")
 
 
 def test_a_translation_is_only_text() -> None:
-    made = texts.before_and_after("<b>old</b>", [("<script>", "new"), ("&", "same"), ("gone", "gone")])
+    made = experiment_texts.before_and_after("<b>old</b>", [("<script>", "new"), ("&", "same"), ("gone", "gone")])
     assert '<span class="new">&lt;script&gt;</span> &amp;' in made
     assert "&lt;b&gt;old" in made
     assert "gone" not in made

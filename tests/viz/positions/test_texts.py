@@ -11,16 +11,16 @@ from model.positions.experiments import PositionExperiment, Sides
 from model.positions.forms import FORMS, form_values
 from model.positions.geometry import by_distance, shift_error, similarity
 from model.positions.table import PositionTable, cell, formula_table
-from viz.positions import texts
-from viz.positions.controls import Choice
+from viz.positions import experiment_texts, texts
+from viz.positions.controls import TableChoice
 
 SIDES: tuple[Sides, ...] = ("source", "target", "both")
 SHAPES = [(64, 512), (512, 64), (64, 7), (64, 2), (40, 1)]
 
 
-def choice(form: str, positions: int, width: int) -> Choice:
+def choice(form: str, positions: int, width: int) -> TableChoice:
     made = formula_table(positions, width, values=form_values(form, positions, width))
-    return Choice(made, "by formula", False, form, made.real, None)
+    return TableChoice(made, "by formula", False, form, made.real, None)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -77,7 +77,7 @@ def test_exponents_up_to_1_have_wavelengths_of_their_own() -> None:
 
 def test_a_learned_table_is_not_called_a_rotation() -> None:
     rows = np.random.default_rng(0).normal(size=(20, 8))
-    made = Choice(PositionTable(rows, "learned"), "small", True, "float64", rows, None)
+    made = TableChoice(PositionTable(rows, "learned"), "small", True, "float64", rows, None)
     assert "a learned table knows more than distance" in texts.similarity(
         made, True, (0, 1), 0.0, by_distance(similarity(rows, cosine=True))
     )
@@ -86,7 +86,7 @@ def test_a_learned_table_is_not_called_a_rotation() -> None:
 
 def test_a_bag_of_words_is_said_of_the_encoder_alone() -> None:
     """The decoder's causal mask keeps the order: test_experiments shows both on a running model."""
-    of = {sides: texts.experiment(PositionExperiment("remove", sides=sides), 9, 512) for sides in SIDES}
+    of = {sides: experiment_texts.experiment(PositionExperiment("remove", sides=sides), 9, 512) for sides in SIDES}
     assert "bag of words" in of["source"]
     assert "bag of words" not in of["target"]
     assert "causal mask" in of["target"]
@@ -103,4 +103,4 @@ def test_a_bag_of_words_is_said_of_the_encoder_alone() -> None:
     ],
 )
 def test_where_a_sentence_begins(begin: int, said: str) -> None:
-    assert texts.experiment(PositionExperiment("beyond", amount=begin), 9, 512) == said
+    assert experiment_texts.experiment(PositionExperiment("beyond", amount=begin), 9, 512) == said

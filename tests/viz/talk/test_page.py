@@ -9,8 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 from model.network.config import TransformerConfig
 from viz.talk.checks import check
-from viz.talk.scenes import Scene, Talk, read
-from viz.talk.session import shipped
+from viz.talk.scenes import Scene, Talk
+from viz.talk.session import shipped_talk
+from viz.talk.talk_file import read
 from viz.ui import cache
 
 PAGE = Path(__file__).parents[3] / "viz" / "pages" / "talk.py"
@@ -31,7 +32,7 @@ def titles(page: AppTest) -> list[str]:
 
 
 def test_the_talk_that_ships_asks_for_nothing_that_is_missing() -> None:
-    talk, mistakes = shipped()
+    talk, mistakes = shipped_talk()
     checked = check(talk, MODELS)
     assert not mistakes
     assert not checked.mistakes

@@ -6,7 +6,8 @@ import tomllib
 
 import pytest
 
-from viz.talk.scenes import MOST_SCENES, Scene, Talk, read, write
+from viz.talk.scenes import MOST_SCENES, Scene, Talk
+from viz.talk.talk_file import read, write
 
 GOOD = """title = "Two views"
 model = "small"

@@ -19,9 +19,9 @@ from model.positions.experiments import PositionExperiment, run_experiment
 from model.trace import AttentionTrace
 from model.translate import Translation, Translator
 from viz.talk.scenes import Scene
-from viz.talk.session import shipped
+from viz.talk.session import shipped_talk
 
-SCENES = {scene.title: scene for scene in shipped()[0].scenes}
+SCENES = {scene.title: scene for scene in shipped_talk()[0].scenes}
 NUMBER = re.compile(r"-?\d[\d,.]*\d|\d")
 SENTENCES = (FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines()
 

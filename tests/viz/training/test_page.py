@@ -66,7 +66,7 @@ def checkpoints(tmp_path: Path, toy_checkpoint: Path, monkeypatch: pytest.Monkey
         "history",
         "scores",
         "card",
-        "preset_models",
+        "comparable_presets",
     ):
         getattr(cache, name).clear()
     return tmp_path
@@ -231,7 +231,7 @@ def test_parameters_are_saved_with_what_they_share(toy_translator: Translator) -
     assert table[table["shared with"] == ""]["parameters"].sum() == sum(
         one.numel() for one in toy_translator.model.parameters()
     )
-    assert "generator.weight" in parameters.in_words(parameters.state_tensors(toy_translator.model))
+    assert "generator.weight" in parameters.sharing_text(parameters.state_tensors(toy_translator.model))
 
 
 def test_a_score_kept_for_a_snapshot_comes_before_the_history() -> None:
@@ -260,8 +260,8 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
     for name in ("original", "torch_like"):
         small(checkpoints / f"five-{name}", name)
     keep_score(checkpoints / "five-original", SCORE)
-    cache.preset_models.clear()
-    found, faults = cache.preset_models()
+    cache.comparable_presets.clear()
+    found, faults = cache.comparable_presets()
     assert [one.name for one in found] == ["five-original", "five-torch_like"]
     assert not faults
     assert set(differing_fields(found)) == {"norm_order", "final_norm", "qkv_bias", "output_bias", "init"}
@@ -274,5 +274,5 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
     app = opened("comparison")
     assert "only fields in which they differ" in said(app)
     (checkpoints / "five-torch_like" / "scores.json").write_text("[]")
-    cache.preset_models.clear()
+    cache.comparable_presets.clear()
     assert "five-torch_like/scores.json is not a list of scores" in said(opened("comparison"))

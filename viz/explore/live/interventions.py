@@ -108,7 +108,7 @@ def effect(model: Translator, text: str, given: str = "") -> str:
     if not made:
         return ""
     try:
-        comparison = cache.changed(model.name, text, text_of(made), given)
+        comparison = cache.with_changes(model.name, text, text_of(made), given)
     except InterventionError as error:
         st.info(plain(str(error)))
         _undo_button()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def show() -> None:
     """Draw the sentence, its translation and the pictures. The badge says whether looking changed the model."""
     model, text = controls.sentence(offer)
-    badge(model, *controls.translated(model, text))
+    badge(model, *controls.translation(model, text))
     _pictures(model, text)
 
 

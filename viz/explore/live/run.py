@@ -121,7 +121,7 @@ def _given(model: Translator, text: str) -> str:
     if not given:
         return ""
     try:
-        caption(given_text(cache.given(model.name, text, given).steps))
+        caption(given_text(cache.teacher_forced(model.name, text, given).steps))
     except InputError as error:
         st.info(plain(str(error)))
         return ""

@@ -17,7 +17,7 @@ from model.masking.rule import RuleError, Sizes, build_mask, read_lengths
 
 from ...components.chart import chart
 from ...export.parts import Chart, Part, Words
-from ...export.save import Saved, save
+from ...export.save import SavedView, save
 from ...figures.gallery_pair import Panel, gallery_pair
 from ...figures.palette import Look
 from ...ui import theme, widgets
@@ -134,7 +134,7 @@ def _picture(allowed: np.ndarray, palette: Palette) -> go.Figure:
     return gallery_pair(panels, tokens, tokens, "What it says: 1 = may attend", Look(palette))
 
 
-def _saved(conversion: Conversion, picture: Callable[[Palette], go.Figure]) -> Saved:
+def _saved(conversion: Conversion, picture: Callable[[Palette], go.Figure]) -> SavedView:
     """What the mask says, how both interfaces write it, the code between them, and the mask itself as a file."""
     source, target = CONVENTIONS[conversion.source], CONVENTIONS[conversion.target]
     sides = ((source, conversion.source_array), (target, conversion.target_array))
@@ -155,7 +155,7 @@ def _saved(conversion: Conversion, picture: Callable[[Palette], go.Figure]) -> S
     array = conversion.target_array
     files = {} if array is None else {"The converted mask (NPY)": ("mask.npy", lambda: _npy(array))}
     title = f"A mask, from {source.name} to {target.name}"
-    return Saved("mask-converted", parts, None, title, {"code": conversion.code}, files, width=1100)
+    return SavedView("mask-converted", parts, None, title, {"code": conversion.code}, files, width=1100)
 
 
 def _npy(array: np.ndarray) -> bytes:

@@ -11,7 +11,7 @@ from model.faults.exhibits import Exhibit, Side, run, sources
 
 from ...components.chart import chart
 from ...export.parts import Chart, Columns, Part, Words
-from ...export.save import Saved, save
+from ...export.save import SavedView, save
 from ...figures.palette import Look
 from ...ui import theme
 from ...ui.captions import caption, plain
@@ -91,7 +91,7 @@ def _alt(about: EntryText) -> str:
     return f"{about.title}: broken beside fixed"
 
 
-def _saved(entry: Exhibit, about: EntryText, broken: Side, fixed: Side) -> Saved:
+def _saved(entry: Exhibit, about: EntryText, broken: Side, fixed: Side) -> SavedView:
     """Both sides, the verdicts on them and the line that mends the fault."""
 
     def parts(palette: Palette) -> list[Part]:
@@ -103,4 +103,4 @@ def _saved(entry: Exhibit, about: EntryText, broken: Side, fixed: Side) -> Saved
             Words(f"The fix: {_fix(entry, about)}", "verdict"),
         ]
 
-    return Saved("mask-fault", parts, None, about.title, width=1100)
+    return SavedView("mask-fault", parts, None, about.title, width=1100)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ...components.mask_editor import Panel, packed
 from ...export.parts import Component, Part, Words
-from ...export.save import Saved
+from ...export.save import SavedView
 from ...figures.mask_colours import mask_colours
 from . import verdict
 from .edits import edits
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .judgement import Judgement
 
 
-def saved_view(mask_input: MaskInput, judgement: Judgement, panels: Sequence[Panel]) -> Saved:
+def saved_view(mask_input: MaskInput, judgement: Judgement, panels: Sequence[Panel]) -> SavedView:
     """The panels as they stand on the page, under the verdict; no cell can be turned over."""
     still = [replace(panel, editable=False) for panel in panels]
     findings = verdict.sorted_findings(judgement.diagnosis)
@@ -40,7 +40,7 @@ def saved_view(mask_input: MaskInput, judgement: Judgement, panels: Sequence[Pan
             *(Words(f"{one.code}: {one.message} Fix: {one.fix}", "verdict") for one in findings),
         ]
 
-    return Saved("mask", parts, lambda: numbers(findings), "A mask, judged", {"verdict": headline}, width=1280)
+    return SavedView("mask", parts, lambda: numbers(findings), "A mask, judged", {"verdict": headline}, width=1280)
 
 
 def numbers(findings: Sequence[Finding]) -> pd.DataFrame:

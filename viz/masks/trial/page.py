@@ -28,7 +28,7 @@ def show() -> None:
     """The sentence, then the mask. The badge says whether looking changes this model."""
     st.html(STYLE)
     model, text = controls.sentence()
-    result, check = controls.translated(model, text)
+    result, check = controls.translation(model, text)
     badge(model, result, check)
     hints(model, result)
     _trial(model, text)

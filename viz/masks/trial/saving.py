@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ...export.parts import Part, Words
-from ...export.save import Saved
+from ...export.save import SavedView
 from ...figures.labels import KIND_NAMES
 from ...ui.addresses.masks import MASK
 from ...ui.translation_changes import Mark
@@ -33,7 +33,7 @@ class Shown:
 
 def saved_view(
     tried: Tried, trial: MaskTrial, rows: Sequence[Version], shown: Shown, facts: Mapping[str, str]
-) -> Saved:
+) -> SavedView:
     """The translations with the own mask and with the tried one, what it changed, and one view of it."""
     title = f"{KIND_NAMES[trial.kind]}: {MASK.label(trial.name).lower()}"
     marked: list[tuple[Version, list[tuple[str, Mark]]]] = [
@@ -48,4 +48,4 @@ def saved_view(
         )
         return [*texts, Words(effect(tried), "verdict"), *shown.parts(palette)]
 
-    return Saved(f"tried-mask-{shown.name}", parts, shown.numbers, title, facts, width=1100)
+    return SavedView(f"tried-mask-{shown.name}", parts, shown.numbers, title, facts, width=1100)

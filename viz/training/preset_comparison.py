@@ -1,4 +1,4 @@
-"""The architectures that were trained alike, in one table: what differs between them, and what it did."""
+"""The presets that were trained on the same data, in one table: what differs between them, and their scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..figures.training_curves import curves
 from ..ui import cache, theme
 from ..ui.captions import caption, plain
 from . import controls
-from .architecture import in_words
+from .architecture import value_text
 from .table import Cell, table
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def show(bar: DeltaGenerator) -> None:
     with bar:
         log_steps = controls.log_steps()
-    found, faults = cache.preset_models()
+    found, faults = cache.comparable_presets()
     for fault in faults:
         st.error(plain(fault))
     if not found:
@@ -61,7 +61,7 @@ def cells(found: Sequence[PresetModel]) -> tuple[list[str], list[list[Cell]]]:
     fields = differing_fields(found)
     if fields:
         rows.append([("what differs", "group"), *[("", "group")] * len(found)])
-    rows += [[field, *[in_words(getattr(one.config, field)) for one in found]] for field in fields]
+    rows += [[field, *[value_text(getattr(one.config, field)) for one in found]] for field in fields]
     return ["", *[one.name for one in found]], rows
 
 

@@ -1,0 +1,135 @@
+"""The file of a talk: TOML, a table a scene, read with every mistake named by its line.
+
+title = "How a Transformer attends"
+model = "everyday-en-de"                # of every scene that names no other
+
+[[scene]]
+title = "Whom does each word look at?"
+notes = "What the speaker says."
+point = "Follow the dark cells."        # what the audience is to look at
+page = "explore"
+hide = ["translation"]                  # covered until the next key
+omit = ["heads"]                        # not shown at all
+
+[scene.view]                            # the page's address, as it stands after the question mark
+sentence = "She lost her key."
+kind = "cross"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tomli_w
+
+from .scenes import LONGEST, MOST_SCENES, PARTS, Mistake, Scene, Talk
+from .toml import Block, TalkError, blocks
+
+VALUE = 2000
+"""Characters of one value of a view."""
+
+
+def read(source: str) -> tuple[Talk, tuple[Mistake, ...]]:
+    """The talk in a file's text, and what is wrong with it. A part that cannot be read is left out."""
+    head, *found = blocks(source)
+    mistakes: list[Mistake] = []
+    top = _table(head, mistakes) or {}
+    _unknown(top, {"title", "model"}, head, mistakes)
+    talk = _texts(top, head, mistakes, "title", "model")
+    scenes: list[Scene] = []
+    for block in found[:MOST_SCENES]:
+        scene = _scene(block, mistakes)
+        if scene:
+            scenes.append(scene)
+    if len(found) > MOST_SCENES:
+        mistakes.append(Mistake(found[MOST_SCENES].start, f"A talk has at most {MOST_SCENES} scenes; cut it in two."))
+    if not found:
+        mistakes.append(Mistake(1, "There is no scene. Begin each with a line that says [[scene]]."))
+    return Talk(talk.get("title") or "A talk", tuple(scenes), talk.get("model", "")), tuple(mistakes)
+
+
+def write(talk: Talk) -> str:
+    """The file of a talk: what :func:`read` reads, in the order a person would write it."""
+    head = {"title": talk.title} | ({"model": talk.model} if talk.model else {})
+    return tomli_w.dumps(head | {"scene": [_written(scene) for scene in talk.scenes]}, multiline_strings=True)
+
+
+def write_view(scene: Scene) -> str:
+    """The page and the address of a scene, as they stand in a file below ``[[scene]]``."""
+    return tomli_w.dumps({"page": scene.page, "scene": {"view": dict(scene.view)}}, multiline_strings=True)
+
+
+def _written(scene: Scene) -> dict[str, Any]:
+    texts = {"title": scene.title, "page": scene.page}
+    more = {"point": scene.point, "notes": scene.notes, "hide": [*scene.hide], "omit": [*scene.omit]}
+    return texts | {name: value for name, value in (more | {"view": dict(scene.view)}).items() if value}
+
+
+def _scene(block: Block, mistakes: list[Mistake]) -> Scene | None:
+    table = _table(block, mistakes)
+    if table is None:
+        return None
+    _unknown(table, {"title", "notes", "point", "page", "hide", "omit", "view"}, block, mistakes)
+    texts = _texts(table, block, mistakes, "title", "notes", "point", "page")
+    if not texts.get("page"):
+        mistakes.append(Mistake(block.start, 'The scene names no page; add for example: page = "explore"'))
+        return None
+    hide, omit = (_parts(table, name, block, mistakes) for name in ("hide", "omit"))
+    title = texts.get("title") or texts["page"].capitalize()
+    view = _view(table.get("view", {}), block, mistakes)
+    return Scene(title, texts["page"], view, texts.get("notes", ""), texts.get("point", ""), hide, omit, block.lines)
+
+
+def _table(block: Block, mistakes: list[Mistake]) -> dict[str, Any] | None:
+    """What the block says; None where it is not TOML, which is a mistake."""
+    try:
+        return block.table()
+    except TalkError as error:
+        mistakes.append(Mistake(error.line, str(error)))
+        return None
+
+
+def _unknown(table: Mapping[str, Any], known: set[str], block: Block, mistakes: list[Mistake]) -> None:
+    for name in table.keys() - known:
+        names = ", ".join(sorted(known))
+        mistakes.append(Mistake(block.line(name), f"There is no key {name!r} here and it is passed over; use {names}."))
+
+
+def _texts(table: Mapping[str, Any], block: Block, mistakes: list[Mistake], *names: str) -> dict[str, str]:
+    found = {}
+    for name in names:
+        value, longest = table.get(name, ""), LONGEST.get(name, 60)
+        if not isinstance(value, str):
+            mistakes.append(Mistake(block.line(name), f'{name} is to be a text in quotation marks: {name} = "..."'))
+        elif len(value) > longest:
+            mistakes.append(Mistake(block.line(name), f"{name} is cut to {longest} characters; shorten it."))
+            found[name] = value[:longest]
+        else:
+            found[name] = value.strip()
+    return found
+
+
+def _parts(table: Mapping[str, Any], name: str, block: Block, mistakes: list[Mistake]) -> tuple[str, ...]:
+    value = table.get(name, [])
+    listed = [value] if isinstance(value, str) else value if isinstance(value, list) else [repr(value)]
+    for part in listed:
+        if part not in PARTS:
+            known = ", ".join(PARTS)
+            mistakes.append(Mistake(block.line(name), f"There is nothing called {part!r} to {name}; use {known}."))
+    return tuple(part for part in PARTS if part in listed)
+
+
+def _view(value: Any, block: Block, mistakes: list[Mistake]) -> dict[str, str]:
+    if not isinstance(value, dict):
+        mistakes.append(Mistake(block.line("view"), "view is to be a table: a line that says [scene.view]."))
+        return {}
+    view = {}
+    for name, one in value.items():
+        plain = str(one).lower() if isinstance(one, bool) else str(one) if isinstance(one, (str, int, float)) else None
+        if plain is None or len(plain) > VALUE:
+            what = f"{name} is to be a text or a number of at most {VALUE} characters; it is passed over."
+            mistakes.append(Mistake(block.line(f"view.{name}"), what))
+        else:
+            view[name] = plain
+    return view
