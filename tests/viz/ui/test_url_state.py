@@ -237,6 +237,21 @@ def test_what_a_page_has_written_is_gone_on_the_next() -> None:
     assert dict(app.query_params) == {"shared": "5", "step": "4"}
 
 
+def test_what_stands_where_an_address_says_nothing() -> None:
+    """Links leave out what is at its default, so a default can never change."""
+    found = {one.name: one.default for one in EVERY if isinstance(one, Choice)}
+    assert found == {
+        **{"rows": "predicted", "scale": "sqrt", "colours": "indigo", "kind": "cross"},
+        **{"view": "heatmap", "order": "layer", "pictures": "changed", "layout": "vertical", "threshold": 0.05},
+        **{"flow": "rollout", "with": "head", "with-kind": None, "method": "greedy"},
+        **{"plot": "table", "table": "own", "form": "float64", "arranged": "interleaved", "measure": "cosine"},
+        **{"side": "source", "move": "remove", "sides": "both", "training": "snapshots"},
+        **{"part": "judge", "from": "paste", "pad_side": "right", "written": "keep", "reader": "sdpa"},
+        **{"mask_format": "float32", "mask_depth": 1, "mask_dropout": 0.1, "tried_mask": "no mask"},
+        **{"tried": "attention", "convert_from": "torch_attn_mask", "convert_to": "sdpa", "convert_side": "right"},
+    }
+
+
 def test_pages_share_what_has_one_meaning_and_nothing_else() -> None:
     assert PAGES["explore"].parameters["changes"] is PAGES["decode"].parameters["changes"] is shared.CHANGES
     assert explore.STEP.name == decode.STEP.name

@@ -88,7 +88,8 @@ def show() -> None:
 
 def _mask() -> tuple[np.ndarray | None, int]:
     """(B, 1, Q, K) bool, True = may attend, by a rule; and the number of heads."""
-    rule = widgets.text_input("A query may attend where", CONVERT_RULE, RULE.get() or RULE.default, width=300)
+    built = st.session_state.get(RULE.key) or RULE.default
+    rule = widgets.text_input("A query may attend where", CONVERT_RULE, built, width=300)
     lengths = widgets.text_input("Real keys a sample", CONVERT_LENGTHS, f"{KEYS}, {KEYS - 2}", width=160)
     side = widgets.selectbox("padded at the", CONVERT_SIDE, width=205)
     heads = int(widgets.number_input("Heads", CONVERT_HEADS, width=120))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from model.positions.experiments import MOVES, SIDES, Sides
+from model.positions.experiments import MOVES, Sides
 from model.positions.forms import FORMS
 from model.positions.table import BASE, ORDERS
 
@@ -47,7 +47,7 @@ SIDE = choice("side", tuple(TEXT_LABELS), labels=TEXT_LABELS, views=("sentence",
 PIECE = number("piece", None, 1, 99_999, views=("sentence",))
 
 MOVE = choice("move", MOVES, views=("experiments",))
-SIDES_MOVED = choice("sides", SIDES, labels=SIDE_LABELS, views=("experiments",))
+SIDES_MOVED = choice("sides", tuple(SIDE_LABELS), labels=SIDE_LABELS, views=("experiments",))
 BY = number("by", 5, -64, 512, views=("experiments",))
 FACTOR = number("factor", 2.0, 0.0, 16.0, views=("experiments",))
 START = number("start", None, 0, 10_000, views=("experiments",))
