@@ -90,7 +90,7 @@ def by_pictures(mask: np.ndarray) -> np.ndarray:
         rounded=nothing,
         idle=nothing,
         generated=False,
-        handed=None,
+        raw_mask=None,
         reader="sdpa",
     )
     figure = mask_pipeline(stages(call, 0.0), "", Look(LIGHT))

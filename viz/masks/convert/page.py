@@ -94,7 +94,7 @@ def _mask() -> tuple[np.ndarray | None, int]:
     side = widgets.selectbox("padded at the", CONVERT_SIDE, width=205)
     heads = int(widgets.number_input("Heads", CONVERT_HEADS, width=120))
     try:
-        return build(rule, Sizes(KEYS, KEYS, read_lengths(lengths, KEYS), side)), heads
+        return build_mask(rule, Sizes(KEYS, KEYS, read_lengths(lengths, KEYS), side)), heads
     except RuleError as error:
         st.error(plain(str(error)))
         return None, heads

@@ -70,7 +70,7 @@ def _draw_fix(entry: Exhibit, about: EntryText) -> None:
     with st.expander("What the code above uses"):
         caption(
             "x is a batch: x.scores (batch, heads, queries, keys) before the mask, x.keep and x.key_keep True at real "
-            "tokens, x.causal True on and below the diagonal."
+            "tokens, x.causal True on and below the diagonal, x.allowed where both are."
             if entry.recipe
             else "states are hidden states (batch, tokens, width); allowed and real are True where a query may attend."
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from model.masking.rule import KINDS, RuleError, Side, Sizes, build, read_lengths
+from model.masking.padding import PaddingSide
+from model.masking.rule import KINDS, RuleError, Sizes, build_mask, read_lengths
 from model.masking.toy_attention import (
     MaskRunError,
     interpret,
@@ -51,15 +52,15 @@ def mask_input() -> MaskInput | None:
         form = widgets.selectbox("Scores in", FORMAT, width=400)
     try:
         sizes = Sizes(queries, keys, read_lengths(lengths, keys), side)
-        meant = build(rule, sizes)
+        meant = build_mask(rule, sizes)
         allowed, identity = _allowed(meant, heads)
         mask = write(allowed, writing)
         call = run(random_scores(len(meant), heads, queries, keys), mask, reader, form)
     except (RuleError, MaskRunError) as error:
         st.error(plain(str(error)))
         return None
-    read_mask = believed(mask, reader)
-    arrays = {"weights": call.weights, "scores": call.scores, "masked_scores": call.masked, "mask": read_mask}
+    read_mask = interpret(mask, reader)
+    arrays = {"weights": call.weights, "scores": call.scores, "masked_scores": call.masked_scores, "mask": read_mask}
     arrays |= {"meant": meant} | (_padding(sizes) if "padding" in rule else {})
     caption(EXPLAINED)
     editable = frozenset({"given"})
@@ -73,7 +74,7 @@ def _sizes() -> tuple[int, int, int]:
         return queries, _number("Keys", KEYS, queries), _number("Heads", HEADS)
 
 
-def _samples(keys: int) -> tuple[str, Side]:
+def _samples(keys: int) -> tuple[str, PaddingSide]:
     """The lengths of the samples as they were typed, and the side on which they are padded."""
     with st.container(key="mask-samples", horizontal=True, vertical_alignment="center"):
         lengths = widgets.text_input("Real keys a sample", LENGTHS, f"{keys}, {max(1, keys - 2)}")

@@ -9,11 +9,10 @@ from typing import get_args
 import numpy as np
 import streamlit as st
 
-from model.diagnosis import DiagnosisError
-from model.diagnosis.inputs import arrange
-from model.diagnosis.readers.axes import ambiguous, in_words, sizes_of
+from model.diagnosis import DiagnosisError, arrange
+from model.diagnosis.readers.axes import ambiguous, in_words
 from model.diagnosis.readers.files import Contents
-from model.diagnosis.readers.roles import FLIPPED, ROLE_NAMES, ROLES, Guess, Role, guess, take
+from model.diagnosis.readers.roles import FLIPPED, ROLE_NAMES, ROLES, Guess, Role, guess, in_role
 from model.trace import Kind
 from model.untrusted_trace import clean_tokens
 
@@ -37,7 +36,7 @@ def interpret(contents: Contents, identity: str) -> MaskInput | None:
     notes = [note for name in roles if (note := _note(name, roles[name]))]
     place = st.container(key="read-as")
     try:
-        named_arrays = dict(take(array, roles[name][0]) for name, array in arrays.items()) if roles else dict(arrays)
+        named_arrays = dict(in_role(array, roles[name][0]) for name, array in arrays.items()) if roles else dict(arrays)
         if len(named_arrays) < len(arrays):
             raise DiagnosisError("Two arrays are read as the same thing. Say above what each of them is.")
         mask = _mask_input(named_arrays, kind, named, f"{identity} {kind}")
@@ -80,7 +79,7 @@ def _mask_input(arrays: dict[str, np.ndarray], kind: str, named: str | None, ide
         keep = np.atleast_2d(arrays["key_keep"])
         arrays["mask"] = np.repeat(keep[:, None, None, :], keep.shape[1], 2)
         notes.append("Only key padding was given, so the mask is the one that it makes.")
-    sizes = sizes_of(arrange(arrays, kind).weights)
+    sizes = arrange(arrays, kind).sizes
     read_as = [in_words(name, array.shape, sizes) for name, array in arrays.items()]
     doubts = [ambiguous(name, array.shape, sizes) for name, array in arrays.items()]
     editable = {"meant"} if "weights" in arrays or "mask" not in arrays else {"meant", "given"}

@@ -36,14 +36,15 @@ def judge_with_edits(mask_input: MaskInput, edits: Edits) -> Judgement:
     done: list[str] = []
     raw_mask = mask_input.raw_mask
     for code in edits.fixes:
-        if not can_mend(code, arrays, diagnosis):
+        if not can_fix(code, arrays, diagnosis):
             break
-        mended = mend(code, arrays, diagnosis)
-        arrays = rearranged(mended, mask_input.map)
+        fixed = apply_fix(code, arrays, diagnosis)
+        arrays = arrange(fixed.arrays, mask_input.map)
         diagnosis = judge(arrays, mask_input.named)
         raw_mask = None
-        made_up = f" ({mended.invented} cells had no weight, so their scores are made up)" if mended.invented else ""
-        done.append(f"{code}: {mended.done}{made_up}.")
+        count = fixed.invented_scores
+        made_up = f" ({count} cells had no weight, so their scores are made up)" if count else ""
+        done.append(f"{code}: {fixed.description}{made_up}.")
     reader = mask_input.reader if raw_mask is not None else "sdpa"
     return Judgement(arrays, diagnosis, before, tuple(done), raw_mask, reader)
 

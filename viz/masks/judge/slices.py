@@ -57,8 +57,8 @@ def slice_of(judgement: Judgement, sample: int, layer: int, head: int) -> Slice:
         shape = (arrays.sizes[0], arrays.sizes[2], *arrays.sizes[3:])
         raw_mask = np.broadcast_to(judgement.raw_mask, shape)[sample, head]
     # Where the verdict names a fault, a zero is taken for what it looks like.
-    faint = gather(arrays.weights).faint[sample, layer, head].any(-1)
-    rounded = faint & judgement.diagnosis.sound
+    maybe_underflow = gather(arrays.weights).maybe_underflow[sample, layer, head].any(-1)
+    rounded = maybe_underflow & judgement.diagnosis.sound
     meant = one(judgement.diagnosis.meant)
     return Slice(
         meant,

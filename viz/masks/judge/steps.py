@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from model.masking.blocked import is_blocked
 from model.masking.toy_attention import dropout
 
 from ...components.chart import chart

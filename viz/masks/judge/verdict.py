@@ -109,7 +109,7 @@ def _finding(identity: str, at: int, one: Finding, judgement: Judgement) -> None
             st.button(
                 f"Show {where(one, judgement.arrays.sizes)}", key=f"show-{at}", on_click=_point, args=(identity, one)
             )
-            if can_mend(one.code, judgement.arrays, judgement.diagnosis):
+            if can_fix(one.code, judgement.arrays, judgement.diagnosis):
                 st.button(
                     "Apply this fix", key=f"apply-{at}", type="primary", on_click=edits.apply, args=(identity, one.code)
                 )

@@ -7,7 +7,8 @@ from typing import Literal, get_args
 
 from model.experiments.mask_trial import NAMES, MaskName
 from model.masking.convention_table import CONVENTIONS
-from model.masking.rule import MOST
+from model.masking.padding import PaddingSide
+from model.masking.rule import MAX_SIZE
 from model.masking.toy_attention import FORMATS, READER_NAMES, READERS, WRITING_NAMES, WRITINGS
 
 from ..url_state.kinds import choice, number, text
@@ -17,7 +18,7 @@ from . import shared
 
 Part = Literal["judge", "try on the model", "gallery", "convert"]
 Source = Literal["paste", "upload", "build", "opened trace"]
-Side = Literal["right", "left"]
+SIDES: tuple[PaddingSide, ...] = ("right", "left")
 Effect = Literal["attention", "one token", "tests"]
 Cell = tuple[int, int, int]
 """Sample, query and key, from 0."""
@@ -58,11 +59,11 @@ PART = choice("part", get_args(Part))
 FROM = choice("from", get_args(Source), views=JUDGE)
 RULE = text("rule", "causal and padding")
 """Of the mask that is built; the other parts of the page begin with it."""
-QUERIES = number("queries", 6, 1, MOST, views=JUDGE)
-KEYS = number("keys", None, 1, MOST, views=JUDGE)
-HEADS = number("n_heads", 1, 1, MOST, views=JUDGE)
+QUERIES = number("queries", 6, 1, MAX_SIZE, views=JUDGE)
+KEYS = number("keys", None, 1, MAX_SIZE, views=JUDGE)
+HEADS = number("n_heads", 1, 1, MAX_SIZE, views=JUDGE)
 LENGTHS = text("lengths", views=JUDGE)
-PAD_SIDE = choice("pad_side", get_args(Side), views=JUDGE)
+PAD_SIDE = choice("pad_side", SIDES, views=JUDGE)
 WRITTEN = choice("written", WRITINGS, labels=WRITING_NAMES, views=JUDGE)
 READER = choice("reader", READERS, labels=READER_NAMES, views=JUDGE)
 FORMAT = choice("mask_format", FORMATS, views=JUDGE)
@@ -92,7 +93,7 @@ CONVERT_FROM = choice("convert_from", tuple(CONVENTIONS), "torch_attn_mask", CON
 CONVERT_TO = choice("convert_to", tuple(CONVENTIONS), "sdpa", CONVENTION_LABELS, views=CONVERT)
 CONVERT_RULE = text("convert_rule", views=CONVERT)
 CONVERT_LENGTHS = text("convert_lengths", views=CONVERT)
-CONVERT_SIDE = choice("convert_side", get_args(Side), views=CONVERT)
+CONVERT_SIDE = choice("convert_side", SIDES, views=CONVERT)
 CONVERT_HEADS = number("convert_heads", 1, 1, 4, views=CONVERT)
 
 PAGE = Page.of("masks", *shared.COMMON, shared.KIND, shared.LAYER, shared.HEAD, *declared(globals()), view=PART)
