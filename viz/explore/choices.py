@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -11,49 +11,59 @@ import streamlit as st
 from model.analysis.alignment import rank_alignment
 from model.analysis.head_statistics import Measure, between, rank_heads
 from viz.components.overview import Ranked
-from viz.figures.flow import FLOWS, Flow
+from viz.figures.flow import Flow
 from viz.figures.labels import readable
-from viz.ui import controls
-from viz.ui.controls import SHARED
+from viz.ui import controls, widgets
+from viz.ui.addresses.explore import (
+    BESIDE,
+    BY_LAYER,
+    FLOW,
+    HIDE,
+    LAYOUT,
+    MEAN,
+    NORMS,
+    NUMBERS,
+    ORDER,
+    STEP,
+    THRESHOLD,
+    VIEW,
+    WORDS,
+    Layout,
+    View,
+)
+from viz.ui.addresses.shared import KIND
 
 from .token_display import Display
-from .view_texts import VIEWS, View
 
 if TYPE_CHECKING:
     from model.trace import AttentionMap, Kind
 
     from .scene import Scene
 
-BY_LAYER = "layer"
-THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-Layout = Literal["vertical", "horizontal"]
-LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 SMALLEST_FIRST: tuple[Measure, ...] = ("entropy", "distance")
 """Measures by which the heads with the smallest values come first."""
 
 
 def view() -> View:
     """Return the chosen view."""
-    return st.segmented_control(
-        "View", VIEWS, default="heatmap", required=True, key="view", label_visibility="collapsed", **SHARED
-    )
+    return widgets.segmented_control("View", VIEW)
 
 
 def display() -> Display:
     """Return how maps are shown; the controls are folded away, as they are rarely changed."""
     with controls.display():
-        merge = st.toggle("Merge pieces into words", key="words", **SHARED)
-        hide = st.toggle("Hide special tokens", key="hide", **SHARED)
-        numbers = st.toggle("Write the weights into the cells", key="numbers", **SHARED)
+        merge = widgets.toggle("Merge pieces into words", WORDS)
+        hide = widgets.toggle("Hide special tokens", HIDE)
+        numbers = widgets.toggle("Write the weights into the cells", NUMBERS)
         return Display(*controls.look_choices(), merge, hide, numbers)
 
 
 def kind(kinds: Sequence[Kind]) -> Kind:
     """Return which of the maps is shown; the last until one is chosen."""
-    if st.session_state.get("kind") not in (None, *kinds):
-        st.session_state["kind"] = kinds[-1]  # chosen where there were more
+    if st.session_state.get(KIND.key) not in (None, *kinds):
+        st.session_state[KIND.key] = kinds[-1]  # chosen where there were more
     return st.segmented_control(
-        "Attention", kinds, default=kinds[-1], required=True, key="kind", label_visibility="collapsed", **SHARED
+        "Attention", kinds, default=kinds[-1], required=True, label_visibility="collapsed", **KIND.bound
     )
 
 
@@ -63,10 +73,10 @@ def order(kind: Kind, statistics: Mapping[Measure, np.ndarray]) -> tuple[tuple[R
     Heads outside a chosen range are faint. `statistics` are those of head_statistics, each (L, H).
     """
     measures = (BY_LAYER, *statistics)
-    if st.session_state.get("order") not in (None, *measures):
-        st.session_state["order"] = BY_LAYER  # a measure that only another kind of attention has
+    if st.session_state.get(ORDER.key) not in (None, *measures):
+        st.session_state[ORDER.key] = BY_LAYER  # a measure that only another kind of attention has
     with st.popover("Sort heads", type="tertiary", key="sort"):
-        measure = st.radio("Order of the heads", measures, key="order", **SHARED)
+        measure = st.radio("Order of the heads", measures, **ORDER.bound)
         if measure == BY_LAYER:
             return (), None
         values = statistics[measure]
@@ -82,7 +92,7 @@ def find_aligning(attention: AttentionMap) -> None:
 
     def open_best() -> None:
         best = rank_alignment(attention)[0]
-        st.session_state["kind"], st.session_state["order"] = "cross", "alignment"
+        st.session_state[KIND.key], st.session_state[ORDER.key] = "cross", "alignment"
         controls.choose(best.layer, best.head)
 
     st.button("Which head aligns?", type="tertiary", key="aligns", on_click=open_best)
@@ -90,29 +100,23 @@ def find_aligning(attention: AttentionMap) -> None:
 
 def threshold() -> float:
     """Return the least weight that gets a line."""
-    return st.selectbox("Lines from a weight of", THRESHOLDS, 2, key="threshold", width=250, **SHARED)
+    return widgets.selectbox("Lines from a weight of", THRESHOLD, width=250)
 
 
 def layout() -> Layout:
     """Return how the two sides of the lines are laid out."""
-    return st.segmented_control(
-        "Layout", LAYOUTS, default="vertical", required=True, key="layout", label_visibility="collapsed", **SHARED
-    )
+    return widgets.segmented_control("Layout", LAYOUT)
 
 
 def flow() -> tuple[Flow, bool]:
     """Return which mean or rollout is shown, and whether weights are multiplied by the norms of their values."""
     with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
-        which = st.segmented_control(
-            "Flow", FLOWS, default="rollout", required=True, key="flow", label_visibility="collapsed", **SHARED
-        )
-        weighted = st.toggle("Times value norms", key="norms", **SHARED)
-    return which, weighted
+        return widgets.segmented_control("Flow", FLOW), widgets.toggle("Times value norms", NORMS)
 
 
 def mean_of_heads() -> bool:
     """Return whether all heads of the layer are shown as their mean."""
-    return st.toggle("Mean of all heads", True, key="mean", **SHARED)
+    return widgets.toggle("Mean of all heads", MEAN)
 
 
 def query(scene: Scene) -> int:
@@ -135,35 +139,23 @@ def query(scene: Scene) -> int:
 
 def step(count: int) -> int:
     """Return the current step of the pipeline, from 0; kept in the address from 1."""
-    if "step" not in st.session_state:
-        text = st.query_params.get("step", "1")
-        st.session_state["step"] = int(text) - 1 if text.isdecimal() else 0
-    current = min(max(st.session_state["step"], 0), count - 1)
-    if current:
-        st.query_params["step"] = str(current + 1)
-    elif "step" in st.query_params:
-        del st.query_params["step"]
-    return current
+    current = min(STEP.hold(), count)
+    STEP.show_in_address(current)
+    return current - 1
 
 
 def go_to_step(to: int) -> None:
     """Go to a step of the pipeline, from 0; for callbacks."""
-    st.session_state["step"] = to
+    STEP.set(to + 1)
 
 
 def beside(heads: int, head: int) -> tuple[int, ...]:
     """Return the other heads drawn beside the chosen one, from 0; kept in the address from 1: ``beside=2,5``."""
-    if "beside" not in st.session_state:
-        parts = st.query_params.get("beside", "").split(",")
-        st.session_state["beside"] = tuple(sorted({int(part) - 1 for part in parts if part.isdecimal()}))
-    others = tuple(one for one in st.session_state["beside"] if 0 <= one < heads and one != head)
-    if others:
-        st.query_params["beside"] = ",".join(str(one + 1) for one in others)
-    elif "beside" in st.query_params:
-        del st.query_params["beside"]
+    others = tuple(other for other in BESIDE.hold() if other < heads and other != head)
+    BESIDE.show_in_address(others)
     return others
 
 
 def draw_beside(heads: list[int]) -> None:
     """Draw these heads, from 0, beside the chosen one; for callbacks."""
-    st.session_state["beside"] = tuple(heads)
+    BESIDE.set(tuple(heads))

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from model.analysis.head_claims import head_claim
 from viz.figures.labels import KIND_NAMES
-from viz.ui import controls
 
+from .pins import pin_of, toggle_pins
 from .token_display import Display, TokenDisplay, display_tokens
 
 if TYPE_CHECKING:
     from model.text.words import Label
     from model.trace import AttentionMap, AttentionTrace, Kind
     from viz.figures.palette import Look
+    from viz.ui.addresses.explore import Place
 
     from .trace_source import TraceSource
 
@@ -71,13 +72,13 @@ class Scene:
     @property
     def captured_query(self) -> int | None:
         """The pinned row of the map as it was captured."""
-        position = controls.pinned(self.source.identity, self._query_place)
+        position = pin_of(self.source.identity, self._query_place)
         return position if position is not None and position < len(self.tokens.original.query_tokens) else None
 
     @property
     def captured_key(self) -> int | None:
         """The pinned column of the map as it was captured."""
-        return controls.pinned(self.source.identity, self._key_place)
+        return pin_of(self.source.identity, self._key_place)
 
     @property
     def query(self) -> int | None:
@@ -91,12 +92,12 @@ class Scene:
 
     def position(self, length: int) -> int | None:
         """The pinned position of the translation, which has `length` tokens."""
-        position = controls.pinned(self.source.identity, "target")
+        position = pin_of(self.source.identity, "target")
         return position if position is not None and position < length else None
 
     def pin(self, *, query: int | None = None, key: int | None = None) -> None:
         """Pin a row of the displayed map, a column or both; for callbacks."""
-        cell: dict[controls.Place, int] = {}
+        cell: dict[Place, int] = {}
         if query is not None:
             cell[self._query_place] = self.tokens.queries[query][0]
         if key is not None:
@@ -107,16 +108,16 @@ class Scene:
         """Pin a row of the map as it was captured; for callbacks."""
         self.pin_places({self._query_place: query})
 
-    def pin_places(self, cell: dict[controls.Place, int]) -> None:
+    def pin_places(self, cell: dict[Place, int]) -> None:
         """Pin positions as they were captured, each by its place; for callbacks."""
-        controls.pin(self.source.identity, cell)
+        toggle_pins(self.source.identity, cell)
 
     @property
-    def _query_place(self) -> controls.Place:
+    def _query_place(self) -> Place:
         return "source" if self.kind == "encoder" else "target"
 
     @property
-    def _key_place(self) -> controls.Place:
+    def _key_place(self) -> Place:
         if self.kind == "cross":
             return "source"
         return "source_key" if self.kind == "encoder" else "target_key"

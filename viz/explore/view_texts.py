@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from model.analysis.rollout import EXPLAINED as ROLLOUT
-
-View = Literal["heatmap", "links", "text", "pipeline", "joint", "flow", "layers", "compare"]
-VIEWS: tuple[View, ...] = get_args(View)
+from viz.ui.addresses.explore import View
 
 
 class ViewText(NamedTuple):

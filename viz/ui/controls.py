@@ -15,7 +15,6 @@ from model.user_model import LocalError, LocalModel
 from ..figures.heatmap import ROW_NAMES, Rows
 from ..figures.palette import SCALE_NAMES, Look
 from . import cache, theme, widgets
-from .addresses.explore import PIN, Place
 from .addresses.shared import COLOURS, HEAD, KIND, LAYER, LOOK, MODEL, ROWS, SCALE, SENTENCE
 from .captions import plain
 from .url_state.page import carry
@@ -35,11 +34,6 @@ EXAMPLES = {
 REMEMBERED = 12
 SHOWN = 70
 """Characters of an earlier sentence that its button shows."""
-
-# Of the page Explore alone, until its controls are declared in viz.ui.addresses like those of all other pages.
-SHARED: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
-KEPT: dict[str, Any] = {"persist_state": "session"}
-"""Of a control whose place in the address is kept by :func:`in_address`."""
 
 
 def sentence(beside: Callable[[], None] | None = None) -> tuple[Translator, str]:
@@ -115,38 +109,6 @@ def place(attention: AttentionMap) -> tuple[int, int]:
 def choose(layer: int, head: int) -> None:
     """Set the layer and head, counted from 0; for callbacks."""
     st.session_state[LAYER.key], st.session_state[HEAD.key] = layer + 1, head + 1
-
-
-def pinned(text: str, place: Place) -> int | None:
-    """The pinned position of `text` or of its translation, from 0; another sentence starts with none."""
-    return PIN.get(of=text).get(place)
-
-
-def pin(text: str, cell: Mapping[Place, int]) -> None:
-    """Pin positions, or let go of them where all of them are pinned already; for callbacks."""
-    before = PIN.get(of=text)
-    if cell.items() <= before.items():
-        after = {place: position for place, position in before.items() if place not in cell}
-    else:
-        after = before | dict(cell)
-    PIN.set(after, of=text)
-
-
-def pins_in_address(text: str) -> None:
-    """Keep the pinned positions of `text` in the address."""
-    PIN.hold(of=text)
-
-
-def in_address(key: str, options: Sequence[str], default: str) -> None:
-    """Keep what a control holds in the address by its own short name, not by the words it shows. Comes before it."""
-    state = st.session_state
-    if state.get(key) not in options:
-        brought = st.query_params.get(key)
-        state[key] = brought if brought in options else default
-    if state[key] != default:
-        st.query_params[key] = state[key]
-    elif key in st.query_params:
-        del st.query_params[key]
 
 
 def look() -> tuple[Look, Rows]:

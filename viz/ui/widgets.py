@@ -39,7 +39,10 @@ def following_selectbox(label: str, of: Parameter[T | None], options: Sequence[T
 
     The parameter has a slot of its own, as its name is the widget's key.
     """
-    chosen = of.hold((None, *options))
+    chosen = of.hold()
+    if chosen not in options:
+        chosen = None
+        of.show_in_address(None)
     st.session_state[of.name] = default if chosen is None else chosen
     choose = lambda: of.set(st.session_state[of.name])  # noqa: E731
     return st.selectbox(label, options, key=of.name, on_change=choose, **more)

@@ -20,9 +20,9 @@ from viz.ui.url_state.page import Page
 from viz.ui.url_state.parameter import Parameter
 
 VIZ = Path(viz.__file__).parent
-OWN = ("frame.py", "ui/controls.py", "streamlit_internals.py", "components/presenter/__init__.py")
+OWN = ("frame.py", "streamlit_internals.py", "components/presenter/__init__.py")
 """Files that read the address itself: `present` is a window's, not a view's."""
-APART = {VIZ / name for name in OWN}.union((VIZ / "ui" / "url_state").glob("*.py"), (VIZ / "explore").rglob("*.py"))
+APART = {VIZ / name for name in OWN}.union((VIZ / "ui" / "url_state").glob("*.py"))
 SOURCES = sorted({*VIZ.rglob("*.py")} - APART)
 EVERY = [one for known in PAGES.values() for one in known.parameters.values()]
 NONSENSE = [
@@ -202,6 +202,22 @@ def test_a_held_value_belongs_to_its_owner() -> None:
     app.session_state["of"] = None
     app.run()
     assert app.session_state["found"] == 4
+
+
+def test_what_belongs_to_another_owner_stays_in_the_session() -> None:
+    def script() -> None:
+        import streamlit as st
+
+        from viz.ui.url_state.kinds import number
+
+        stop = number("stop", 1, 1, 9)
+        stop.hold(of="a sentence")
+        stop.set(2, of="an opened trace")
+        st.session_state["found"] = stop.get(of="a sentence"), stop.get(of="an opened trace")
+
+    app = shows(script, stop="4")
+    assert app.session_state["found"] == (1, 2)
+    assert app.query_params["stop"] == "4"
 
 
 def test_back_and_forward_bring_the_value_of_the_address(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from model.interventions.changes import Change, HeadChange, InterventionError, parse, text_of
 from viz.components.switchboard import switchboard
-from viz.ui import cache, controls
+from viz.ui import cache
+from viz.ui.addresses.explore import PICTURES, Pictured
+from viz.ui.addresses.shared import CHANGES
 from viz.ui.captions import caption, plain
 
 from ..intervention_texts import change_name, difference_html, effect_in_words
@@ -21,23 +23,17 @@ if TYPE_CHECKING:
     from viz.components.switchboard import Head
 
 UNCHANGED = "as it is"
-Version = Literal["changed", "unchanged"]
-VERSIONS: tuple[Version, ...] = get_args(Version)
 
 
 def changes() -> tuple[Change, ...]:
     """Return the changes that the visitor has made, kept in the address as ``changes=cross.3.1:off``."""
-    if "changes" not in st.session_state:
-        try:
-            st.session_state["changes"] = parse(st.query_params.get("changes", ""))
-        except InterventionError as error:
-            st.session_state["changes"] = ()
-            st.info(plain(str(error)))
-    made: tuple[Change, ...] = st.session_state["changes"]
-    if made:
-        st.query_params["changes"] = text_of(made)
-    elif "changes" in st.query_params:
-        del st.query_params["changes"]
+    try:
+        made = parse(CHANGES.hold())
+    except InterventionError as error:
+        CHANGES.reset()
+        st.info(plain(str(error)))
+        return ()
+    CHANGES.set(text_of(made))
     return made
 
 
@@ -68,7 +64,7 @@ def head_switch(attention: AttentionMap, layer: int, head: int) -> None:
     def switch() -> None:
         rest = tuple(one for one in changes() if one not in own)
         change = options[st.session_state[key]]
-        st.session_state["changes"] = (*rest, change) if change else rest
+        CHANGES.set(text_of((*rest, change) if change else rest))
 
     st.selectbox("This head", list(options), key=key, width=200, on_change=switch)
 
@@ -79,7 +75,7 @@ def board(maps: Mapping[Kind, AttentionMap]) -> None:
     off = [(one.kind, one.layer, one.head) for one in _head_changes() if one.change == "off"]
 
     def switch(heads: Collection[Head]) -> None:
-        st.session_state["changes"] = with_heads_off(changes(), heads)
+        CHANGES.set(text_of(with_heads_off(changes(), heads)))
 
     with st.popover("Switch heads off", type="tertiary", key="board"):
         caption(
@@ -127,22 +123,12 @@ def _head_changes() -> list[HeadChange]:
     return [one for one in changes() if isinstance(one, HeadChange)]
 
 
-def _version() -> Version:
+def _version() -> Pictured:
     """Return whether the pictures are of the changed model or of the unchanged one."""
-    controls.in_address("pictures", VERSIONS, "changed")
-    return st.segmented_control(
-        "Pictures show",
-        VERSIONS,
-        required=True,
-        key="pictures",
-        format_func=lambda version: f"{version} model",
-        **controls.KEPT,
-    )
+    PICTURES.hold()
+    name = lambda version: f"{version} model"  # noqa: E731
+    return st.segmented_control("Pictures show", PICTURES.options, required=True, format_func=name, **PICTURES.kept)
 
 
 def _undo_button() -> None:
-    st.button("Undo all changes", key="undo", type="tertiary", on_click=_undo)
-
-
-def _undo() -> None:
-    st.session_state["changes"] = ()
+    st.button("Undo all changes", key="undo", type="tertiary", on_click=CHANGES.reset)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from viz.traces.upload import offer
 from viz.ui import controls
+from viz.ui.addresses.explore import PIN
 from viz.ui.captions import badge
 
 from ..views.screen import screen
@@ -27,5 +28,5 @@ def show() -> None:
 @st.fragment
 def _pictures(model: Translator, text: str) -> None:
     """Draw the run. A fragment: a click here leaves the sentence's controls alone."""
-    controls.pins_in_address(text)
+    PIN.hold(of=text)
     screen(live_run(model, text))

@@ -13,12 +13,14 @@ from model.analysis.value_norm import value_weighted_trace
 from model.translate import InputError
 from viz.components.tokens import pieces, tokens
 from viz.export.parts import Component, Part, Words
-from viz.ui import cache, controls
+from viz.ui import cache, widgets
+from viz.ui.addresses.explore import FORCED
+from viz.ui.addresses.shared import GIVEN
 from viz.ui.captions import caption, hints, plain
-from viz.ui.controls import SHARED
 from viz.ui.teacher_forced import given_input, given_text
 
 from ..intervention_texts import saved_effect
+from ..pins import pin_of, toggle_pins
 from ..run_key import RunKey
 from ..token_display import Display, TokenDisplay, display_tokens
 from . import interventions
@@ -78,7 +80,7 @@ class LiveRun:
         interventions.head_switch(attention, layer, head)
 
     def saved_texts(self) -> list[Part]:
-        steps, pinned = self.translation.steps, controls.pinned(self.identity, "target")
+        steps, pinned = self.translation.steps, pin_of(self.identity, "target")
         line = {"pieces": pieces(steps), "pinned": pinned if pinned is not None and pinned < len(steps) else None}
         effect = saved_effect(self.run) if self.run.changes else []
         return [Words(self.trace.source, "sentence", "large"), Component("tokens", line, "translation"), *effect]
@@ -96,8 +98,8 @@ def live_run(model: Translator, text: str) -> LiveRun:
     key = RunKey(model.name, text, given, interventions.effect(model, text, given))
     run = LiveRun(key, cache.reading(*key))
     with line:
-        pinned = controls.pinned(text, "target")
-        tokens(run.translation.steps, pinned, key="translation", on_pin=lambda at: controls.pin(text, {"target": at}))
+        pinned = pin_of(text, "target")
+        tokens(run.translation.steps, pinned, key="translation", on_pin=lambda at: toggle_pins(text, {"target": at}))
     hints(model, run.translation)
     return run
 
@@ -106,13 +108,13 @@ def _forced(text: str, own: str) -> bool:
     """Return whether the model reads a given translation instead of its own; a new sentence turns this off."""
     state = st.session_state
     if state.setdefault("given-of", text) != text:
-        state["given-of"], state["forced"] = text, False
+        state["given-of"], state[FORCED.key] = text, False
 
     def fill_in() -> None:
-        if state["forced"] and (state.get("given-for") != text or not state.get("given")):
-            state["given"], state["given-for"] = own, text  # what the model wrote, for the visitor to change
+        if state[FORCED.key] and (state.get("given-for") != text or not state.get(GIVEN.key)):
+            state[GIVEN.key], state["given-for"] = own, text  # what the model wrote, for the visitor to change
 
-    return st.toggle("Given translation", key="forced", on_change=fill_in, **SHARED)
+    return widgets.toggle("Given translation", FORCED, on_change=fill_in)
 
 
 def _given(model: Translator, text: str) -> str:

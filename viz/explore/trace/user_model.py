@@ -7,6 +7,7 @@ import streamlit as st
 from model.user_model import LocalError, LocalModel
 from viz.traces.upload import offer
 from viz.ui import cache, controls
+from viz.ui.addresses.shared import MODEL
 from viz.ui.captions import plain
 
 from .page import show_trace
@@ -17,8 +18,7 @@ def current() -> LocalModel | None:
     local = cache.local()
     if not isinstance(local, LocalModel):
         return None
-    name = st.session_state.get("model", st.query_params.get("model", local.name))
-    return local if name == local.name else None
+    return local if MODEL.get() in ("", local.name) else None
 
 
 def show(local: LocalModel) -> None:

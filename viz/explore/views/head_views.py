@@ -21,6 +21,7 @@ from viz.export.parts import Component, Part, Words
 from viz.figures.heatmap import head_grid, room_for_numbers
 from viz.figures.labels import KIND_NAMES
 from viz.figures.words import heatmap_in_words, row_of_weights
+from viz.ui.addresses.explore import VIEWS, View
 from viz.ui.captions import caption, plain
 
 from .. import choices
@@ -28,7 +29,7 @@ from ..captions import alt, token_captions
 from ..saving import DrawnView, offer
 from ..scene import Scene
 from ..token_display import special_places
-from ..view_texts import VIEW_TEXTS, VIEWS, View
+from ..view_texts import VIEW_TEXTS
 from . import comparison, joint_view, multi_head_views
 
 if TYPE_CHECKING:

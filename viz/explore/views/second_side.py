@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from viz.figures.labels import label_text
-from viz.ui import cache, controls
+from viz.ui import cache, widgets
+from viz.ui.addresses.explore import (
+    WITH,
+    WITH_HEAD,
+    WITH_KIND,
+    WITH_LAYER,
+    WITH_MODEL,
+    WITH_SENTENCE,
+    Second,
+)
 from viz.ui.captions import caption
-from viz.ui.controls import KEPT, SHARED
 
 if TYPE_CHECKING:
     from model.trace import AttentionMap
@@ -19,9 +27,7 @@ if TYPE_CHECKING:
     from ..run_key import RunKey
     from ..scene import Scene
 
-T = TypeVar("T")
-Choice = Literal["head", "sentence", "model", "original"]
-NAMES: dict[Choice, str] = {
+NAMES: dict[Second, str] = {
     "head": "another head",
     "sentence": "another sentence",
     "model": "another model",
@@ -53,16 +59,14 @@ def second_side(scene: Scene) -> SecondSide | None:
     """
     options = _options(scene.source.run)
     with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
-        controls.in_address("with", options, "head")
-        choice: Choice = st.selectbox(
-            "Compare with", options, format_func=NAMES.__getitem__, key="with", width=285, **KEPT
-        )
+        WITH.hold(options)
+        choice = st.selectbox("Compare with", options, format_func=NAMES.__getitem__, width=285, **WITH.kept)
         if choice == "head" or scene.source.run is None:
             return _head(scene)
         return OF_RUNS[choice](scene, scene.source.run)
 
 
-def _options(run: RunKey | None) -> tuple[Choice, ...]:
+def _options(run: RunKey | None) -> tuple[Second, ...]:
     """Return what the head can be compared with; without a model, only the trace's own heads."""
     if run is None:
         return ("head",)
@@ -71,20 +75,18 @@ def _options(run: RunKey | None) -> tuple[Choice, ...]:
 
 def _head(scene: Scene) -> SecondSide:
     maps = scene.trace.maps
-    kind = _following("Its kind", "with-kind", tuple(maps), scene.kind, 120, label_visibility="collapsed")
+    kinds = tuple(maps)
+    kind = widgets.following_selectbox(
+        "Its kind", WITH_KIND, kinds, scene.kind, width=120, label_visibility="collapsed"
+    )
     layer, head = _place(maps[kind], scene.layer, (scene.head + 1) % maps[kind].heads)
     return SecondSide(maps[kind], layer, head, _title(scene.kind, scene.layer, scene.head), _title(kind, layer, head))
 
 
 def _sentence(scene: Scene, run: RunKey) -> SecondSide | None:
-    text = st.text_input(
-        "Second sentence",
-        placeholder="Type a second sentence",
-        key="with-sentence",
-        label_visibility="collapsed",
-        **SHARED,
-    )
-    if not text or not text.strip():
+    hint = "Type a second sentence"
+    text = widgets.text_input("Second sentence", WITH_SENTENCE, placeholder=hint, label_visibility="collapsed")
+    if not text.strip():
         caption("Type a sentence that has some words in common with the first.")
         return None
     second = cache.reading(run.model, text, "", run.changes)
@@ -97,8 +99,8 @@ def _model(scene: Scene, run: RunKey) -> SecondSide | None:
     if not others:
         caption("There is only one model. Train another with `python -m model train`, and it can be chosen here.")
         return None
-    controls.in_address("with-model", others, others[0])
-    name = st.selectbox("Second model", others, key="with-model", width=215, label_visibility="collapsed", **KEPT)
+    WITH_MODEL.hold(others)
+    name = st.selectbox("Second model", others, width=215, label_visibility="collapsed", **WITH_MODEL.kept)
     cache.translator(name)
     first, second = cache.reading(*run), cache.reading(name, run.sentence, run.given)
     attention = second.trace.maps[scene.kind]
@@ -113,7 +115,7 @@ def _original(scene: Scene, run: RunKey) -> SecondSide:
     return SecondSide(own.trace.maps[scene.kind], scene.layer, scene.head, first, "The model's own, unchanged")
 
 
-OF_RUNS: dict[Choice, Callable[[Scene, RunKey], SecondSide | None]] = {
+OF_RUNS: dict[Second, Callable[[Scene, RunKey], SecondSide | None]] = {
     "sentence": _sentence,
     "model": _model,
     "original": _original,
@@ -124,27 +126,9 @@ def _place(attention: AttentionMap, layer: int, head: int) -> tuple[int, int]:
     """Return the layer and head of the second side, from 0; those given until others are chosen."""
     layers, heads = range(1, attention.layers + 1), range(1, attention.heads + 1)
     return (
-        _following("Layer", "with-layer", layers, min(layer + 1, layers[-1]), 115) - 1,
-        _following("Head", "with-head", heads, min(head + 1, heads[-1]), 115) - 1,
+        widgets.following_selectbox("Layer", WITH_LAYER, layers, min(layer + 1, layers[-1]), width=115) - 1,
+        widgets.following_selectbox("Head", WITH_HEAD, heads, min(head + 1, heads[-1]), width=115) - 1,
     )
-
-
-def _following(label: str, key: str, options: Sequence[T], default: T, width: int, **more: Any) -> T:
-    """Return one of `options`, in the address once it is chosen; until then the first side's, which is `default`."""
-    state, own = st.session_state, f"{key}-chosen"
-    if own not in state:
-        state[own] = next((one for one in options if str(one) == st.query_params.get(key)), None)
-    choice = state[own] if state[own] in options else None
-    state[key] = default if choice is None else choice
-    if choice is not None:
-        st.query_params[key] = str(choice)
-    elif key in st.query_params:
-        del st.query_params[key]
-
-    def choose() -> None:
-        state[own] = state[key]
-
-    return st.selectbox(label, options, key=key, width=width, on_change=choose, **more)
 
 
 def _title(kind: str, layer: int, head: int) -> str:

@@ -93,17 +93,29 @@ class Parameter(Generic[T]):
         value = found if options is None or found in options else default
         if returned or self._belongs_to(of):
             self._keep(value, of)
-        self._show(value, default)
+        record().shown[self.key] = of
+        self.show_in_address(value, default)
         return value
 
     def set(self, value: T, of: Hashable = None) -> None:
-        """Choose a value that :meth:`hold` keeps; for callbacks."""
+        """Choose a value; for callbacks. It stands in the address at once if its owner's value was held there."""
         self._keep(value, of)
-        self._show(value, self.default)
+        if record().shown.get(self.key, of) == of:
+            self.show_in_address(value)
 
     def reset(self) -> None:
         """Go back to the default; for callbacks."""
         self.set(self.default)
+
+    def show_in_address(self, value: T, default: T | None = None) -> None:
+        """Write a value into the address alone, unless the address says so already; nothing for the default."""
+        default = self.default if default is None else default
+        text = "" if value == default else self.write(value)
+        record().texts[self.name] = self.key, text
+        if text and st.query_params.get(self.name) != text:
+            st.query_params[self.name] = text
+        elif not text:
+            st.query_params.pop(self.name, None)
 
     def value_in_address(self) -> T:
         """The value that the address names now."""
@@ -121,12 +133,3 @@ class Parameter(Generic[T]):
         record().owners[self.key] = of
         if self.key not in st.session_state or st.session_state[self.key] != value:
             st.session_state[self.key] = value
-
-    def _show(self, value: T, default: T) -> None:
-        """Write the value into the address, unless the address says so already."""
-        text = "" if value == default else self.write(value)
-        record().texts[self.name] = self.key, text
-        if text and st.query_params.get(self.name) != text:
-            st.query_params[self.name] = text
-        elif not text:
-            st.query_params.pop(self.name, None)

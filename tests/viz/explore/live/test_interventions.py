@@ -23,20 +23,20 @@ def again(name: str, text: str, changes: str, given: str) -> Comparison:
 
 @pytest.fixture
 def switched(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
-    monkeypatch.setattr(cache, "changed", again)
+    monkeypatch.setattr(cache, "with_changes", again)
     return app
 
 
 def test_turning_a_head_off_and_back(switched: AppTest) -> None:
     switched.run()
     switched.selectbox(key="switch-cross-0-0").set_value("off").run()
-    assert text_of(switched.session_state["changes"]) == "cross.1.1:off"
+    assert switched.query_params["changes"] == "cross.1.1:off"
     assert "With cross layer 1 head 1 off." in captions(switched)
     assert "(-0.50)" in captions(switched)
     switched.selectbox(key="switch-cross-0-0").set_value("as head 3").run()
-    assert text_of(switched.session_state["changes"]) == "cross.1.1:head.3"
+    assert switched.query_params["changes"] == "cross.1.1:head.3"
     switched.selectbox(key="switch-cross-0-0").set_value("as it is").run()
-    assert switched.session_state["changes"] == ()
+    assert "changes" not in switched.query_params
 
 
 def test_the_address_brings_changes(switched: AppTest) -> None:

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from model.trace import AttentionTrace
 from model.untrusted_trace import open_trace
-from viz.explore.view_texts import VIEWS
+from viz.ui.addresses.explore import VIEWS
 
 from ...fakes import attention, foreign_trace
 

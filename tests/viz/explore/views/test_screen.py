@@ -17,10 +17,10 @@ from model.text.words import SPECIAL_TOKENS
 from model.trace import AttentionTrace
 from model.translate import Translator
 from model.untrusted_trace import OpenedTrace, open_trace, read_trace
-from viz.explore.view_texts import View
 from viz.export.parts import COLLECTED, Columns, Component, Words
 from viz.figures.palette import LIGHT
 from viz.ui import cache
+from viz.ui.addresses.explore import View
 from viz.ui.captions import plain
 
 from ...components.test_packing import unpack
