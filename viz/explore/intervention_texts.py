@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from model.interventions.changes import HeadChange, parse
-from viz.export.parts import MARKS, Part, Words
+from viz.export.parts import Part, Words
 from viz.ui import cache
+from viz.ui.translation_changes import MARKS
 
 if TYPE_CHECKING:
     from model.experiments.ablation import Comparison

@@ -59,7 +59,7 @@ def before_and_after(before: str, words: Sequence[tuple[str, Mark]]) -> str:
         for word, mark in words
         if mark != "gone"
     ]
-    after = " ".join(shown) or "(nothing)"
+    after = "".join(shown) or "(nothing)"
     return (
         f'<div class="versions"><p class="before" dir="auto">{html.escape(before)}</p>'
         f'<p class="after" dir="auto">{after}</p></div>'

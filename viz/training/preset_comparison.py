@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def show(bar: DeltaGenerator) -> None:
     with bar:
         log_steps = controls.log_steps()
-    found, faults = cache.comparable_presets()
+    found, faults = cache.preset_models()
     for fault in faults:
         st.error(plain(fault))
     if not found:

@@ -74,8 +74,8 @@ def stop_descriptions(model: Translator, moments: tuple[Moment, ...]) -> list[St
         StopShown(
             texts.tick(one.step),
             texts.stop_name(one.step, last),
-            one.written.text,
-            one.belief,
+            one.translation.text,
+            one.token_probability,
             texts.quality(one.step, history, scores),
         )
         for one in moments

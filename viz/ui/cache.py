@@ -231,7 +231,7 @@ def card(name: str) -> str:
 
 
 @st.cache_data(ttl=10, show_spinner=False)
-def comparable_presets() -> tuple[list[Alike], list[str]]:
+def preset_models() -> tuple[list[PresetModel], list[str]]:
     """The checkpoints that were trained alike, and what is wrong with those that cannot be read."""
     found, faults = [], []
     for name in checkpoints():

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
 from typing import Literal
 
 import numpy as np
 
+from model.text.word_difference import word_difference
 from model.trace import AttentionMap
 
 Mark = Literal["same", "new", "gone"]
-"""Of a piece of a text, beside what it was before."""
+"""The mark of a piece of a text, beside what it was before."""
+MARKS: dict[str, Mark] = {"same": "same", "removed": "gone", "added": "new"}
+"""The mark of each :class:`model.text.word_difference.WordChange`."""
 
 
 def word_changes(before: str, after: str) -> tuple[tuple[str, Mark], ...]:
-    """The words of both texts in reading order: those of both, those only in `after`, those only in `before`."""
-    old, new = before.split(), after.split()
-    words: list[tuple[str, Mark]] = []
-    for kind, i, j, k, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if kind == "equal":
-            words += [(word, "same") for word in old[i:j]]
-        else:
-            words += [(word, "gone") for word in old[i:j]] + [(word, "new") for word in new[k:end]]
-    return tuple(words)
+    """Runs of words of both texts in reading order, spaces included, each with its mark."""
+    return tuple((run.text, MARKS[run.change]) for run in word_difference(before, after))
 
 
 def attention_difference(first: AttentionMap, second: AttentionMap) -> float:

@@ -132,7 +132,7 @@ def test_a_given_translation_in_words(toy_translator: Translator) -> None:
 
 def test_agreement_text(toy_translator: Translator) -> None:
     result = toy_translator.translate(SENTENCE)
-    assert "agree" in agreement_text(toy_translator.three_ways(result.source_ids, result.target_ids))
+    assert "agree" in agreement_text(agreement_of(toy_translator, result.source_ids, result.target_ids))
 
 
 def test_the_beam_tree_draws_every_candidate_once(toy_translator: Translator) -> None:

@@ -26,7 +26,7 @@ from viz.masks.judge.edits import Edits
 from viz.masks.judge.input import MaskInput
 from viz.masks.judge.judgement import judge_with_edits
 from viz.masks.judge.panels import panels
-from viz.masks.judge.slices import dependence, reach, slice_of
+from viz.masks.judge.slices import dependence, slice_of
 from viz.masks.judge.verdict import headline_text, sorted_findings, spans, where
 from viz.masks.judge.verdict_files import as_csv, as_json
 

@@ -66,7 +66,7 @@ def checkpoints(tmp_path: Path, toy_checkpoint: Path, monkeypatch: pytest.Monkey
         "history",
         "scores",
         "card",
-        "comparable_presets",
+        "preset_models",
     ):
         getattr(cache, name).clear()
     return tmp_path
@@ -260,8 +260,8 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
     for name in ("original", "torch_like"):
         small(checkpoints / f"five-{name}", name)
     keep_score(checkpoints / "five-original", SCORE)
-    cache.comparable_presets.clear()
-    found, faults = cache.comparable_presets()
+    cache.preset_models.clear()
+    found, faults = cache.preset_models()
     assert [one.name for one in found] == ["five-original", "five-torch_like"]
     assert not faults
     assert set(differing_fields(found)) == {"norm_order", "final_norm", "qkv_bias", "output_bias", "init"}
@@ -274,5 +274,5 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
     app = opened("comparison")
     assert "only fields in which they differ" in said(app)
     (checkpoints / "five-torch_like" / "scores.json").write_text("[]")
-    cache.comparable_presets.clear()
+    cache.preset_models.clear()
     assert "five-torch_like/scores.json is not a list of scores" in said(opened("comparison"))

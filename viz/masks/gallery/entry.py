@@ -49,7 +49,7 @@ def verdict(side: Side) -> list[str]:
     lines += _findings(side.diagnosis) if side.diagnosis else []
     for outcome in side.outcomes:
         sign = {"pass": "✓", "fault": "●"}.get(outcome.status, "○")
-        lines.append(f"{sign} {outcome.code} {outcome.status}: {outcome.reason}")
+        lines.append(f"{sign} {outcome.check} {outcome.status}: {outcome.reason}")
     return lines
 
 

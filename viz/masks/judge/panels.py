@@ -10,7 +10,7 @@ from ...components.mask_editor import Panel, State
 from .cells import compared, effect, given_marks
 from .input import MaskInput
 from .judgement import Judgement
-from .slices import LARGEST_RUN, Slice, dependence, reach
+from .slices import LARGEST_RUN, Slice, dependence
 
 MOST_DRAWN = 128
 """Queries or keys that are drawn; of a larger map the first ones."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from model.experiments.mask_trial import OF_KIND, MaskTrial, Tried
+from model.experiments.mask_trial import OF_KIND, MaskTrial, TrialResult
 from model.masking.rule import RuleError
 from model.trace import Kind
 from model.translate import Translator
@@ -93,8 +93,8 @@ def _number(label: str, of: Number[int]) -> int:
     return int(widgets.number_input(label, of, width=170))
 
 
-def _version(what: str, tried: Tried, *, own: bool) -> Version:
-    one = tried.right if own else tried.tried
-    moved = max(attention_difference(tried.right.maps[kind], one.maps[kind]) for kind in one.maps)
-    numbers = (signed(one.log_prob), signed(one.log_prob_of_right), f"{moved:.0%}")
-    return Version(what, word_changes(tried.right.text, one.text), numbers)
+def _version(what: str, tried: TrialResult, *, own: bool) -> Version:
+    one = tried.own if own else tried.trial
+    moved = max(attention_difference(tried.own.maps[kind], one.maps[kind]) for kind in one.maps)
+    numbers = (signed(one.log_prob), signed(one.log_prob_of_target), f"{moved:.0%}")
+    return Version(what, word_changes(tried.own.text, one.text), numbers)

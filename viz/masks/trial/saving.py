@@ -16,7 +16,7 @@ from ...ui.translation_changes import Mark
 from .texts import effect
 
 if TYPE_CHECKING:
-    from model.experiments.mask_trial import MaskTrial, Tried
+    from model.experiments.mask_trial import MaskTrial, TrialResult
 
     from ...components.versions import Version
     from ...figures.palette import Palette
@@ -32,7 +32,7 @@ class Shown:
 
 
 def saved_view(
-    tried: Tried, trial: MaskTrial, rows: Sequence[Version], shown: Shown, facts: Mapping[str, str]
+    tried: TrialResult, trial: MaskTrial, rows: Sequence[Version], shown: Shown, facts: Mapping[str, str]
 ) -> SavedView:
     """The translations with the own mask and with the tried one, what it changed, and one view of it."""
     title = f"{KIND_NAMES[trial.kind]}: {MASK.label(trial.name).lower()}"
@@ -42,10 +42,7 @@ def saved_view(
     ]
 
     def parts(palette: Palette) -> list[Part]:
-        texts = (
-            Words(row.what, "sentence", marked=((f"{row.what}: ", "same"), *((f"{word} ", how) for word, how in marks)))
-            for row, marks in marked
-        )
+        texts = (Words(row.what, "sentence", marked=((f"{row.what}: ", "same"), *marks)) for row, marks in marked)
         return [*texts, Words(effect(tried), "verdict"), *shown.parts(palette)]
 
     return SavedView(f"tried-mask-{shown.name}", parts, shown.numbers, title, facts, width=1100)
