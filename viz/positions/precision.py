@@ -73,7 +73,6 @@ def numbers(found: dict) -> pd.DataFrame:
 
 
 def _picture(difference: np.ndarray, choice: TableChoice, palette: Palette) -> Matrix:
-    values = np.log10(np.maximum(difference, 10**FLOOR))
     positions, dimensions = (list(range(count)) for count in difference.shape)
     title = f"Error of {FORMS[choice.form].title}, logarithmic"
     names = ("position", "dimension")

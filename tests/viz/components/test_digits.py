@@ -18,8 +18,8 @@ from viz.components.matrix import LEAST, Matrix
 from viz.components.matrix import packed as packed_matrix
 from viz.components.packing import FINE_FULL, FULL, MASKED, fine, quantise
 from viz.components.text import packed as packed_text
-from viz.explore.choices import THRESHOLDS
 from viz.figures.palette import Look
+from viz.ui.addresses.explore import THRESHOLD
 
 from ..fakes import attention
 from .test_packing import unpack
@@ -41,7 +41,7 @@ def test_a_byte_is_printed_as_its_weight(weights: np.ndarray) -> None:
     for decimals in (0, 1, 2):
         assert printed(decoded, decimals) == printed(weights, decimals)
     assert np.abs(decoded - weights).max() <= 1 / FULL
-    for threshold in THRESHOLDS:  # Decimal, so that 0.1 as float32 is not less than the 0.1 that a person reads.
+    for threshold in THRESHOLD.options:  # Decimal, so that 0.1 as float32 is not less than the 0.1 that a person reads.
         for byte, weight in zip(decoded.ravel(), weights.ravel(), strict=True):
             assert (byte >= threshold) == (Decimal(float(weight)) >= Decimal(str(threshold)))
 
@@ -127,7 +127,7 @@ def test_the_mean_over_all_queries_is_that_of_the_weights(kind: str) -> None:
 def test_a_line_is_drawn_where_the_weight_is_large_enough() -> None:
     words = tuple(f" word{i}" for i in range(40))
     one = attention("encoder", words, words, words)
-    for threshold in THRESHOLDS:
+    for threshold in THRESHOLD.options:
         header, body = unpack(packed_links(one, Lines(1, 0, (), threshold), Look(), "fed", (None, None), ""))
         drawn = np.frombuffer(body, np.uint8) >= header["threshold"] * FULL
         np.testing.assert_array_equal(drawn, one.weights[1].ravel() >= threshold)

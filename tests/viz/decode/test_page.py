@@ -28,6 +28,7 @@ from viz.figures.beam_tree import beam_tree
 from viz.figures.palette import LIGHT, Look
 from viz.ui import cache
 from viz.ui.addresses.decode import BRANCH, WITHOUT, write_ids, write_several_ids
+from viz.ui.addresses.shared import CHANGES
 from viz.ui.teacher_forced import given_text
 
 from ..components.test_digits import printed
@@ -216,7 +217,7 @@ def test_nonsense_in_the_address_is_left_out(app: AppTest, wrong: dict[str, str]
 
 
 def test_a_head_the_model_does_not_have_gets_a_sentence(app: AppTest) -> None:
-    app.query_params["changes"] = "cross.9.1:off"
+    app.session_state[CHANGES.key] = "cross.9.1:off"  # as Explore leaves it
     app.run()
     assert not app.exception
     assert "layers of cross attention" in app.info[0].value

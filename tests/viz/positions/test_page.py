@@ -249,7 +249,7 @@ def test_uniqueness_is_said_either_way() -> None:
 
 
 def test_a_translation_is_only_text() -> None:
-    made = experiment_texts.before_and_after("<b>old</b>", [("<script>", "new"), ("&", "same"), ("gone", "gone")])
+    made = experiment_texts.before_and_after("<b>old</b>", [("<script>", "new"), (" &", "same"), (" gone", "gone")])
     assert '<span class="new">&lt;script&gt;</span> &amp;' in made
     assert "&lt;b&gt;old" in made
     assert "gone" not in made

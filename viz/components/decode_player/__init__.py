@@ -67,7 +67,10 @@ def decode_player(
 
 
 def packed(result: Translation, start: PlayerStart, look: Look, run: str) -> bytes:
-    """What decode_player.js reads: the words, then the cross (L, H, T, S) and the decoder's (L, H, T, T) bytes."""
+    """What decode_player.js reads: the words, then the cross (L, H + 1, T, S) and the decoder's (L, H + 1, T, T) bytes.
+
+    After a layer's heads stands their mean: a mean of bytes would not have the decimals of the mean.
+    """
     cross, own = result.trace.cross, result.trace.decoder
     if cross is None or own is None:
         raise ValueError("The decode player needs the decoder's self-attention and its cross-attention.")
