@@ -49,12 +49,12 @@ def capture_attention(
         raise TraceError(f"Cannot capture {', '.join(sorted(unknown))}; there are {', '.join(TENSORS)}.")
     sites = attention_sites(model)
     own = bool(sites) and not modules
-    with _hook_points_read(model, sites, tensors) if own else watch(model, tensors, modules) as recording:
+    with _record_hook_points(model, sites, tensors) if own else watch(model, tensors, modules) as recording:
         yield Capture(recording, tokens)
 
 
 @contextmanager
-def _hook_points_read(
+def _record_hook_points(
     model: nn.Module, sites: list[AttentionSite], tensors: Collection[str]
 ) -> Iterator[HookRecording]:
     """The recording of a model with hook points."""
