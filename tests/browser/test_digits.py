@@ -146,15 +146,21 @@ def test_text(page: Page, trace: AttentionTrace) -> None:
 
 @pytest.mark.parametrize("head", ["3.2", "3.mean"])
 def test_decode(page: Page, result: Translation, trace: AttentionTrace, head: str) -> None:
-    open_page(page, address("/decode", step="1", cross=head, own=head))
+    open_page(page, address("/decode", step="99", cross=head, own=head))
+    expect(page.get_by_text("The attention weights agree")).to_be_visible()
     cross, own = trace.cross, trace.decoder
     assert cross is not None
     assert own is not None
     which = slice(None) if head == "3.mean" else slice(1, 2)
     over, back = (one.weights[2, which].mean(0, dtype=np.float64) for one in (cross, own))
+    last = number_of_steps(page)
+    at_step(page, last)
+    cells = some(*back.shape)
+    cells = cells[own.mask[tuple(cells.T)]]
+    assert_agree(read(player(page), "canvas", ".reading", cells, back.shape), back[tuple(cells.T)], least=90)
     texts: list[str] = []
     values: list[float] = []
-    for step in range(number_of_steps(page)):
+    for step in reversed(range(last)):
         at_step(page, step + 1)
         labels = player(page).evaluate(LABELS)
         texts += [text for _, text in labels]
@@ -163,11 +169,8 @@ def test_decode(page: Page, result: Translation, trace: AttentionTrace, head: st
         chances = [np.exp(one.log_prob) for one in result.steps[step].candidates]
         for text, chance in zip(shares, chances, strict=False):
             assert text == "<0.1%" if chance < 0.0005 else agree(text, chance), (text, chance)
-        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowLeft")
     assert_agree(texts, values, least=10)
-    cells = some(*back.shape)
-    cells = cells[own.mask[tuple(cells.T)]]
-    assert_agree(read(player(page), "canvas", ".reading", cells, back.shape), back[tuple(cells.T)], least=90)
 
 
 def test_training(page: Page, translator: Translator, result: Translation) -> None:
