@@ -20,6 +20,7 @@ from model.experiments.cache_agreement import Agreement
 from model.experiments.input_perturbation import Poked, checks, poke
 from model.experiments.logit_lens import Lens, logit_lens
 from model.experiments.mask_trial import MaskTrial, Tried, run_trial
+from model.experiments.observer_check import ObserverCheck
 from model.experiments.training_timeline import Moment, Stop, timeline
 from model.experiments.training_timeline import stops as training_stops
 from model.interventions.apply import intervening
@@ -32,7 +33,7 @@ from model.positions.geometry import uniqueness as closest
 from model.positions.head_scores import PositionalHeads, positional_heads
 from model.positions.table import formula_table
 from model.trace import TENSORS, AttentionTrace, Kind
-from model.translate import ObserverCheck, Translation, Translator, available
+from model.translate import Translation, Translator, available
 from model.untrusted_trace import OpenedTrace, OpenError, open_trace
 from model.user_model import LocalError, LocalModel, option
 from model.user_model import load as load_local
