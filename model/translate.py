@@ -23,6 +23,7 @@ from .decoding.steps import GREEDY, DecodingStep, Stopped, Strategy, greedy_batc
 from .decoding.teacher_forcing import forced
 from .experiments.cache_agreement import Agreement, three_ways
 from .experiments.observer_check import ObserverCheck, check_observer
+from .interventions.changes import Change
 from .network.config import BOS_ID, SPECIAL_PIECES
 from .text.tokenizer import Encoded
 from .trace import AttentionTrace, with_tokens
@@ -207,9 +208,11 @@ class Translator:
         one_pass = translation.trace.settings["decoding"] == TEACHER_FORCING
         return check_observer(self.model, source, translation.steps, one_pass=one_pass)
 
-    def three_ways(self, source_ids: Sequence[int], target_ids: Sequence[int]) -> Agreement:
-        """Whether cached, full and teacher-forced attention of a translation agree."""
-        return three_ways(self.model, torch.tensor([source_ids], device=self.device), target_ids)
+    def three_ways(
+        self, source_ids: Sequence[int], target_ids: Sequence[int], changes: Sequence[Change] = ()
+    ) -> Agreement:
+        """Whether cached, full and teacher-forced attention of a translation agree, with changes made to the model."""
+        return three_ways(self.model, torch.tensor([source_ids], device=self.device), target_ids, changes)
 
     def _translation(
         self,
