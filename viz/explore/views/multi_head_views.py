@@ -1,4 +1,4 @@
-"""The views of more than one head: rollout and means of many heads, and the predictions after each layer."""
+"""The views of more than one head: rollout, flow and means of many heads, and the predictions after each layer."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from model.analysis.attention_flow import EXPLAINED as ATTENTION_FLOW
 from model.analysis.rollout import EXPLAINED as ROLLOUT
-from model.analysis.rollout import averaged, rollout
+from model.analysis.rollout import EXTENDED, averaged, rollout
 from model.trace import TraceError
 from viz.components.chart import chart
 from viz.export.parts import Chart, Part, Words
@@ -34,11 +35,16 @@ if TYPE_CHECKING:
 
 
 def flow(scene: Scene) -> DrawnView | None:
-    """Draw attention rolled out, or the mean over heads, layers or both."""
+    """Draw attention rolled out, attention flow, or the mean over heads, layers or both."""
     which, weighted = choices.flow()
-    trace = scene.source.whole_trace if weighted else scene.trace
+    explained = flow_explained(which, scene)
     try:
-        flows = flow_of(trace, scene.kind, which, weighted=weighted)
+        trace = with_value_norms(scene.source.whole_trace) if weighted else scene.trace
+        if which == "attention flow":
+            scene = scene.as_captured()
+            flows = scene.source.attention_flow(trace, scene.kind, scene.layer, weighted=weighted)
+        else:
+            flows = flow_of(trace, scene.kind, which)
     except TraceError as error:
         st.info(plain(str(error)))
         return None
@@ -57,7 +63,7 @@ def flow(scene: Scene) -> DrawnView | None:
     )
     text = flow_in_words(attention, scene.layer, scene.head, scene.rows)
     chart(draw(look=scene.look), text, key="flow-map", on_cell=lambda query, key: scene.pin(query=query, key=key))
-    caption(f"{ROLLOUT if which == 'rollout' else VIEW_TEXTS['flow'].line} {text}")
+    caption(f"{explained} {text}")
     weights = flow_weights(attention, scene.layer, scene.head)
     names = attention.rows(scene.rows), attention.key_tokens
     return chart_view(draw, text, lambda: grid_table(weights, attention.mask, *names), {which: tokens})
@@ -110,14 +116,26 @@ def lens_table(lens: Lens) -> pd.DataFrame:
     ).set_index("place")
 
 
-def flow_of(trace: AttentionTrace, kind: Kind, which: Flow, *, weighted: bool) -> AttentionMap:
-    """The map of `kind` that a flow is of; with `weighted`, the trace must hold the value vectors.
+def flow_explained(which: Flow, scene: Scene) -> str:
+    """What the picture is, and where it is more than its paper defines or less than the menu Display asks for."""
+    if which not in ("rollout", "attention flow"):
+        return VIEW_TEXTS["flow"].line
+    said = [ROLLOUT if which == "rollout" else ATTENTION_FLOW]
+    if scene.kind != "encoder" and scene.trace.cross is not None:
+        said.append(EXTENDED)
+    if which == "attention flow" and (scene.display.merge or scene.display.hide):
+        said.append("Pieces and special tokens stay as they are, since flows cannot be added up.")
+    return " ".join(said)
 
-    Raises TraceError where a rollout is not defined.
-    """
-    if weighted:
-        maps: dict[str, Any] = {name: times_value_norms(one) for name, one in trace.maps.items()}
-        trace = dataclasses.replace(trace, **maps)
+
+def with_value_norms(trace: AttentionTrace) -> AttentionTrace:
+    """A trace with its weights times the norms of the values. TraceError where it does not hold them."""
+    maps: dict[str, Any] = {kind: times_value_norms(one) for kind, one in trace.maps.items()}
+    return dataclasses.replace(trace, **maps)
+
+
+def flow_of(trace: AttentionTrace, kind: Kind, which: Flow) -> AttentionMap:
+    """The map of `kind` rolled out or averaged. Raises TraceError where a rollout is not defined."""
     if which == "rollout":
         return rollout(trace).maps[kind]
     over = {"mean of heads": "heads", "mean of layers": "layers", "mean of all": "all"}[which]
