@@ -13,7 +13,8 @@ from model.behaviour.own_model import from_ours
 from model.experiments.input_perturbation import checks, poke
 from model.experiments.mask_trial import OF_KIND, MaskTrial, run_trial
 from model.masking.rule import RuleError
-from model.network.config import PAD_ID, PRESETS, preset
+from model.network.config import PAD_ID
+from model.network.presets import PRESETS, preset
 from model.network.transformer import Transformer
 from model.trace import Kind
 from model.translate import Translator
