@@ -17,10 +17,7 @@ from model.positions.table import formula_table
 from model.trace import AttentionTrace
 from model.translate import Translation, Translator
 
-from .steps import LOADING, expect_head, open_page, tile
-from .test_decode import at_step, player
-from .test_decode import steps as number_of_steps
-from .test_saved import menu, open_file, saved
+from .steps import LOADING, at_step, expect_head, open_file, open_page, player, saved, step_count, tile
 
 MODEL = "everyday-en-de"
 SENTENCE = "My old sister bought a new red car yesterday and sold it today."
@@ -146,15 +143,21 @@ def test_text(page: Page, trace: AttentionTrace) -> None:
 
 @pytest.mark.parametrize("head", ["3.2", "3.mean"])
 def test_decode(page: Page, result: Translation, trace: AttentionTrace, head: str) -> None:
-    open_page(page, address("/decode", step="1", cross=head, own=head))
+    open_page(page, address("/decode", step="99", cross=head, own=head))
+    expect(page.get_by_text("The attention weights agree")).to_be_visible()
     cross, own = trace.cross, trace.decoder
     assert cross is not None
     assert own is not None
     which = slice(None) if head == "3.mean" else slice(1, 2)
     over, back = (one.weights[2, which].mean(0, dtype=np.float64) for one in (cross, own))
+    last = step_count(page)
+    at_step(page, last)
+    cells = some(*back.shape)
+    cells = cells[own.mask[tuple(cells.T)]]
+    assert_agree(read(player(page), "canvas", ".reading", cells, back.shape), back[tuple(cells.T)], least=90)
     texts: list[str] = []
     values: list[float] = []
-    for step in range(number_of_steps(page)):
+    for step in reversed(range(last)):
         at_step(page, step + 1)
         labels = player(page).evaluate(LABELS)
         texts += [text for _, text in labels]
@@ -163,11 +166,8 @@ def test_decode(page: Page, result: Translation, trace: AttentionTrace, head: st
         chances = [np.exp(one.log_prob) for one in result.steps[step].candidates]
         for text, chance in zip(shares, chances, strict=False):
             assert text == "<0.1%" if chance < 0.0005 else agree(text, chance), (text, chance)
-        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowLeft")
     assert_agree(texts, values, least=10)
-    cells = some(*back.shape)
-    cells = cells[own.mask[tuple(cells.T)]]
-    assert_agree(read(player(page), "canvas", ".reading", cells, back.shape), back[tuple(cells.T)], least=90)
 
 
 def test_training(page: Page, translator: Translator, result: Translation) -> None:
@@ -206,7 +206,6 @@ def test_positions(page: Page, view: str) -> None:
 def test_a_saved_file(page: Page, disk: Page, trace: AttentionTrace, tmp_path: Path, view: str) -> None:
     """Another head than the one it was saved with is read from the bytes of the overview."""
     open_page(page, address("/", kind="cross", view=view))
-    menu(page)
     open_file(disk, saved(page, "Interactive page", tmp_path))
     tile(disk, 2, 3).click()
     assert trace.cross is not None
