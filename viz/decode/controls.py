@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import streamlit as st
 
 from model.analysis.alignment import rank_alignment
+from model.decoding.beam_search import Stop
 from model.decoding.constraints import Constraints
 from model.decoding.sampling import Sampling
 from model.interventions.changes import HeadChange, InterventionError, parse, text_of
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 N = TypeVar("N", int, float)
 BRANCH = ("branch", "without", "way", "step")
 """Of the address, beside the widgets' own: token ids forced and forbidden, a node of the beam tree, the step from 1."""
+STOP_EARLY = (
+    "Off: search until no running hypothesis can still enter the list of the best, whatever length it ends at. "
+    "On: until none would enter it by ending at once, the usual rule, which with a length penalty above 0 may miss a "
+    "longer one."
+)
 
 
 def request(model: Translator, text: str) -> Request:
@@ -41,14 +47,16 @@ def request(model: Translator, text: str) -> Request:
         **SHARED,
     )
     sampling, seed, width, penalty, given = Sampling(), 0, 4, 1.0, ""
+    stop: Stop = "proven"
     if method == "sample":
         sampling, seed = _sampling()
     elif method == "beam":
         width = _number("Width", "width", 4, 1, 10)
         penalty = _number("Length penalty", "penalty", 1.0, 0.0, 3.0)
+        stop = "early" if st.toggle("Stop early", key="early", help=STOP_EARLY, on_change=_forget, **SHARED) else stop
     elif method == "given":
         given = typed()
-    return Request(text, method, sampling, seed, width, penalty, given, _constraints(model, method), _changes())
+    return Request(text, method, sampling, seed, width, penalty, stop, given, _constraints(model, method), _changes())
 
 
 def way(model: Translator) -> tuple[int, ...]:
@@ -85,7 +93,7 @@ def show(one: Request, step: int = 0) -> None:
         state["temperature"], state["top-k"] = one.sampling.temperature, one.sampling.top_k
         state["top-p"], state["seed"] = one.sampling.top_p, one.seed
     elif one.method == "beam":
-        state["width"], state["penalty"] = one.width, one.penalty
+        state["width"], state["penalty"], state["early"] = one.width, one.penalty, one.stop == "early"
     elif one.method == "given":
         state["given"] = one.given
     state["begin"] = state["never"] = ""

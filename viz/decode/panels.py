@@ -138,6 +138,8 @@ def _best(model: Translator, one: runs.Run, tree: BeamTree, way: tuple[int, ...]
     current = ways.index(way) if way in ways else -1 if way else 0
     headings = ("log-prob.", "tokens", f"÷ length^{one.request.penalty:g}")
     versions(rows, headings, current, key="best", on_choice=lambda number: controls.show_way(ways[number]))
+    if not one.stopped:
+        caption(remarks.search_in_words(one.request))
 
 
 def _heads(result: Translation, request: Request) -> None:

@@ -84,7 +84,7 @@ class Run:
             show = self._publisher(lambda result: Found(result))
             return Found(model.translate(request.text, request.strategy, on_step=show))
         show = self._publisher(lambda tree: Found(tree=tree))
-        tree = model.search(request.text, request.width, request.penalty, request.constraints, on_step=show)
+        tree = model.search(request.text, request.width, request.penalty, request.constraints, request.stop, show)
         result = model.force(request.text, _best(tree))
         return Found(replace(result, seconds=time.monotonic() - self._started), tree)
 

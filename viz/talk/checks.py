@@ -22,8 +22,8 @@ KNOWN: dict[str, set[str]] = {
     | {"mean", "step", "beside", "pin", "changes", "pictures", "forced", "given"}
     | {"with", "with-kind", "with-layer", "with-head", "with-sentence", "with-model"},
     "decode": COMMON
-    | {"method", "temperature", "top-k", "top-p", "seed", "width", "penalty", "given", "begin", "never", "branch"}
-    | {"without", "way", "step", "cross", "own", "changes"},
+    | {"method", "temperature", "top-k", "top-p", "seed", "width", "penalty", "early", "given", "begin", "never"}
+    | {"branch", "without", "way", "step", "cross", "own", "changes"},
     "positions": COMMON
     | {"plot", "table", "positions", "d_model", "base", "form", "arranged", "pos", "dim", "kind", "layer", "head"}
     | {"move", "sides", "by", "factor", "start", "draw", "one", "other"}
