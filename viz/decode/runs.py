@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from model.decoding.beam_tree import BeamTree
-    from model.translate import ObserverCheck, Translation, Translator
+    from model.decoding.observer_check import ObserverCheck
+    from model.translate import Translation, Translator
 
     from .request import Request
 
@@ -69,8 +70,8 @@ class Run:
         try:
             with intervening(model.model, parse(self.request.changes)):
                 self.found = self._decode(model)
-            if self.found.result:
-                self.check = model.check_observer(self.found.result)
+                if self.found.result:  # with the changes still made: only the capture may differ
+                    self.check = model.check_observer(self.found.result)
         except Exception as error:  # shown by the page, which runs in another thread
             self.error = error
         finally:
