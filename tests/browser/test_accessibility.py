@@ -59,7 +59,7 @@ def test_no_serious_finding_in_light_and_dark(page: Page, name: str) -> None:
 
 def test_the_beam_tree_is_walked_by_keys(page: Page) -> None:
     open_page(page, "/decode?method=beam&sentence=He+turned+the+offer+down.&step=1")
-    expect(page.get_by_text("Three ways, one truth")).to_be_visible()
+    expect(page.get_by_text("Three ways agree")).to_be_visible()
     expect(page.locator(".st-key-tree-frame .js-plotly-plot .point").first).to_be_visible(timeout=LOADING)
     tree = page.get_by_role("group", name="The beam search as a tree")
     first = tree.get_by_role("button").first

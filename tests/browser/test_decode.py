@@ -34,7 +34,7 @@ def linked(page: Page, what: str) -> None:
 def open_decode(page: Page, query: str = "") -> None:
     """The page at rest, at its first step unless `query` says another."""
     open_page(page, AT + query + ("" if "step=" in query else "&step=1"))
-    expect(page.get_by_text("Three ways, one truth")).to_be_visible()
+    expect(page.get_by_text("Three ways agree")).to_be_visible()
 
 
 def words(page: Page) -> list[str]:
@@ -46,7 +46,7 @@ def test_the_whole_way(page: Page) -> None:
     page.get_by_role("link", name="Decode").click()
     settle(page)
     type_sentence(page, SENTENCE)
-    expect(page.get_by_text("Three ways, one truth")).to_be_visible()
+    expect(page.get_by_text("Three ways agree")).to_be_visible()
     assert words(page)[0] == "<s>"
     expect(player(page).locator(".source .piece").first).to_have_text("My")
     expect(page.locator(".st-key-badge")).to_contain_text(re.compile(r"\d+ ms"))

@@ -96,7 +96,7 @@ def test_the_other_views_of_a_head(page: Page, disk: Page, tmp_path: Path, view:
 
 def test_the_player_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> None:
     open_page(page, "/decode?sentence=He+turned+the+offer+down.&step=2")
-    expect(page.get_by_text("Three ways, one truth")).to_be_visible(timeout=LOADING)
+    expect(page.get_by_text("Three ways agree")).to_be_visible(timeout=LOADING)
     menu(page)
     page.get_by_role("radio", name="dark").click()
     settle(page)

@@ -76,7 +76,8 @@ def finished(model: Translator, one: runs.Run, look: Look) -> Saved:
         _best(model, one, found.tree, way)
     _heads(result, one.request)
     _versions(model, one)
-    agreed = remarks.agreement_in_words(cache.agreement(model.name, result.source_ids, result.target_ids))
+    agreement = cache.agreement(model.name, result.source_ids, result.target_ids, one.request.changes)
+    agreed = remarks.agreement_in_words(agreement, changed=bool(one.request.changes))
     caption(agreed)
     return saved(result, _shown(result, one.request), look, found.tree, (*said, agreed), one.request, way)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from model.experiments.cache_agreement import TOLERANCE
 from model.network.config import EOS_ID
 from model.text.repetition import repetition
 
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
     from .request import Request
     from .runs import Run
-
-TOLERANCE = 1e-5
-"""What rounding may do to an attention weight in float32."""
 
 
 def astray(result: Translation, stopped: bool) -> list[str]:
@@ -51,17 +49,18 @@ def search_in_words(request: Request) -> str:
     )
 
 
-def agreement_in_words(found: Agreement) -> str:
-    """Whether the three ways to one attention agree."""
-    largest = f"{found.largest:.1e}"
-    if found.largest <= TOLERANCE:
+def agreement_in_words(found: Agreement, *, changed: bool = False) -> str:
+    """Whether the three ways to one attention agree; `changed` where the model is not as it was released."""
+    largest, model = f"{found.largest:.1e}", "the changed model" if changed else "the model"
+    if found.holds:
         return (
-            "Three ways, one truth: decoded token by token with a cache, in one forward pass, and padded in a batch "
-            f"as in training, all attention weights agree; the largest difference is {largest}. ✓"
+            f"Three ways agree: {model} run token by token with a cache, in one forward pass, and padded in a batch as "
+            f"in training has the same attention weights; computed in float64, the largest difference is {largest}. ✓"
         )
     return (
-        f"The three ways do not agree: the largest difference of an attention weight is {largest}, and rounding "
-        f"explains {TOLERANCE:.0e} at most. Suspect the cache or a mask."
+        f"The three ways do not agree: run token by token with a cache, in one forward pass, and padded in a batch, "
+        f"{model} has attention weights up to {largest} apart. They were computed in float64, where rounding explains "
+        f"{TOLERANCE:.0e} at most. Suspect the cache or a mask."
     )
 
 

@@ -197,7 +197,14 @@ def test_the_page_shows_the_greedy_translation_first(app: AppTest) -> None:
     app.run()
     assert not app.exception
     assert words(app)[0] == "<s>"
-    assert "Three ways, one truth" in " ".join(one.value for one in app.caption)
+    assert "Three ways agree" in " ".join(one.value for one in app.caption)
+
+
+def test_the_three_ways_are_those_of_the_model_that_is_shown(app: AppTest) -> None:
+    app.query_params["changes"] = "cross.1.1:off"
+    app.run()
+    assert not app.exception
+    assert "Three ways agree: the changed model" in " ".join(one.value for one in app.caption).replace("\\", "")
 
 
 def badge(app: AppTest) -> str:
