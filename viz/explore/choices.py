@@ -101,7 +101,7 @@ def layout() -> Layout:
 
 
 def flow() -> tuple[Flow, bool]:
-    """Return which mean or rollout is shown, and whether weights are multiplied by the norms of their values."""
+    """Return which mean, rollout or flow is shown, and whether weights are multiplied by the norms of their values."""
     with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
         which = st.segmented_control(
             "Flow", FLOWS, default="rollout", required=True, key="flow", label_visibility="collapsed", **SHARED
