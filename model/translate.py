@@ -16,7 +16,7 @@ import torch
 from .capture.base import Capture
 from .capture.hook_points import capture_attention
 from .checkpoint.load import Checkpoint, available, load_checkpoint
-from .decoding.beam_search import BeamStep, beam_batch, beam_search
+from .decoding.beam_search import BeamStep, Stop, beam_batch, beam_search
 from .decoding.beam_tree import BeamTree, beam_tree
 from .decoding.constraints import FREE, Constraints
 from .decoding.steps import GREEDY, DecodingStep, Stopped, Strategy, greedy_batch
@@ -175,6 +175,7 @@ class Translator:
         width: int,
         alpha: float = 1.0,
         constraints: Constraints = FREE,
+        stop: Stop = "proven",
         on_step: Callable[[Callable[[], BeamTree]], bool] | None = None,
     ) -> BeamTree:
         """Search with `width` beams and keep the whole tree; `alpha` is the length penalty. Raises InputError."""
@@ -186,14 +187,17 @@ class Translator:
             nodes = (dataclasses.replace(node, token=self.tokenizer.token(node.token_id)) for node in tree.nodes)
             return dataclasses.replace(tree, nodes=tuple(nodes))
 
-        for step in beam_search(self.model, source, width, alpha, constraints=constraints):
+        for step in beam_search(self.model, source, width, alpha, constraints=constraints, stop=stop):
             steps.append(step)
             if on_step and not on_step(so_far):
                 break
         return so_far()
 
-    def translate_batch(self, texts: Sequence[str], beam: int = 1) -> list[str]:
-        """Translate many sentences, in the order given. Raises InputError naming the line that cannot be."""
+    def translate_batch(self, texts: Sequence[str], beam: int = 1, stop: Stop = "early") -> list[str]:
+        """Translate many sentences, in the order given; `stop` is that of a search with more than one beam.
+
+        Raises InputError naming the line that cannot be translated.
+        """
         ids = []
         for number, text in enumerate(texts, start=1):
             try:
@@ -203,7 +207,8 @@ class Translator:
         found = [""] * len(texts)
         for rows in _batches([len(one) for one in ids]):
             source = pad([ids[row] for row in rows]).to(self.device)
-            written = greedy_batch(self.model, source) if beam == 1 else beam_batch(self.model, source, beam)
+            greedily = beam == 1
+            written = greedy_batch(self.model, source) if greedily else beam_batch(self.model, source, beam, stop=stop)
             for row, target in zip(rows, written, strict=True):
                 found[row] = self.tokenizer.decode(target)
         return found

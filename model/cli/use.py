@@ -11,6 +11,7 @@ from ..checkpoint.bleu_scores import Protocol, keep_score
 from ..checkpoint.files import CheckpointError, folder_of
 from ..checkpoint.load import FOLDER
 from ..checkpoint.snapshots import load_snapshot
+from ..decoding.beam_search import STOPS
 from ..devices import chosen_device
 from ..evaluation.sentence_table import quality_table
 from ..translate import Translator
@@ -21,7 +22,7 @@ DEFAULT = "everyday-en-de"
 
 def add_translate(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
-    parser.add_argument("--beam", type=int, default=1, help="beam width (default 1: greedy)")
+    _add_beam(parser)
 
 
 def add_trace(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +35,7 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
     parser.add_argument("--source", type=Path, required=True, help="one sentence a line")
     parser.add_argument("--reference", type=Path, required=True, help="line N translates line N of the source")
-    parser.add_argument("--beam", type=int, default=1, help="beam width (default 1: greedy)")
+    _add_beam(parser)
     parser.add_argument("--tokenized", action="store_true", help="lower-case, normalise and Moses-tokenise both sides")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--output", type=Path, help="write the translations here, one a line")
@@ -53,6 +54,16 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", help="cpu or cuda (default: the GPU when there is one)")
 
 
+def _add_beam(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--beam", type=int, default=1, help="beam width (default 1: greedy)")
+    parser.add_argument(
+        "--stop",
+        choices=STOPS,
+        default="early",
+        help="end a beam search by the usual rule (early, the default), or when no better hypothesis can come (proven)",
+    )
+
+
 def _loaded(arguments: argparse.Namespace) -> Translator:
     return Translator.load(arguments.checkpoint, chosen_device(arguments.device))
 
@@ -63,7 +74,7 @@ def translate(arguments: argparse.Namespace) -> int:
     lines = _split(sys.stdin.read())
     full = [number for number, line in enumerate(lines) if line.strip()]
     written = dict(
-        zip(full, translator.translate_batch([lines[number] for number in full], arguments.beam), strict=True)
+        zip(full, translator.translate_batch([lines[at] for at in full], arguments.beam, arguments.stop), strict=True)
     )
     for number in range(len(lines)):
         print(written.get(number, ""))
@@ -89,7 +100,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
     if arguments.step is not None:
         translator = Translator(load_snapshot(translator.checkpoint, arguments.step, arguments.checkpoint))
     protocol: Protocol = "tokenized" if arguments.tokenized else "raw"
-    result, written = score(translator, sources, references, arguments.beam, protocol)
+    result, written = score(translator, sources, references, arguments.beam, protocol, arguments.stop)
     print(json.dumps(result.as_json(), ensure_ascii=False) if arguments.json else report(result))
     if arguments.keep:
         keep_score(folder_of(arguments.checkpoint), result.score(arguments.keep, arguments.step))

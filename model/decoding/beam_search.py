@@ -1,13 +1,14 @@
 """Beam search over many sentences at once, a generator of steps from which the whole tree can be drawn.
 
 Scores follow Hugging Face's `generate`: a finished hypothesis is worth (sum of log-probabilities) / length ** alpha,
-its </s> counted in the length, and a sentence is done when no running hypothesis can still beat its worst finished one.
+its </s> counted in the length. When a sentence is done is chosen by :data:`Stop`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -18,6 +19,20 @@ from ..network.layers import DecoderCache
 from ..network.transformer import Transformer
 from .constraints import FREE, Constraints
 from .steps import length_limits, padding_where_any
+
+Stop = Literal["proven", "early"]
+"""When the search of a sentence ends, its W finished hypotheses being full.
+
+``proven``: no running hypothesis can still beat the worst finished one, whatever length it ends at, so that a search
+to the length limit would find the same list. ``early``: none would beat it if it ended now with the log-probability it
+has; one that grows longer still could where alpha > 0. Hugging Face's `early_stopping` "never" and False.
+
+What proof costs, by everyday-en-de with 4 beams over 200 sentences of Tatoeba dev, in steps and time: nothing at
+alpha 0, where both stop at the same step; 1.5 times as much at alpha 1 (13 lists change, none in its best translation);
+2.8 times at alpha 2 (76 lists change, 20 of them in their best). In batches, which run until their last sentence is
+done, 2.4 times the time at alpha 1, for the same BLEU (40.86 on the 2,000 sentences).
+"""
+STOPS: tuple[Stop, ...] = get_args(Stop)
 
 
 @dataclass(frozen=True)
@@ -87,6 +102,7 @@ def beam_search(
     alpha: float = 1.0,
     max_tokens: int | None = None,
     constraints: Constraints = FREE,
+    stop: Stop = "proven",
 ) -> Iterator[BeamStep]:
     """source (B, S) ids, PAD after the end -> steps; the last one's `best` holds the results.
 
@@ -94,6 +110,8 @@ def beam_search(
     """
     if width < 1:
         raise ValueError(f"A beam search needs a width of at least 1, not {width}.")
+    if stop not in STOPS:
+        raise ValueError(f"A beam search stops {' or '.join(STOPS)}, not {stop!r}.")
     batch, device = len(source), source.device
     limits = torch.tensor(length_limits(model, source, max_tokens), device=device)
     limit = int(limits.max())
@@ -107,6 +125,7 @@ def beam_search(
     running = torch.full((batch, width), -torch.inf, device=device)
     running[:, 0] = 0.0  # at first all W hypotheses are the same one
     ids = torch.full((batch, width, limit), PAD_ID, device=device)
+    penalties = torch.tensor([length**alpha for length in range(1, limit + 1)], device=device)
     finished = _Finished(ids, torch.full_like(running, -torch.inf), torch.zeros_like(ids[:, :, 0]))
     last = torch.full((batch * width, 1), BOS_ID, device=device)
     for position in range(limit):
@@ -119,11 +138,13 @@ def beam_search(
         ids[:, :, position] = tokens
         ends = (tokens == EOS_ID) | (limits[sentences] == position + 1)[:, None]
         finishes = ends & (torch.arange(2 * width, device=device) < width) & scores.isfinite()
-        counted = torch.where(finishes, scores / (position + 1) ** alpha, -torch.inf)
+        counted = torch.where(finishes, scores / penalties[position], -torch.inf)
         finished = finished.with_new(sentences, ids, counted, position + 1)
         running, alive = scores.masked_fill(ends, -torch.inf).topk(width)
         yield BeamStep(position, sentences, parents, tokens, scores, finishes, alive, finished)
-        going = finished.scores[sentences, -1] < running[:, 0] / (position + 1) ** alpha
+        # A sum is at most 0 and only falls, so over L ** alpha no length up to the limit makes it greater than this.
+        best_length = limits[sentences] - 1 if stop == "proven" and alpha > 0 else position
+        going = finished.scores[sentences, -1] < running[:, 0] / penalties[best_length]
         if not going.any():
             return
         kept = parents.gather(1, alive) + width * torch.arange(len(sentences), device=device)[:, None]
@@ -153,8 +174,10 @@ def _take(ids: Tensor, rows: Tensor) -> Tensor:
     return ids.gather(1, rows[:, :, None].expand(-1, -1, ids.shape[2]))
 
 
-def beam_batch(model: Transformer, source: Tensor, width: int, alpha: float = 1.0) -> list[list[int]]:
-    """The best translation of each of B sentences, ids without </s>."""
-    *_, last = beam_search(model, source, width, alpha)
+def beam_batch(
+    model: Transformer, source: Tensor, width: int, alpha: float = 1.0, stop: Stop = "early"
+) -> list[list[int]]:
+    """The best translation of each of B sentences, ids without </s>; by default as soon as the field's tools stop."""
+    *_, last = beam_search(model, source, width, alpha, stop=stop)
     found = [last.best(sentence)[0].token_ids for sentence in range(len(source))]
     return [[token for token in ids if token != EOS_ID] for ids in found]

@@ -11,6 +11,7 @@ from typing import Any
 import sacrebleu
 
 from ..checkpoint.bleu_scores import Protocol, Score
+from ..decoding.beam_search import Stop
 from ..translate import Translator
 
 LENGTHS = ((1, 5), (6, 10), (11, 15), (16, 25), (26, 10_000))
@@ -47,7 +48,12 @@ class Evaluation:
 
 
 def evaluate(
-    translator: Translator, sources: Sequence[str], references: Sequence[str], beam: int = 1, protocol: Protocol = "raw"
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[str],
+    beam: int = 1,
+    protocol: Protocol = "raw",
+    stop: Stop = "early",
 ) -> tuple[Evaluation, list[str]]:
     """Translate and score; returns the translations as well.
 
@@ -60,7 +66,7 @@ def evaluate(
             "there must be as many of both, and one at least."
         )
     started = time.perf_counter()
-    written = translator.translate_batch(sources, beam=beam)
+    written = translator.translate_batch(sources, beam, stop)
     seconds = time.perf_counter() - started
     tokens = sum(len(ids) for ids in translator.tokenizer.encode_ids(written))
     language, moses = str(translator.card.get("target_language", "en")), protocol == "tokenized"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from model.analysis.alignment import rank_alignment
+from model.decoding.beam_search import Stop
 from model.decoding.constraints import Constraints
 from model.decoding.sampling import Sampling
 from model.interventions.changes import HeadChange, InterventionError, parse, text_of
@@ -20,6 +21,7 @@ from ..ui.addresses.decode import (
     BEGIN,
     BRANCH,
     CROSS,
+    EARLY,
     METHOD,
     NEVER,
     OWN,
@@ -48,6 +50,11 @@ if TYPE_CHECKING:
 
 OF_BRANCH = (BRANCH, WITHOUT, WAY, STEP)
 """What belongs to one decoding of one sentence, and is forgotten with it."""
+STOP_EARLY = (
+    "Off: search until no running hypothesis can still enter the list of the best, whatever length it ends at. "
+    "On: until none would enter it by ending at once, the usual rule, which with a length penalty above 0 may miss a "
+    "longer one."
+)
 
 
 def request(model: Translator, text: str) -> Request:
@@ -55,14 +62,16 @@ def request(model: Translator, text: str) -> Request:
     _forget_branch_of_another(model.name, text)
     method = widgets.segmented_control("Strategy", METHOD, on_change=_forget_branch)
     sampling, seed, width, penalty, given = Sampling(), 0, 4, 1.0, ""
+    stop: Stop = "proven"
     if method == "sample":
         sampling = Sampling(_number("Temperature", TEMPERATURE), _number("Top-k", TOP_K), _number("Top-p", TOP_P))
         seed = _number("Seed", SEED)
     elif method == "beam":
         width, penalty = _number("Width", WIDTH), _number("Length penalty", PENALTY)
+        stop = "early" if widgets.toggle("Stop early", EARLY, help=STOP_EARLY, on_change=_forget_branch) else stop
     elif method == "given":
         given = given_input()
-    return Request(text, method, sampling, seed, width, penalty, given, _constraints(model, method), _changes())
+    return Request(text, method, sampling, seed, width, penalty, stop, given, _constraints(model, method), _changes())
 
 
 def path(model: Translator) -> tuple[int, ...]:
@@ -105,6 +114,7 @@ def choose(request: Request, step: int = 0) -> None:
         state[TOP_P.key], state[SEED.key] = request.sampling.top_p, request.seed
     elif request.method == "beam":
         state[WIDTH.key], state[PENALTY.key] = request.width, request.penalty
+        state[EARLY.key] = request.stop == "early"
     elif request.method == "given":
         state[GIVEN.key] = request.given
     state[BEGIN.key] = state[NEVER.key] = ""

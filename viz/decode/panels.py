@@ -126,17 +126,19 @@ def _tree(tree: BeamTree, look: Look, chosen: tuple[int, ...]) -> None:
 
 def _best(model: Translator, run: runs.Run, tree: BeamTree, path: tuple[int, ...]) -> None:
     """The n best translations; choose one and the player shows it."""
-    texts = [model.tokenizer.decode(hypothesis.token_ids) for hypothesis in tree.best]
+    translations = [model.tokenizer.decode(hypothesis.token_ids) for hypothesis in tree.best]
     rows = []
-    for number, (text, hypothesis) in enumerate(zip(texts, tree.best, strict=True), start=1):
+    for number, (text, hypothesis) in enumerate(zip(translations, tree.best, strict=True), start=1):
         length = len(hypothesis.token_ids)
         total = hypothesis.score * length**run.request.penalty
         numbers = signed(total), str(length), signed(hypothesis.score, 3)
-        rows.append(Version(f"best {number}", word_changes(texts[0], text), numbers))
+        rows.append(Version(f"best {number}", word_changes(translations[0], text), numbers))
     paths = [hypothesis.token_ids for hypothesis in tree.best]
     current = paths.index(path) if path in paths else -1 if path else 0
     headings = ("log-prob.", "tokens", f"÷ length^{run.request.penalty:g}")
     versions(rows, headings, current, key="best", on_choice=lambda number: controls.choose_path(paths[number]))
+    if not run.stopped:
+        caption(texts.search_text(run.request))
 
 
 def _heads(result: Translation, request: Request) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from model.decoding.beam_search import Stop
 from model.decoding.constraints import FREE, Constraints
 from model.decoding.sampling import Sampling
 from model.decoding.steps import Strategy
@@ -28,6 +29,8 @@ class Request:
     """Of ``beam``."""
     penalty: float = 1.0
     """Of ``beam``: the alpha of sum / length ** alpha."""
+    stop: Stop = "proven"
+    """Of ``beam``."""
     given: str = ""
     """Of ``given``: the translation to read by teacher forcing."""
     constraints: Constraints = FREE

@@ -84,7 +84,7 @@ class Run:
             show = self._publisher(Progress)
             return Progress(model.translate(request.text, request.strategy, on_step=show))
         show = self._publisher(lambda tree: Progress(tree=tree))
-        tree = model.search(request.text, request.width, request.penalty, request.constraints, on_step=show)
+        tree = model.search(request.text, request.width, request.penalty, request.constraints, request.stop, show)
         result = model.force(request.text, _best(tree))
         return Progress(replace(result, seconds=time.monotonic() - self._started), tree)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from model.text.tokenizer import Tokenizer
     from model.translate import Translation
 
+    from .request import Request
     from .runs import Run
 
 TOLERANCE = 1e-5
@@ -38,6 +39,16 @@ def problems(result: Translation, stopped: bool) -> list[str]:
             f"Caught in a loop: {quoted(text)} is written {loop.times} times in a row from step {loop.start + 1} on."
         )
     return sentences
+
+
+def search_text(request: Request) -> str:
+    """Why a beam search that was not stopped by hand ended where it did."""
+    if request.stop == "proven" or request.penalty <= 0:
+        return "The search ended when no running hypothesis could still enter this list, whatever length it ended at."
+    return (
+        "The search ended early: no running hypothesis would have entered this list by ending at once, but with a "
+        f"length penalty of {request.penalty:g} a longer one might have."
+    )
 
 
 def agreement_text(agreement: Agreement) -> str:

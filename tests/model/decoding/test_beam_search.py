@@ -48,12 +48,12 @@ def test_the_best_are_those_of_hugging_face(width: int, alpha: float) -> None:
             length_penalty=alpha,
             early_stopping=False,
         )
-        *_, last = beam_search(model, BATCH, width, alpha, LIMIT)
+        *_, last = beam_search(model, BATCH, width, alpha, LIMIT, stop="early")
         sequences = expected.sequences[:, 1:].view(len(BATCH), width, -1).tolist()
         for sentence, rows in enumerate(sequences):
             found = last.best(sentence)
             lengths |= {len(one.token_ids) for one in found}
-            wanted = [_trimmed(row) for row in rows]
+            wanted = [trimmed(row) for row in rows]
             assert [list(one.token_ids) for one in found] == wanted
             if width > 1:
                 scores = expected.sequences_scores.view(len(BATCH), width)[sentence].tolist()
@@ -61,12 +61,12 @@ def test_the_best_are_those_of_hugging_face(width: int, alpha: float) -> None:
     assert len(lengths) > 1
 
 
-def _trimmed(row: list[int]) -> list[int]:
+def trimmed(row: list[int]) -> list[int]:
     """Without what `generate` pads a finished row with."""
     return row[: row.index(EOS_ID) + 1] if EOS_ID in row else row
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 2.0])
 def test_wide_enough_it_finds_the_best_of_all(alpha: float) -> None:
     vocabulary, limit = 6, 3
     source = torch.tensor([[4, 5, EOS_ID]])
@@ -93,8 +93,8 @@ def _score(model: Transformer, source: torch.Tensor, ids: tuple[int, ...]) -> fl
     return sum(row[token].item() for row, token in zip(log_probs, ids, strict=True))
 
 
-def test_width_one_is_greedy(tiny_model: Transformer) -> None:
-    *_, last = beam_search(tiny_model, SOURCE, 1, 1.0, LIMIT)
+def test_width_one_with_the_early_stop_is_greedy(tiny_model: Transformer) -> None:
+    *_, last = beam_search(tiny_model, SOURCE, 1, 1.0, LIMIT, stop="early")
     assert list(last.best(0)[0].token_ids) == [step.token_id for step in greedy(tiny_model, SOURCE, LIMIT)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from ..url_state.kinds import choice, number, text
+from ..url_state.kinds import choice, number, switch, text
 from ..url_state.page import Page, declared
 from ..url_state.parameter import Parameter
 from . import shared
@@ -47,6 +47,7 @@ TOP_P = number("top-p", 1.0, 0.01, 1.0, views=("sample",))
 SEED = number("seed", 0, 0, 999_999, views=("sample",))
 WIDTH = number("width", 4, 1, 10, views=("beam",))
 PENALTY = number("penalty", 1.0, 0.0, 3.0, views=("beam",))
+EARLY = switch("early", views=("beam",))
 BEGIN = text("begin", views=("greedy", "sample", "beam"))
 NEVER = text("never", views=("greedy", "sample", "beam"))
 
