@@ -19,20 +19,21 @@ from .checkpoint.load import Checkpoint, available, load_checkpoint
 from .decoding.beam_search import BeamStep, Stop, beam_batch, beam_search
 from .decoding.beam_tree import BeamTree, beam_tree
 from .decoding.constraints import FREE, Constraints
+from .decoding.observer_check import ObserverCheck, check_observer
 from .decoding.steps import GREEDY, DecodingStep, Stopped, Strategy, greedy_batch
 from .decoding.teacher_forcing import forced
 from .devices import chosen_device
-from .network.attention import AttentionPath, chosen_path
-from .network.hooks import observing
-from .network.token_ids import pad, shift_right
+from .network.token_ids import pad
 from .text.token_names import name_translation
 from .text.tokenizer import Encoded
 from .trace import AttentionTrace
 
-__all__ = ["InputError", "ObserverCheck", "Translation", "Translator", "available"]
+__all__ = ["InputError", "Translation", "Translator", "available"]
 
 BATCH_TOKENS = 4000  # padded source tokens translated at once
 CHARACTERS_A_TOKEN = 30  # a text longer than this times the limit is not even tokenised
+TEACHER_FORCING = "teacher forcing"
+"""What a trace's settings call the decoding of a translation that was only read."""
 
 
 OnStep = Callable[[Callable[[], "Translation"]], bool]
@@ -82,22 +83,6 @@ class Translation:
     def log_prob(self) -> float:
         """Sum over the tokens, natural logarithm."""
         return sum(step.log_prob for step in self.steps)
-
-
-@dataclass(frozen=True)
-class ObserverCheck:
-    """Whether looking changed anything: the same forward pass with and without capture."""
-
-    path: AttentionPath
-    """The attention path nobody's looking would have taken."""
-    difference: float
-    """Largest absolute difference of the logits."""
-
-    @property
-    def sentence(self) -> str:
-        if self.difference == 0:
-            return "outputs unchanged by looking"
-        return f"looking replaced the {self.path} kernel: logits moved by {self.difference:.1e}"
 
 
 class Translator:
@@ -167,7 +152,7 @@ class Translator:
         started = time.perf_counter()
         with capture_attention(self.model, tensors) if capture else nullcontext() as recording:
             steps = tuple(self._named(forced(self.model, source, ids)))
-        return self._translation(text, encoded, steps, started, recording, "teacher forcing")
+        return self._translation(text, encoded, steps, started, recording, TEACHER_FORCING)
 
     def search(
         self,
@@ -214,14 +199,13 @@ class Translator:
         return found
 
     def check_observer(self, translation: Translation) -> ObserverCheck:
-        """Run the finished translation through the model with and without somebody looking, and compare."""
+        """Make a captured translation once more without capture, on the tokens that it has, and compare.
+
+        Open the interventions that it was made with. ValueError for one that has no trace.
+        """
         source = torch.tensor([translation.source_ids], device=self.device)
-        target = shift_right(torch.tensor([translation.target_ids], device=self.device))
-        with torch.inference_mode():
-            alone = self.model(source, target)
-            with observing(self):
-                watched = self.model(source, target)
-        return ObserverCheck(chosen_path(self.device), (alone - watched).abs().max().item())
+        one_pass = translation.trace.settings["decoding"] == TEACHER_FORCING
+        return check_observer(self.model, source, translation.steps, one_pass=one_pass)
 
     def _translation(
         self,

@@ -129,6 +129,22 @@ class Strategy:
 GREEDY = Strategy()
 
 
+class CachedDecoder:
+    """One sentence under way: fed a token at a time, with the keys and values of those before in a cache."""
+
+    def __init__(self, model: Transformer, source: Tensor) -> None:
+        """source (1, S) ids"""
+        self.model = model
+        self.memory, self.memory_mask = model.encode(source), padding_where_any(source)
+        self.cache = DecoderCache(model.config.decoder_layers)
+
+    def next_log_probs(self, token: int) -> Tensor:
+        """Feed in the token written last, <s> at first -> log-probabilities (V,) of the next."""
+        last = torch.tensor([[token]], device=self.memory.device)
+        states = self.model.decode(last, self.memory, self.memory_mask, cache=self.cache)
+        return self.model.generator(states[0, -1]).log_softmax(-1)
+
+
 @torch.inference_mode()
 def _decode(
     model: Transformer,
@@ -139,13 +155,10 @@ def _decode(
     constraints: Constraints,
 ) -> Iterator[DecodingStep]:
     limit = length_limit(model, source.shape[1], max_tokens)
-    memory, memory_mask = model.encode(source), padding_where_any(source)
-    cache = DecoderCache(model.config.decoder_layers)
+    decoder = CachedDecoder(model, source)
     written = [BOS_ID]
     for position in range(limit):
-        last = torch.tensor([written[-1:]], device=source.device)
-        states = model.decode(last, memory, memory_mask, cache=cache)
-        log_probs = model.generator(states[0, -1]).log_softmax(-1)
+        log_probs = decoder.next_log_probs(written[-1])
         token, drawn_from = choose(constraints.apply(log_probs, written[1:]))
         stopped: Stopped | None = "eos" if token == EOS_ID else "length" if position + 1 == limit else None
         banned = constraints.banned(written[1:])

@@ -1,4 +1,4 @@
-"""Teacher forcing: what the model thinks of a translation that is given, token by token, in one forward pass."""
+"""Teacher forcing: what the model thinks of a translation that is given, in one forward pass or token by token."""
 
 from __future__ import annotations
 
@@ -10,7 +10,21 @@ from torch import Tensor
 from ..network.config import EOS_ID
 from ..network.token_ids import shift_right
 from ..network.transformer import Transformer
-from .steps import DecodingStep, considered, rank
+from .steps import CachedDecoder, DecodingStep, considered, rank
+
+
+@torch.inference_mode()
+def forced_log_probs(model: Transformer, source: Tensor, target_ids: Sequence[int]) -> Tensor:
+    """Read T given tokens in one forward pass: source (1, S) -> log-probabilities (T, V), row t after t tokens."""
+    target = shift_right(torch.tensor([target_ids], device=source.device))
+    return model(source, target)[0].log_softmax(-1)
+
+
+@torch.inference_mode()
+def replayed_log_probs(model: Transformer, source: Tensor, target_ids: Sequence[int]) -> Tensor:
+    """The same one token at a time with a cache, as a decoding that wrote these tokens computed them."""
+    decoder = CachedDecoder(model, source)
+    return torch.stack([decoder.next_log_probs(token) for token in shift_right(torch.tensor(target_ids)).tolist()])
 
 
 @torch.inference_mode()
@@ -25,8 +39,7 @@ def forced(
         raise ValueError(
             f"A given translation has 1 to {model.config.max_length} tokens in this model, not {len(target_ids)}."
         )
-    target = shift_right(torch.tensor([target_ids], device=source.device))
-    log_probs = model(source, target)[0].log_softmax(-1)
+    log_probs = forced_log_probs(model, source, target_ids)
     last = len(target_ids) - 1
     return tuple(
         DecodingStep(

@@ -19,8 +19,7 @@ from model.capture.hook_points import capture_attention
 from model.checkpoint.load import CheckpointError
 from model.network.attention import attention_path
 from model.network.config import BOS_ID, EOS_ID
-from model.network.hooks import is_observed
-from model.translate import InputError, ObserverCheck, Translator
+from model.translate import InputError, Translator
 
 from .. import toy
 from .network.test_hooks import hooks_on
@@ -171,29 +170,6 @@ def test_a_batch_keeps_the_order_and_names_the_line_that_cannot_be(toy_translato
     assert toy_translator.translate_batch([]) == []
     with pytest.raises(InputError, match="Line 2: There is nothing to translate yet"):
         toy_translator.translate_batch([SENTENCE, " "])
-
-
-def test_observer_check_on_the_explicit_path(toy_translator: Translator) -> None:
-    check = toy_translator.check_observer(toy_translator.translate(SENTENCE))
-    assert check == ObserverCheck("explicit", 0.0)
-    assert check.sentence == "outputs unchanged by looking"
-
-
-def test_observer_check_where_looking_changes_the_kernel(
-    toy_translator: Translator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As on a GPU: fused when nobody looks, explicit when somebody does."""
-    translation = toy_translator.translate(SENTENCE)
-    monkeypatch.setattr("model.network.attention.chosen_path", lambda device: _as_on_a_gpu())
-    monkeypatch.setattr("model.translate.chosen_path", lambda device: _as_on_a_gpu())
-    check = toy_translator.check_observer(translation)
-    assert check.path == "fused"
-    assert 0 < check.difference < 1e-3
-    assert check.sentence.startswith("looking replaced the fused kernel: logits moved by ")
-
-
-def _as_on_a_gpu() -> str:
-    return "explicit" if is_observed() else "fused"
 
 
 def test_both_paths_translate_alike(toy_translator: Translator) -> None:

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from model.decoding.observer_check import ObserverCheck
 from model.decoding.steps import Candidate, DecodingStep
 from model.trace import AttentionMap, AttentionTrace, Kind
-from model.translate import InputError, ObserverCheck, Translation
+from model.translate import InputError, Translation
 
 LAYERS, HEADS = 3, 4
 
@@ -68,7 +69,7 @@ class FakeTranslator:
         return Translation(text, text.upper(), steps, ids, source, unknown, 0.038, trace)
 
     def check_observer(self, translation: Translation) -> ObserverCheck:
-        return ObserverCheck("explicit", 0.0)
+        return ObserverCheck("explicit", 0.0, 0.0, 10)
 
 
 def _step(position: int, token: str, last: int) -> DecodingStep:

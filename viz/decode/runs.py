@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from model.decoding.beam_tree import BeamTree
-    from model.translate import ObserverCheck, Translation, Translator
+    from model.decoding.observer_check import ObserverCheck
+    from model.translate import Translation, Translator
 
     from .request import Request
 
@@ -69,8 +70,8 @@ class Run:
         try:
             with intervening(model.model, parse(self.request.changes)):
                 self.progress = self._decode(model)
-            if self.progress.result:
-                self.check = model.check_observer(self.progress.result)
+                if self.progress.result:  # with the changes still made: only the capture may differ
+                    self.check = model.check_observer(self.progress.result)
         except Exception as error:  # shown by the page, which runs in another thread
             self.error = error
         finally:

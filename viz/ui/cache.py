@@ -14,6 +14,7 @@ from model.checkpoint.files import config_of, folder_of, read_facts
 from model.checkpoint.history import HistoryRow, read_history
 from model.checkpoint.preset_comparison import PresetModel, read_preset_model
 from model.checkpoint.snapshots import snapshot_steps as kept_steps
+from model.decoding.observer_check import ObserverCheck
 from model.devices import one_thread_each
 from model.experiments.ablation import Comparison, compare, force_changed
 from model.experiments.cache_agreement import Agreement, agreement_of
@@ -32,7 +33,7 @@ from model.positions.geometry import uniqueness as closest
 from model.positions.head_scores import PositionalHeads, positional_heads
 from model.positions.table import formula_table
 from model.trace import TENSORS, AttentionTrace, Kind
-from model.translate import ObserverCheck, Translation, Translator, available
+from model.translate import Translation, Translator, available
 from model.untrusted_trace import OpenedTrace, OpenError, open_trace
 from model.user_model import LocalError, LocalModel, option
 from model.user_model import load as load_local

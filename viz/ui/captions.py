@@ -11,7 +11,8 @@ from ..figures.labels import quoted
 from .language import NAMES, foreign
 
 if TYPE_CHECKING:
-    from model.translate import ObserverCheck, Translation, Translator
+    from model.decoding.observer_check import ObserverCheck
+    from model.translate import Translation, Translator
 
 MARKDOWN = frozenset(r"\`*_{}[]()#+-.!|<>~:$^=&")
 DEVICES = {"cpu": "CPU", "cuda": "GPU"}
@@ -31,10 +32,11 @@ def badge(model: Translator, result: Translation, check: ObserverCheck) -> None:
     """What ran, where, how fast, and whether looking changed anything; stands in the header."""
     device = DEVICES.get(model.device.type, model.device.type)
     ran, proof = f"{device} · {result.seconds * 1000:.0f} ms", html.escape(check.sentence)
+    title = html.escape(f"{model.name}: {check.sentence}. {check.explanation}")
     sign = " ✓" if check.difference == 0 else ""
     with st.container(key="badge"):  # Where there is little room, only what has the class "more" is left out.
         more = [f'<span class="more">{part}</span>' for part in (f"{html.escape(model.name)} · ", f" · {proof}")]
-        st.html(f'<span title="{html.escape(model.name)}: {proof}">{more[0]}{html.escape(ran)}{more[1]}{sign}</span>')
+        st.html(f'<span title="{title}">{more[0]}{html.escape(ran)}{more[1]}{sign}</span>')
 
 
 def hints(model: Translator, result: Translation) -> None:

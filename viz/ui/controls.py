@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from model.checkpoint.load import CheckpointError
+from model.decoding.observer_check import ObserverCheck
 from model.trace import AttentionMap, Kind
-from model.translate import InputError, ObserverCheck, Translation, Translator
+from model.translate import InputError, Translation, Translator
 from model.user_model import LocalError, LocalModel
 
 from ..figures.heatmap import ROW_NAMES, Rows

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
+from model.capture import hook_points
 from model.decoding.constraints import Constraints
 from model.decoding.steps import Candidate
 from model.experiments.cache_agreement import agreement_of
@@ -31,6 +32,7 @@ from viz.ui.addresses.decode import BRANCH, WITHOUT, write_ids, write_several_id
 from viz.ui.addresses.shared import CHANGES
 from viz.ui.teacher_forced import given_text
 
+from ...model.decoding.test_observer_check import scaling
 from ..components.test_digits import printed
 from ..fakes import FakeTranslator
 
@@ -177,12 +179,52 @@ def test_the_page_shows_the_greedy_translation_first(app: AppTest) -> None:
     assert "The attention weights agree" in " ".join(one.value for one in app.caption)
 
 
+def badge(app: AppTest) -> str:
+    return next(one.proto.body for one in app.get("html") if 'class="more"' in one.proto.body)
+
+
+@pytest.mark.parametrize("asked", [{}, {"method": "beam"}, {"changes": "cross.1.1:off,decoder.2.1:uniform"}], ids=str)
+def test_the_badge_has_its_tick_where_looking_changed_nothing(app: AppTest, asked: dict[str, str]) -> None:
+    app.query_params.update(asked)
+    app.run()
+    assert not app.exception
+    assert "outputs unchanged by looking</span> ✓" in badge(app)
+    assert "bitwise equal" in badge(app)
+
+
+@pytest.mark.parametrize("asked", [{}, {"method": "beam"}, {"changes": "cross.1.1:off"}], ids=str)
+def test_the_badge_loses_its_tick_where_a_capture_changes_the_weights(
+    app: AppTest, asked: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hook_points, "_keeper", scaling)
+    app.query_params.update(asked)
+    app.run()
+    assert not app.exception
+    assert "✓" not in badge(app)
+    assert re.search(r"looking changed the outputs: log-probabilities moved by \d\.\de[+-]\d\d", badge(app))
+
+
 @pytest.mark.parametrize("method", ["greedy", "sample", "beam"])
 def test_every_strategy_by_its_address(app: AppTest, method: str) -> None:
     app.query_params["method"] = method
     app.run()
     assert not app.exception
     assert words(app)[-1] == "</s>"
+
+
+@pytest.mark.parametrize(
+    ("early", "penalty", "said"),
+    [
+        ("false", "1.0", "could still enter this list, whatever length"),
+        ("true", "2.0", "a length penalty of 2 a longer one might have"),
+        ("true", "0.0", "could still enter this list, whatever length"),
+    ],
+)
+def test_the_page_says_why_a_beam_search_ended(app: AppTest, early: str, penalty: str, said: str) -> None:
+    app.query_params.update({"method": "beam", "early": early, "penalty": penalty})
+    app.run()
+    assert not app.exception
+    assert said in " ".join(one.value for one in app.caption).replace("\\", "")
 
 
 def test_a_given_translation_by_its_address(app: AppTest) -> None:

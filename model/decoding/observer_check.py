@@ -1,0 +1,78 @@
+"""Whether capturing the attention of a translation changed it: the captured run against one with no hook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..network.attention import AttentionPath, attention_path, chosen_path
+from ..network.transformer import Transformer
+from .steps import DecodingStep
+from .teacher_forcing import forced_log_probs, replayed_log_probs
+
+
+@dataclass(frozen=True)
+class ObserverCheck:
+    """The log-probabilities that came out of a captured run, compared with those of the same run without capture."""
+
+    path: AttentionPath
+    """The attention that ran without capture: with it, ``explicit`` always runs."""
+    difference: float
+    """Largest absolute difference of a log-probability, in nats; 0 where all are bitwise equal."""
+    by_capture: float
+    """The same against a run without capture that takes the explicit path as well: what is left is the hooks' doing."""
+    compared: int
+    """How many log-probabilities: at every step those of the token written and of the candidates kept."""
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a few words."""
+        if self.difference == 0:
+            return "outputs unchanged by looking"
+        if self.by_capture == 0:
+            return f"looking replaced the {self.path} kernel: log-probabilities moved by {self.difference:.1e}"
+        return f"looking changed the outputs: log-probabilities moved by {self.by_capture:.1e}"
+
+    @property
+    def explanation(self) -> str:
+        """What was compared with what, and the outcome."""
+        outcome = "bitwise equal" if self.difference == 0 else f"largest difference {self.difference:.1e}"
+        return (
+            f"{self.compared} log-probabilities, as they came out while the attention shown was recorded, and again "
+            f"with no hook and the {self.path} attention: {outcome}."
+        )
+
+
+def check_observer(
+    model: Transformer, source: Tensor, steps: Sequence[DecodingStep], *, one_pass: bool
+) -> ObserverCheck:
+    """Run source (1, S) again as the `steps` were made, without capture, and compare all that they kept.
+
+    `one_pass`: they were read by teacher forcing; otherwise they were decoded one at a time with a cache, and are
+    again, on the tokens that were written. A single forward pass over those would be cheaper but rounds otherwise, so
+    that no difference below its rounding could be told from none. Interventions open in this thread take part.
+    """
+    again = forced_log_probs if one_pass else replayed_log_probs
+    ids, kept = [step.token_id for step in steps], _kept(steps)
+    path, found = chosen_path(source.device), again(model, source, ids)
+    difference = by_capture = _largest_difference(kept, found)
+    if path != "explicit" and difference:
+        with attention_path("explicit"):
+            by_capture = _largest_difference(kept, again(model, source, ids))
+    return ObserverCheck(path, difference, by_capture, len(kept))
+
+
+def _kept(steps: Sequence[DecodingStep]) -> dict[tuple[int, int], float]:
+    """(step, token) -> its log-probability, of all that T steps say."""
+    found = {(row, one.token_id): one.log_prob for row, step in enumerate(steps) for one in step.candidates}
+    return found | {(row, step.token_id): step.log_prob for row, step in enumerate(steps)}
+
+
+def _largest_difference(kept: Mapping[tuple[int, int], float], log_probs: Tensor) -> float:
+    """Between what was kept and log_probs (T, V)."""
+    rows, tokens = zip(*kept, strict=True)
+    values = torch.tensor(list(kept.values()), dtype=torch.float64)
+    return (log_probs[list(rows), list(tokens)].double().cpu() - values).abs().max().item()
