@@ -76,7 +76,8 @@ def show_result(model: Translator, run: runs.Run, look: Look) -> SavedView:
         _best(model, run, progress.tree, path)
     _heads(result, run.request)
     _versions(model, run)
-    sentences.append(texts.agreement_text(cache.agreement(model.name, result.source_ids, result.target_ids)))
+    agreement = cache.agreement(model.name, result.source_ids, result.target_ids, run.request.changes)
+    sentences.append(texts.agreement_text(agreement, changed=bool(run.request.changes)))
     caption(sentences[-1])
     return saved_view(result, _start(result, run.request), look, progress.tree, sentences, run.request, path)
 

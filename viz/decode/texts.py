@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from model.experiments.cache_agreement import TOLERANCE
 from model.network.config import EOS_ID
 from model.text.repetition import repetition
 
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
     from .request import Request
     from .runs import Run
-
-TOLERANCE = 1e-5
-"""What rounding may do to an attention weight in float32."""
 
 
 def problems(result: Translation, stopped: bool) -> list[str]:
@@ -51,17 +49,18 @@ def search_text(request: Request) -> str:
     )
 
 
-def agreement_text(agreement: Agreement) -> str:
-    """Whether the attention weights are the same however they are computed."""
-    largest = f"{agreement.largest:.1e}"
-    if agreement.largest <= TOLERANCE:
+def agreement_text(agreement: Agreement, *, changed: bool = False) -> str:
+    """Whether the attention weights are the same however they are computed; `changed` where heads are changed."""
+    largest, of = f"{agreement.largest:.1e}", " of the changed model" if changed else ""
+    if agreement.holds:
         return (
-            "The attention weights agree whether decoded token by token with a cache, computed in one forward pass, or "
-            f"padded in a batch as in training; the largest difference is {largest}. ✓"
+            f"The attention weights{of} agree whether computed token by token with a cache, in one forward pass, or "
+            f"padded in a batch as in training; in float64 the largest difference is {largest}. ✓"
         )
     return (
-        "The attention weights differ between decoding with a cache, one forward pass and a padded batch: the largest "
-        f"difference is {largest}, and rounding explains {TOLERANCE:.0e} at most. Suspect the cache or a mask."
+        f"The attention weights{of} differ between decoding with a cache, one forward pass and a padded batch: the "
+        f"largest difference is {largest}, and in float64 rounding explains {TOLERANCE:.0e} at most. Suspect the cache "
+        "or a mask."
     )
 
 

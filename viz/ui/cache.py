@@ -106,9 +106,12 @@ def translation(name: str, sentence: str) -> tuple[Translation, ObserverCheck]:
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
-def agreement(name: str, source_ids: tuple[int, ...], target_ids: tuple[int, ...]) -> Agreement:
-    """Whether cached, full and teacher-forced attention of a translation agree; frozen, so visitors share it."""
-    return agreement_of(translator(name), source_ids, target_ids)
+def agreement(name: str, source_ids: tuple[int, ...], target_ids: tuple[int, ...], changes: str = "") -> Agreement:
+    """Whether cached, full and teacher-forced attention of a translation agree; frozen, so visitors share it.
+
+    `changes` as changes.text_of writes them are made to the model. Raises InterventionError.
+    """
+    return agreement_of(translator(name), source_ids, target_ids, parse(changes))
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

@@ -179,6 +179,13 @@ def test_the_page_shows_the_greedy_translation_first(app: AppTest) -> None:
     assert "The attention weights agree" in " ".join(one.value for one in app.caption)
 
 
+def test_the_agreement_is_that_of_the_model_that_is_shown(app: AppTest) -> None:
+    app.query_params["changes"] = "cross.1.1:off"
+    app.run()
+    assert not app.exception
+    assert "The attention weights of the changed model agree" in " ".join(one.value for one in app.caption)
+
+
 def badge(app: AppTest) -> str:
     return next(one.proto.body for one in app.get("html") if 'class="more"' in one.proto.body)
 

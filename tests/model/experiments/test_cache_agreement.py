@@ -1,0 +1,150 @@
+"""The three ways to one attention: found equal, and found out where one is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from model.capture.hook_points import capture_attention
+from model.checkpoint.files import FOLDER
+from model.checkpoint.load import available
+from model.experiments.cache_agreement import WAYS, Agreement, agreement_of, three_ways
+from model.interventions.apply import intervening
+from model.interventions.changes import InterventionError, parse
+from model.network.attention import KeyValueCache, MultiHeadAttention
+from model.network.config import EOS_ID
+from model.network.layers import DecoderCache
+from model.network.transformer import Transformer
+from model.translate import Translator
+
+from ... import toy
+from ..network.test_hooks import hooks_on
+
+SOURCE = torch.tensor([[17, 40, 9, 63, EOS_ID]])
+TARGET = (20, 31, 42, 20, EOS_ID)
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"norm_order": "post"}, {"positions": "learned"}, {"positions": "sinusoidal_pad_row"}], ids=str
+)
+def test_they_agree_in_every_form_of_positions_and_norms(fields: dict[str, Any]) -> None:
+    found = three_ways(toy.random_model(1, **fields), SOURCE, TARGET)
+    assert found.holds
+    assert {name for pair in found.differences for name in pair} == set(WAYS)
+    assert all(set(one) == {"encoder", "decoder", "cross"} for one in found.differences.values())
+
+
+def test_they_agree_up_to_the_last_position() -> None:
+    model = toy.random_model(2, max_length=6)
+    assert three_ways(model, torch.tensor([[5, 6, 7, 8, 9, EOS_ID]]), TARGET).holds
+
+
+@pytest.mark.parametrize("name", available())
+def test_released_checkpoints_agree(name: str) -> None:
+    translator = Translator.load(name, "cpu")
+    found = translator.translate("He reads a book.", capture=False)
+    assert agreement_of(translator, found.source_ids, found.target_ids).holds
+
+
+def test_scores_of_several_hundreds_are_no_false_alarm() -> None:
+    """In float32 the three ways of this model lie more than 1e-5 apart on some of these sentences."""
+    translator = Translator.load("five-torch_like", "cpu")
+    largest = 0.0
+    for sentence in (FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines():
+        found = translator.translate(sentence, capture=False)
+        assert agreement_of(translator, found.source_ids, found.target_ids).holds, sentence
+        with capture_attention(translator.model, ["scores"]) as recording:
+            translator.model(torch.tensor([found.source_ids]), torch.tensor([found.target_ids]))
+        largest = max(largest, *(float(abs(one.tensors["scores"]).max()) for one in recording.trace.maps.values()))
+    assert largest > 400
+
+
+def test_the_changed_model_is_checked_where_it_is_shown(toy_translator: Translator) -> None:
+    found = toy_translator.translate("the dog sees a cat.", capture=False)
+    for changes in ("cross.1.1:off,encoder.2.2:uniform", "mask.cross.*.*.2:block", "decoder.1.1:head.2"):
+        assert agreement_of(toy_translator, found.source_ids, found.target_ids, parse(changes)).holds
+    with pytest.raises(InterventionError, match="layers"):
+        agreement_of(toy_translator, found.source_ids, found.target_ids, parse("cross.9.1:off"))
+
+
+def test_what_others_hook_to_the_model_takes_no_part() -> None:
+    model = toy.random_model(1)
+    with intervening(model, parse("cross.1.1:off")):
+        before = hooks_on(model)
+        assert three_ways(model, SOURCE, TARGET).holds
+        assert hooks_on(model) == before
+    assert model.generator.weight.dtype == torch.float32
+
+
+class ForgetsPositions(Transformer):
+    """The classic fault: with a cache, every new token is at position 0."""
+
+    lag = 10_000
+    """How many positions too early a cached token stands."""
+
+    def decode(
+        self,
+        target: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None,
+        mask: Tensor | None = None,
+        cache: DecoderCache | None = None,
+    ) -> Tensor:
+        offset = max(0, cache.length - self.lag) if cache else 0
+        mask = mask if cache else self._target_mask(target, 0)
+        return self.decoder(self.target_embedding(target, offset), memory, mask, memory_mask, cache)
+
+
+class OffByOne(ForgetsPositions):
+    """A cached token stands one position too early."""
+
+    lag = 1
+
+
+class IgnoresPadding(Transformer):
+    """Its encoder looks at padding, which only a batch has."""
+
+    def encode(self, source: Tensor, mask: Tensor | None = None) -> Tensor:
+        return super().encode(source, torch.ones(1, 1, 1, 1, dtype=torch.bool))
+
+
+def apart(found: Agreement) -> set[tuple[str, str]]:
+    assert not found.holds
+    return {pair for pair, one in found.differences.items() if max(one.values()) > 1e-3}
+
+
+def pairs_with(way: str) -> set[tuple[str, str]]:
+    return {pair for pair in (WAYS[:2], WAYS[1:], (WAYS[0], WAYS[2])) if way in pair}
+
+
+@pytest.mark.parametrize(
+    ("broken", "odd"), [(ForgetsPositions, "cached"), (OffByOne, "cached"), (IgnoresPadding, "teacher-forced")]
+)
+def test_a_fault_in_one_way_is_found(broken: type[Transformer], odd: str) -> None:
+    torch.manual_seed(0)
+    assert apart(three_ways(broken(toy.config()).eval(), SOURCE, TARGET)) == pairs_with(odd)
+
+
+def test_a_cache_that_writes_one_position_too_early_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = KeyValueCache.append
+
+    def append(self: KeyValueCache, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        self.length -= self.length > 1
+        return right(self, k, v)
+
+    monkeypatch.setattr(KeyValueCache, "append", append)
+    assert apart(three_ways(toy.random_model(), SOURCE, TARGET)) >= {("cached", "full")}
+
+
+def test_a_mask_dropped_in_the_cached_way_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = MultiHeadAttention._attend
+
+    def attend(self: MultiHeadAttention, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        return right(self, q, k, v, None if q.shape[2] == 1 else mask)
+
+    monkeypatch.setattr(MultiHeadAttention, "_attend", attend)
+    found = three_ways(toy.random_model(), SOURCE, TARGET, parse("mask.cross.*.*.2:block"))
+    assert apart(found) == pairs_with("cached")
