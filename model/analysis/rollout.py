@@ -1,8 +1,9 @@
 """Many heads as one map: means over heads or layers, and attention rollout. No torch.
 
 Abnar and Zuidema (2020), "Quantifying Attention Flow in Transformers", section 3: with A = 0.5 W + 0.5 I for the
-residual connection and W the mean over heads, rollout(l) = A(l) rollout(l - 1). Carried through cross-attention here
-in the same way: half of a target position is what it was, half is what it reads from the encoder.
+residual connection and W the mean over heads, rollout(l) = A(l) rollout(l - 1). They define it for a stack of
+self-attention. Carrying it through decoder and cross-attention is this project's own extension, in the same way: half
+of a target position is what it was, half is what it reads from the encoder.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ EXPLAINED = (
     "the model decided as it did."
 )
 
+EXTENDED = (
+    "Abnar and Zuidema (2020) define this for a stack of self-attention; carrying it through decoder and "
+    "cross-attention is an extension made here."
+)
+
 
 def mean_map(attention: AttentionMap, over: Literal["heads", "layers", "all"]) -> AttentionMap:
     """Return the mean over heads (L, 1, Q, K), over layers (1, H, Q, K) or over both (1, 1, Q, K)."""
@@ -35,27 +41,38 @@ def rollout(trace: AttentionTrace) -> AttentionTrace:
     A row of the encoder sums to 1; so does a row of the decoder and of the cross map taken together, for a target
     position is made of target tokens (decoder) and of source tokens (cross).
     """
-    for own in (trace.encoder, trace.decoder):
-        if own is not None and own.weights.shape[-2] != own.weights.shape[-1]:
-            raise TraceError(
-                f"Rollout follows tokens from layer to layer, but the {own.kind} map has {own.weights.shape[-2]} "
-                f"queries and {own.weights.shape[-1]} keys, as of a cached step; capture the whole text."
-            )
+    check_whole(trace)
     encoder = trace.encoder and _with(trace.encoder, list(_encoder(_mean(trace.encoder))))
     if trace.decoder is None:
         return dataclasses.replace(trace, encoder=encoder, cross=None)
     if trace.cross is None:
         return dataclasses.replace(trace, encoder=encoder, decoder=_with(trace.decoder, _alone(trace.decoder)))
-    if trace.cross.layers != trace.decoder.layers:
-        raise TraceError(
-            f"Rollout needs a cross-attention in every decoder layer; the trace has {trace.decoder.layers} decoder and "
-            f"{trace.cross.layers} cross-attention layers."
-        )
     memory = np.eye(len(trace.cross.key_tokens)) if encoder is None else encoder.weights[-1, 0]
     own, other = zip(*_decoder(_mean(trace.decoder), _mean(trace.cross), memory), strict=True)
     return dataclasses.replace(
         trace, encoder=encoder, decoder=_with(trace.decoder, list(own)), cross=_with(trace.cross, list(other))
     )
+
+
+def check_whole(trace: AttentionTrace) -> None:
+    """Raise TraceError unless tokens can be followed from layer to layer: no cached steps, cross in every layer."""
+    for own in (trace.encoder, trace.decoder):
+        if own is not None and own.weights.shape[-2] != own.weights.shape[-1]:
+            raise TraceError(
+                f"Tokens are followed from layer to layer, but the {own.kind} map has {own.weights.shape[-2]} "
+                f"queries and {own.weights.shape[-1]} keys, as of a cached step; capture the whole text."
+            )
+    decoder, cross = trace.decoder, trace.cross
+    if decoder is not None and cross is not None and cross.layers != decoder.layers:
+        raise TraceError(
+            f"Tokens are followed through a cross-attention in every decoder layer; the trace has {decoder.layers} "
+            f"decoder and {cross.layers} cross-attention layers."
+        )
+
+
+def with_residual(weights: np.ndarray) -> np.ndarray:
+    """0.5 W + 0.5 I of mean weights (T, T); a row that may attend to nothing is that of I."""
+    return _half(weights, np.eye(len(weights)))
 
 
 def _encoder(layers: np.ndarray) -> Iterator[np.ndarray]:

@@ -229,7 +229,7 @@ def test_joint_flow_and_layers(page: Page) -> None:
         page.get_by_text("Mean of all heads", exact=True).click()
         choose_view(page, "flow")
         title = page.locator(".st-key-flow-map .gtitle").first
-        for flow in ("mean of heads", "mean of layers", "mean of all", "rollout"):
+        for flow in ("mean of heads", "mean of layers", "mean of all", "attention flow", "rollout"):
             page.get_by_role("radio", name=flow).click()
             expect(title).to_contain_text(re.compile(rf"{KINDS[kind]}.*{flow}"))
         expect(said(page, "It knows nothing of the values")).to_be_visible()

@@ -109,7 +109,7 @@ def layout() -> Layout:
 
 
 def flow() -> tuple[Flow, bool]:
-    """Return which mean or rollout is shown, and whether weights are multiplied by the norms of their values."""
+    """Return which mean, rollout or flow is shown, and whether weights are multiplied by the norms of their values."""
     with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
         return widgets.segmented_control("Flow", FLOW), widgets.toggle("Times value norms", NORMS)
 

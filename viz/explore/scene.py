@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -68,6 +68,13 @@ class Scene:
     def display_tokens(self, attention: AttentionMap) -> TokenDisplay:
         """Another map with its tokens displayed as those of the chosen head are."""
         return display_tokens(attention, self.rows, merge=self.display.merge, hide=self.display.hide)
+
+    def as_captured(self) -> Scene:
+        """The same with pieces and special tokens as they are: for a map whose cells cannot be added up."""
+        display = replace(self.display, merge=False, hide=False)
+        return replace(
+            self, tokens=display_tokens(self.tokens.original, self.rows, merge=False, hide=False), display=display
+        )
 
     @property
     def captured_query(self) -> int | None:

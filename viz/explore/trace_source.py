@@ -65,6 +65,9 @@ class TraceSource(Protocol):
     def lens(self) -> Lens:
         """Return what each layer would write. Raises TraceError where there is no model to run."""
 
+    def attention_flow(self, trace: AttentionTrace, kind: Kind, layer: int, *, weighted: bool) -> AttentionMap:
+        """Return the attention flow of `trace` through `layer`: this trace, `weighted` by values or not."""
+
     def changed_heads(self, kind: Kind) -> Collection[Place]:
         """Return the heads of a map that the visitor has changed."""
 

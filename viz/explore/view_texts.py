@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from model.analysis.attention_flow import EXPLAINED as ATTENTION_FLOW
 from model.analysis.rollout import EXPLAINED as ROLLOUT
+from model.analysis.rollout import EXTENDED
 from viz.ui.addresses.explore import View
 
 
@@ -54,10 +56,10 @@ VIEW_TEXTS: dict[View, ViewText] = {
         "sums to 2, for it is two attentions beside each other. The picture is that of Tensor2Tensor.",
     ),
     "flow": ViewText(
-        "Many heads as one picture: their mean, or attention rolled out through the layers.",
+        "Many heads as one picture: their mean, attention rolled out through the layers, or attention flow.",
         r"Rollout: $\tilde A_l = \left(\tfrac12 \bar A_l + \tfrac12 I\right) \tilde A_{l-1}$, where $\bar A_l$ is "
         "the mean over the heads of layer $l$ and the identity is the residual connection (Abnar and Zuidema 2020)."
-        f"\n\n{ROLLOUT}\n\n"
+        f"\n\n{ROLLOUT}\n\n{ATTENTION_FLOW} (Section 3 of the same paper.) {EXTENDED}\n\n"
         r"With value norms, a weight is multiplied by the length of the vector that it adds to the residual stream, "
         r"$A_{qk} \lVert v_k W_O \rVert$, where $W_O$ are the head's rows of the output projection, and each row of "
         "the map is divided by its sum: a large weight on a value of almost nothing passes almost nothing on "

@@ -1,4 +1,4 @@
-"""What is left of many heads: means, and attention rolled out through the layers."""
+"""What is left of many heads: means, attention rolled out through the layers, and attention flow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .heatmap import Rows
 
-Flow = Literal["rollout", "mean of heads", "mean of layers", "mean of all"]
+Flow = Literal["rollout", "attention flow", "mean of heads", "mean of layers", "mean of all"]
 FLOWS: tuple[Flow, ...] = get_args(Flow)
 
 
@@ -39,6 +39,7 @@ def flow_heatmap(
     """
     place = {
         "rollout": f"rollout through layer {layer + 1}",
+        "attention flow": f"attention flow through layer {layer + 1}",
         "mean of heads": f"layer {layer + 1}, mean of heads",
         "mean of layers": f"head {head + 1}, mean of layers",
         "mean of all": "mean of all layers and heads",

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import streamlit as st
 
+from model.analysis.attention_flow import attention_flow as flow_through
 from model.behaviour.outcomes import Outcome
 from model.checkpoint.bleu_scores import CARD, Score, read_scores
 from model.checkpoint.files import config_of, folder_of, read_facts
@@ -32,7 +33,7 @@ from model.positions.geometry import Uniqueness, similarity
 from model.positions.geometry import uniqueness as closest
 from model.positions.head_scores import PositionalHeads, positional_heads
 from model.positions.table import formula_table
-from model.trace import TENSORS, AttentionTrace, Kind
+from model.trace import TENSORS, AttentionMap, AttentionTrace, Kind
 from model.translate import Translation, Translator, available
 from model.untrusted_trace import OpenedTrace, OpenError, open_trace
 from model.user_model import LocalError, LocalModel, option
@@ -193,6 +194,14 @@ def lens(name: str, sentence: str, target: str = "", changes: str = "") -> Lens:
     model, found = translator(name), reading(name, sentence, target, changes)
     with intervening(model.model, parse(changes)):
         return logit_lens(model, found)
+
+
+@st.cache_resource(max_entries=64, show_spinner="Computing the attention flow …")
+def attention_flow(
+    run: tuple[str, ...], kind: Kind, layer: int, weighted: bool, _trace: AttentionTrace
+) -> AttentionMap:
+    """The attention flow through a layer of a run's trace, whose weights may count by value norms. TraceError."""
+    return flow_through(_trace, kind, layer)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Loading the snapshots …")

@@ -23,11 +23,13 @@ from model.trace import AttentionMap, Kind
 ROOT = Path(__file__).resolve().parents[3]
 NUMPY_ONLY = [
     "analysis.alignment",
+    "analysis.attention_flow",
     "analysis.attention_steps",
     "analysis.difference",
     "analysis.head_claims",
     "analysis.head_statistics",
     "analysis.joint",
+    "analysis.max_flow",
     "analysis.rollout",
     "analysis.value_norm",
     "interventions.changes",

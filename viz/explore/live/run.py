@@ -73,6 +73,9 @@ class LiveRun:
     def lens(self) -> Lens:
         return cache.lens(*self.run)
 
+    def attention_flow(self, trace: AttentionTrace, kind: Kind, layer: int, *, weighted: bool) -> AttentionMap:
+        return cache.attention_flow(tuple(self.run), kind, layer, weighted, trace)
+
     def changed_heads(self, kind: Kind) -> Collection[Place]:
         return interventions.changed_heads(kind)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from model.analysis.attention_flow import attention_flow
 from model.analysis.head_statistics import Measure, head_statistics
 from model.analysis.value_norm import value_weighted_trace
 from model.trace import AttentionMap, TraceError
@@ -72,6 +73,10 @@ class StaticTrace:
         raise TraceError(
             "What each layer would write needs a running model of this project: a trace holds attention only."
         )
+
+    def attention_flow(self, trace: AttentionTrace, kind: Kind, layer: int, *, weighted: bool) -> AttentionMap:
+        arguments = kind, layer, weighted
+        return remember(self.opened, "attention flow", arguments, lambda: attention_flow(trace, kind, layer))
 
     def changed_heads(self, kind: Kind) -> Collection[Place]:
         return ()

@@ -1,4 +1,4 @@
-"""The views of more than one head: rollout and means of many heads, and the predictions after each layer."""
+"""The views of more than one head: rollout, flow and means of many heads, and the predictions after each layer."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from model.analysis.attention_flow import EXPLAINED as ATTENTION_FLOW
 from model.analysis.rollout import EXPLAINED as ROLLOUT
-from model.analysis.rollout import mean_map, rollout
+from model.analysis.rollout import EXTENDED, mean_map, rollout
 from model.analysis.value_norm import VALUES_ALONE, WITH_PROJECTION
 from model.trace import TraceError
 from viz.components.chart import chart
@@ -33,10 +34,16 @@ if TYPE_CHECKING:
 
 
 def flow(scene: Scene) -> DrawnView | None:
-    """Draw attention rolled out, or the mean over heads, layers or both."""
+    """Draw attention rolled out, attention flow, or the mean over heads, layers or both."""
     which, weighted = choices.flow()
+    explained = flow_explained(which, scene)
     try:
-        flows = flow_of(scene.source.value_weighted() if weighted else scene.trace, scene.kind, which)
+        trace = scene.source.value_weighted() if weighted else scene.trace
+        if which == "attention flow":
+            scene = scene.as_captured()
+            flows = scene.source.attention_flow(trace, scene.kind, scene.layer, weighted=weighted)
+        else:
+            flows = flow_of(trace, scene.kind, which)
     except TraceError as error:
         st.info(plain(str(error)))
         return None
@@ -57,7 +64,7 @@ def flow(scene: Scene) -> DrawnView | None:
     if weighted:
         text = f"{text} {VALUES_ALONE if scene.source.run is None else WITH_PROJECTION}"
     chart(draw(look=scene.look), text, key="flow-map", on_cell=lambda query, key: scene.pin(query=query, key=key))
-    caption(f"{ROLLOUT if which == 'rollout' else VIEW_TEXTS['flow'].line} {text}")
+    caption(f"{explained} {text}")
     weights = flow_weights(attention, scene.layer, scene.head)
     names = attention.rows(scene.rows), attention.key_tokens
     return chart_view(draw, text, lambda: grid_table(weights, attention.mask, *names), {which: tokens})
@@ -108,6 +115,18 @@ def lens_table(lens: Lens) -> pd.DataFrame:
             for position in range(positions)
         ]
     ).set_index("place")
+
+
+def flow_explained(which: Flow, scene: Scene) -> str:
+    """What the picture is, and where it is more than its paper defines or less than the menu Display asks for."""
+    if which not in ("rollout", "attention flow"):
+        return VIEW_TEXTS["flow"].line
+    said = [ROLLOUT if which == "rollout" else ATTENTION_FLOW]
+    if scene.kind != "encoder" and scene.trace.cross is not None:
+        said.append(EXTENDED)
+    if which == "attention flow" and (scene.display.merge or scene.display.hide):
+        said.append("Pieces and special tokens stay as they are, since flows cannot be added up.")
+    return " ".join(said)
 
 
 def flow_of(trace: AttentionTrace, kind: Kind, which: Flow) -> AttentionMap:

@@ -145,3 +145,24 @@ def test_a_model_that_names_its_own_sentences_offers_them(app: AppTest, monkeypa
     assert app.text_input(key="sentence").value == "Two dogs run."
     app.button(key="example-A man sleeps.").click().run()
     assert app.text_input(key="sentence").value == "A man sleeps."
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize(("flow", "said"), [("rollout", "could have drawn"), ("attention flow", "could pass")])
+def test_a_flow_says_where_it_goes_beyond_its_paper(app: AppTest, kind: str, flow: str, said: str) -> None:
+    app.query_params.update({"view": "flow", "flow": flow, "kind": kind, "layer": "2"})
+    app.run()
+    assert not app.exception
+    assert said in captions(app)
+    assert ("an extension made here" in captions(app)) == (kind != "encoder")
+
+
+def test_the_cells_of_an_attention_flow_are_not_added_up(app: AppTest) -> None:
+    app.query_params.update({"view": "flow", "flow": "attention flow", "hide": "true", "words": "true"})
+    app.run()
+    assert not app.exception
+    assert "flows cannot be added up" in captions(app)
+    assert "Renormalised" not in captions(app)
+    app.segmented_control(key="flow").set_value("rollout").run()
+    assert "flows cannot be added up" not in captions(app)
+    assert "Renormalised" in captions(app)

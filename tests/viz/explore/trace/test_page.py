@@ -55,4 +55,4 @@ def test_maps_that_do_not_fit_each_other_leave_the_page_alive(app: AppTest) -> N
         assert not app.exception, view
     app.segmented_control(key="kind").set_value("encoder").run()
     assert not app.exception
-    assert any("Rollout follows tokens" in one.value for one in app.info)
+    assert any("Tokens are followed from layer to layer" in one.value for one in app.info)
