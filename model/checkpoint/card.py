@@ -38,9 +38,13 @@ def _architecture(checkpoint: Checkpoint) -> str:
 
 
 def _training(recipe: Recipe) -> str:
+    falls = {
+        "linear": f"the last {recipe.decay_steps:,} falling to zero",
+        "inverse_sqrt": "then falling as step ** -0.5",
+    }
     return (
         f"{recipe.steps:,} steps of about {recipe.tokens_per_batch:,} tokens, seed {recipe.seed}; peak rate "
-        f"{recipe.peak_rate:g} after {recipe.warmup_steps:,} steps, the last {recipe.decay_steps:,} falling to zero; "
+        f"{recipe.peak_rate:g} after {recipe.warmup_steps:,} steps, {falls[recipe.schedule]}; "
         f"the mean of the weights at the last evaluations, {recipe.average} at most"
     )
 

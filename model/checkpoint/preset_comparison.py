@@ -10,7 +10,8 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
-from ..network.config import PRESETS, TransformerConfig
+from ..network.config import TransformerConfig
+from ..network.presets import PRESETS
 from .bleu_scores import Score, read_scores
 from .files import WEIGHTS, CheckpointError, config_of, read_facts
 from .history import HistoryRow, read_history

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 RECIPE = "recipe.json"
+SCHEDULES = ("linear", "inverse_sqrt")
 FREE = frozenset({"name", "facts", "model", "dev_split", "evaluate_sentences", "save_every"})
 """Fields that change no weight; and the model, which is compared as it was built."""
 
@@ -35,8 +36,12 @@ class Recipe:
     """Pairs with more tokens than this on a side are left out of training."""
 
     steps: int = 10000
+    schedule: str = "linear"
+    """"linear": a linear warm-up to `peak_rate`, constant, a linear fall to zero at the last step. "inverse_sqrt": the
+    same warm-up, then falling with step ** -0.5. So does Vaswani et al. (2017), section 5.3, with 4,000 warm-up steps
+    and a peak of d_model ** -0.5 * warmup_steps ** -0.5."""
     decay_steps: int = 2000
-    """Length of the final linear fall of the learning rate to zero; before it the rate is constant."""
+    """Length of the final fall of "linear"; 0 with "inverse_sqrt", which has none."""
     warmup_steps: int = 500
     peak_rate: float = 1.5e-3
     betas: tuple[float, float] = (0.9, 0.98)
@@ -65,6 +70,10 @@ class Recipe:
             raise ValueError(f"seed is {self.seed!r}; it must be a whole number of at least 0.")
         if self.precision not in ("bfloat16", "float32"):
             raise ValueError(f'precision is {self.precision!r}; it must be "bfloat16" or "float32".')
+        if self.schedule not in SCHEDULES:
+            raise ValueError(f"schedule is {self.schedule!r}; it must be one of {', '.join(map(repr, SCHEDULES))}.")
+        if self.schedule == "inverse_sqrt" and self.decay_steps:
+            raise ValueError(f"decay_steps is {self.decay_steps}; the schedule 'inverse_sqrt' takes 0 only.")
         if not 0 <= self.decay_steps <= self.steps:
             raise ValueError(f"decay_steps is {self.decay_steps}; it must lie between 0 and steps ({self.steps}).")
 
@@ -105,7 +114,7 @@ class Recipe:
         """What a run has left behind at a step, by the fields that decide it."""
         done = range(1, step + 1)
         return {
-            ("steps", "decay_steps", "warmup_steps", "peak_rate"): [self.rate(one) for one in done],
+            ("schedule", "steps", "decay_steps", "warmup_steps", "peak_rate"): [self.rate(one) for one in done],
             ("evaluate_every", "average"): [one for one in done if self.evaluates(one)][-self.average :],
             ("snapshots", "steps"): [one for one in self.snapshot_steps() if one <= step],
         }
@@ -115,8 +124,10 @@ class Recipe:
         return step % self.evaluate_every == 0 or step == self.steps
 
     def rate(self, step: int) -> float:
-        """Learning rate of a step, counted from 1: linear warm-up, constant, linear fall to zero at the last step."""
+        """Learning rate of a step, counted from 1."""
         warm = min(1.0, step / max(1, self.warmup_steps))
+        if self.schedule == "inverse_sqrt":
+            return self.peak_rate * min(warm, (max(1, self.warmup_steps) / step) ** 0.5)
         fall = min(1.0, (self.steps - step) / max(1, self.decay_steps))
         return self.peak_rate * min(warm, fall)
 

@@ -18,7 +18,8 @@ from ..checkpoint.load import FOLDER, Checkpoint, save_checkpoint, unique_weight
 from ..checkpoint.recipe import RECIPE, Recipe
 from ..checkpoint.snapshots import release_snapshots
 from ..devices import chosen_device
-from ..network.config import TransformerConfig, preset
+from ..network.config import TransformerConfig
+from ..network.presets import preset
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer
 from ..training.data import Batches, Pair, read_pairs, sloppy_copies

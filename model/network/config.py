@@ -1,4 +1,4 @@
-"""Every architectural choice of the Transformer as one frozen dataclass, and five published choices as presets.
+"""Every architectural choice of the Transformer as one frozen dataclass; :mod:`.presets` names published ones.
 
 Sources: Vaswani et al. (2017), "Attention Is All You Need", https://arxiv.org/abs/1706.03762 (section and equation
 numbers below are its own); Rush et al., "The Annotated Transformer" (pre-norm, layer norm with std + eps);
@@ -76,6 +76,8 @@ class TransformerConfig:
     """``xavier_uniform`` on every matrix; the same but for embeddings from N(0, 1 / d_model), which the scale by
     sqrt(d_model) makes as large as the positions added to them (as tensor2tensor and fairseq begin); or whatever
     torch's own modules start with."""
+    equal_layers: bool = False
+    """All layers of a stack begin with the weights of its first, as copies of one layer do; they are trained apart."""
 
     preset: str = ""
     """Name of the preset this came from, for people to read; no effect on the model."""
@@ -164,62 +166,3 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "dropout_places": DROPOUT_PLACES,
     "init": ("xavier_uniform", "xavier_normal_embedding", "torch"),
 }
-
-_BASE = {"d_model": 512, "heads": 8, "encoder_layers": 6, "decoder_layers": 6, "feed_forward": 2048, "dropout": 0.1}
-
-PRESETS: dict[str, dict[str, Any]] = {
-    "pad_row": _BASE
-    | {
-        "positions": "sinusoidal_pad_row",
-        "norm_order": "post",
-        "final_norm": False,
-        "norm_form": "std_eps",
-        "norm_eps": 1e-6,
-        "shared_embedding": False,
-        "tied_generator": False,
-        "scale_embedding": False,
-        "init": "torch",  # embeddings of variance 1: Xavier's would be a thirtieth of the positions added to them
-    },
-    "torch_like": _BASE
-    | {
-        "norm_order": "post",
-        "final_norm": False,
-        "qkv_bias": False,
-        "output_bias": False,
-        "shared_embedding": False,
-        "tied_generator": False,
-        "generator_bias": True,
-        "max_length": 5000,
-        "init": "torch",
-    },
-    "annotated": _BASE
-    | {
-        "norm_form": "std_eps",
-        "norm_eps": 1e-6,
-        "shared_embedding": False,
-        "tied_generator": False,
-        "generator_bias": True,
-        "max_length": 5000,
-    },
-    "original": _BASE | {"shared_embedding": False, "tied_generator": False, "generator_bias": True},
-    "shared_bpe": _BASE
-    | {
-        "vocab_size": 10000,
-        "target_vocab_size": 10000,
-        "norm_order": "post",
-        "final_norm": False,
-        "scale_embedding": False,
-        "tied_generator": False,
-        "generator_bias": True,
-        "max_length": 5000,
-        "init": "torch",
-    },
-}
-"""The five published architectures, as what differs from the field's defaults above."""
-
-
-def preset(name: str, **overrides: Any) -> TransformerConfig:
-    """One of :data:`PRESETS` by name, with any field overridden, so that a small copy keeps its numerics."""
-    if name not in PRESETS:
-        raise ValueError(f"There is no preset {name!r}; the presets are {', '.join(PRESETS)}.")
-    return TransformerConfig(**{**PRESETS[name], "preset": name, **overrides})

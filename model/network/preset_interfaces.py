@@ -1,6 +1,6 @@
-"""The doors of the five presets: their layouts, argument names, mask conventions and outputs around one Transformer.
+"""The doors of the presets from notes: their layouts, argument names, masks and outputs around one Transformer.
 
-A preset (:mod:`.config`) fixes the numbers a model computes; a door only converts at the entrance and the exit. Inside
+A preset (:mod:`.presets`) fixes the numbers a model computes; a door only converts at the entrance and the exit. Inside
 there is one convention: batch first, boolean masks, True = may attend.
 """
 

@@ -87,6 +87,10 @@ class Transformer(nn.Module):
                 nn.init.normal_(table.weight, std=config.d_model**-0.5)
         if config.tied_generator:
             self.generator.weight = target.weight
+        if config.equal_layers:
+            for stack in (self.encoder, self.decoder):
+                for layer in stack.layers[1:]:
+                    layer.load_state_dict(stack.layers[0].state_dict())
 
     def forward(
         self,

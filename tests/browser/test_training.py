@@ -20,7 +20,7 @@ VIEWS: dict[str, str | re.Pattern[str]] = {
     "architecture": "Filled in where a preset differs",
     "parameters": "source_embedding.table.weight",
     "card": "Known weaknesses",
-    "comparison": re.compile("None of the five|only fields in which they differ"),
+    "comparison": re.compile("No checkpoint of a preset|only fields in which they differ"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Every architectural choice of the model, beside those of the five published architectures."""
+"""Every architectural choice of the model, beside those of the published architectures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from model.network.config import PRESETS, TransformerConfig, preset
+from model.network.config import TransformerConfig
+from model.network.presets import ORIGINAL, PRESETS, SOURCES, preset
 
 from ..ui.captions import caption
 from .table import Cell, download, table
@@ -28,7 +29,7 @@ GROUPS = {
     "embeddings and positions": (
         *("positions", "scale_embedding", "shared_embedding", "tied_generator", "generator_bias"),
     ),
-    "training": ("dropout", "dropout_places", "init"),
+    "training": ("dropout", "dropout_places", "init", "equal_layers"),
 }
 SIZES = (*GROUPS["sizes"], "dropout")
 """What any architecture may choose freely; the rest is what makes it the one it is."""
@@ -37,10 +38,19 @@ SIZES = (*GROUPS["sizes"], "dropout")
 def show(model: Translator, bar: DeltaGenerator) -> None:
     presets = {name: preset(name) for name in PRESETS}
     table(["field", model.name, *presets], rows(model.config, presets), f"Architecture of {model.name}")
-    from_preset = f" It was built from the preset {model.config.preset}." if model.config.preset in PRESETS else ""
-    caption(f"Filled in where a preset differs from {model.name}; · where it is the same.{from_preset}")
+    caption(f"Filled in where a preset differs from {model.name}; · where it is the same.{built_from(model.config)}")
+    caption(ORIGINAL)
     with bar, st.container(key="saving", width="content"):
         download("Save as CSV", lambda: numbers(model.config, presets), f"architecture-{model.name}")
+
+
+def built_from(config: TransformerConfig) -> str:
+    """The preset that a model was built from, and the choices that it does not share with it."""
+    if config.preset not in PRESETS:
+        return ""
+    differ = [field for field in config.differences(preset(config.preset)) if field not in SIZES]
+    but = f", but for {', '.join(differ)}" if differ else ""
+    return f" It was built from the preset {config.preset} ({SOURCES[config.preset]}){but}."
 
 
 def rows(config: TransformerConfig, presets: dict[str, TransformerConfig]) -> list[list[Cell]]:

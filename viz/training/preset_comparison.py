@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from model.checkpoint.preset_comparison import PresetModel, differing_fields
+from model.network.presets import PRESETS
 
 from ..components.chart import chart
 from ..figures.training_curves import curves
@@ -30,7 +31,7 @@ def show(bar: DeltaGenerator) -> None:
         st.error(plain(fault))
     if not found:
         st.info(
-            "None of the five architectures is here yet. Train one with `python -m model train --config "
+            "No checkpoint of a preset is here yet. Train one with `python -m model train --config "
             "checkpoints/five-original/recipe.json --data FOLDER`, then reload this page."
         )
         return
@@ -38,12 +39,19 @@ def show(bar: DeltaGenerator) -> None:
     caption(
         "Built from the presets, small, and trained on the same data with the same number of steps; only fields in "
         "which they differ are listed. Choose one as the model to see its attention on the other pages."
+        + _without_checkpoint(found)
     )
     histories = {one.name: one.history for one in found if one.history}
     if histories:
         figure = curves(histories, theme.palette(), "Trained alike", log_steps=log_steps)
         with st.container(key="picture"):
             chart(figure, "Loss, BLEU and learning rate of each", key="alike", on_cell=lambda _, __: None)
+
+
+def _without_checkpoint(models: Sequence[PresetModel]) -> str:
+    """The presets that nothing was trained from, in a sentence."""
+    absent = [name for name in PRESETS if name not in {model.config.preset for model in models}]
+    return f" Without a checkpoint here: {', '.join(absent)}." if absent else ""
 
 
 def cells(found: Sequence[PresetModel]) -> tuple[list[str], list[list[Cell]]]:

@@ -23,7 +23,7 @@ from model.checkpoint.load import (
     save_checkpoint,
     unique_weights,
 )
-from model.network.config import PRESETS, preset
+from model.network.presets import PRESETS, preset
 from model.network.transformer import Transformer
 from model.text.tokenizer import Tokenizer
 

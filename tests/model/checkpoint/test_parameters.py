@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model.checkpoint.parameters import parameters_by_part, state_tensors
-from model.network.config import PRESETS
+from model.network.presets import PRESETS
 
 from ... import toy
 
@@ -26,7 +26,7 @@ def test_parts_by_hand() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_parts_add_up_to_what_torch_counts(name: str) -> None:
-    from model.network.config import preset
+    from model.network.presets import preset
     from model.network.transformer import Transformer
 
     sizes = {**SIZES, "vocab_size": 50, "target_vocab_size": 50}

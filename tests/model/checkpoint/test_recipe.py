@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from model.checkpoint.files import available, config_of, folder_of, read_facts
 from model.checkpoint.recipe import RECIPE, Recipe
 from model.cli.train import build_config
-from model.network.config import TransformerConfig, preset
+from model.network.config import TransformerConfig
+from model.network.presets import preset
 
 NAMES = {"name": "toy", "source_language": "en", "target_language": "de"}
 
@@ -63,6 +65,8 @@ def test_an_absent_file_is_said(tmp_path: Path) -> None:
         ({"seed": -1}, "seed is -1"),
         ({"tokens_per_batch": -1}, "tokens_per_batch is -1"),
         ({"precision": "float16"}, 'precision is \'float16\'; it must be "bfloat16" or "float32"'),
+        ({"schedule": "cosine"}, "schedule is 'cosine'; it must be one of 'linear', 'inverse_sqrt'"),
+        ({"schedule": "inverse_sqrt"}, "decay_steps is 2000; the schedule 'inverse_sqrt' takes 0 only"),
         ({"steps": 100}, r"decay_steps is 2000; it must lie between 0 and steps \(100\)"),
     ],
 )
@@ -90,6 +94,16 @@ def test_a_fall_that_begins_during_warm_up_takes_the_lower_of_both() -> None:
     assert max(one.rate(step) for step in range(1, 11)) == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(("d_model", "warmup"), [(512, 4000), (128, 1), (64, 0)])
+def test_the_inverse_square_root_is_that_of_section_5_3(d_model: int, warmup: int) -> None:
+    warm = max(1, warmup)
+    one = recipe(
+        schedule="inverse_sqrt", warmup_steps=warmup, decay_steps=0, steps=100_000, peak_rate=d_model**-0.5 * warm**-0.5
+    )
+    for step in (1, 2, 100, 3999, 4000, 4001, 20_000, 100_000):
+        assert one.rate(step) == pytest.approx(d_model**-0.5 * min(step**-0.5, step * warm**-1.5))
+
+
 @pytest.mark.parametrize(
     ("steps", "count", "expected"),
     [
@@ -114,6 +128,12 @@ def test_the_model_of_a_recipe_has_its_vocabulary_and_may_start_from_a_preset() 
     assert named == preset("annotated", vocab_size=300, target_vocab_size=300, heads=4)
 
 
+@pytest.mark.parametrize("name", available())
+def test_the_recipe_of_a_released_model_builds_its_architecture(name: str) -> None:
+    folder = folder_of(name)
+    assert build_config(Recipe.load(folder / RECIPE)) == config_of(folder, read_facts(folder))
+
+
 def test_a_recipe_may_name_dropout_places_as_a_list() -> None:
     assert build_config(recipe(model={"dropout_places": ["attention"]})).dropout_places == ("attention",)
 
@@ -135,6 +155,8 @@ def test_an_unknown_field_of_the_model_is_named(model: dict[str, Any]) -> None:
         (301, {"decay_steps": 700}, ["decay_steps"]),
         (1000, {"steps": 2000, "decay_steps": 1000}, ["decay_steps", "steps"]),
         (50, {"warmup_steps": 100}, ["warmup_steps"]),
+        (10, {"schedule": "inverse_sqrt", "decay_steps": 0}, []),  # both are still warming up
+        (11, {"schedule": "inverse_sqrt", "decay_steps": 0}, ["decay_steps", "schedule"]),
         (99, {"evaluate_every": 200, "average": 3}, []),
         (100, {"evaluate_every": 200}, ["evaluate_every"]),
         (400, {"average": 5}, []),

@@ -14,7 +14,8 @@ from model.behaviour.own_model import from_own_model
 from model.experiments.input_perturbation import perturb, run_checks
 from model.experiments.mask_trial import OF_KIND, MaskTrial, run_trial
 from model.masking.rule import RuleError
-from model.network.config import PAD_ID, PRESETS, preset
+from model.network.config import PAD_ID
+from model.network.presets import PRESETS, preset
 from model.network.transformer import Transformer
 from model.trace import Kind
 from model.translate import Translator

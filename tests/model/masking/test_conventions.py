@@ -16,8 +16,8 @@ from torch.nn.attention.flex_attention import create_mask
 from model.masking.convention_table import CONVENTIONS
 from model.masking.conventions import ConversionError, code, convert, from_boolean, to_boolean
 from model.network.attention import MultiHeadAttention
-from model.network.config import preset
 from model.network.preset_interfaces import PadRow
+from model.network.presets import preset
 from model.network.transformer import Transformer
 
 B, H, Q, K, D = 2, 3, 4, 4, 6

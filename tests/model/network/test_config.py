@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from model.network.config import DROPOUT_PLACES, PRESETS, SPECIAL_PIECES, TransformerConfig, preset
+from model.network.config import DROPOUT_PLACES, SPECIAL_PIECES, TransformerConfig
+from model.network.presets import PRESETS, preset
 
 
 @pytest.mark.parametrize(

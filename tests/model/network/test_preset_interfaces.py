@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from model.network.config import BOS_ID, PAD_ID, preset
+from model.network.config import BOS_ID, PAD_ID
 from model.network.masks import causal_mask, padding_mask
 from model.network.preset_interfaces import (
     EncoderDecoder,
@@ -25,6 +25,7 @@ from model.network.preset_interfaces import (
     subsequent_mask,
     trainable_parameters,
 )
+from model.network.presets import preset
 from model.network.transformer import Transformer
 
 from .twins import nn_transformer, same_transformer, shake

@@ -1,7 +1,8 @@
-"""The five published architectures: what is its own for each, and that each builds, learns and translates."""
+"""The published architectures: what is its own for each, and that each builds, learns and translates."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from model.network.config import PAD_ID, PRESETS, TransformerConfig, preset
+from model.checkpoint.snapshots import random_model
+from model.network.config import DROPOUT_PLACES, PAD_ID, TransformerConfig
 from model.network.hooks import record
 from model.network.layers import StdLayerNorm
+from model.network.presets import FROM_SOURCE, ORIGINAL, PRESETS, SOURCES, preset
 from model.network.transformer import Transformer
 from model.translate import Translator
 
@@ -29,41 +32,88 @@ def small(name: str, **fields: Any) -> Transformer:
 
 
 # One column a preset. The left side of each row is a field of TransformerConfig.
-TABLE: dict[str, tuple[object, object, object, object, object]] = {
-    "": ("pad_row", "torch_like", "annotated", "original", "shared_bpe"),
-    "positions": ("sinusoidal_pad_row", "sinusoidal", "sinusoidal", "sinusoidal", "sinusoidal"),
-    "max_length": (512, 5000, 5000, 512, 5000),
-    "norm_order": ("post", "post", "pre", "pre", "post"),
-    "final_norm": (False, False, True, True, False),
-    "norm_form": ("std_eps", "var_eps", "std_eps", "var_eps", "var_eps"),
-    "norm_eps": (1e-6, 1e-5, 1e-6, 1e-5, 1e-5),
-    "scale_scores": (True, True, True, True, True),
-    "qkv_bias": (True, False, True, True, True),
-    "output_bias": (True, False, True, True, True),
-    "feed_forward_bias": (True, True, True, True, True),
-    "scale_embedding": (False, True, True, True, False),
-    "shared_embedding": (False, False, False, False, True),
-    "tied_generator": (False, False, False, False, False),
-    "generator_bias": (False, True, True, True, True),
-    "init": ("torch", "torch", "xavier_uniform", "xavier_uniform", "torch"),
-    "vocab_size": (8000, 8000, 8000, 8000, 10000),
-    "target_vocab_size": (8000, 8000, 8000, 8000, 10000),
-    "d_model": (512,) * 5,
-    "heads": (8,) * 5,
-    "encoder_layers": (6,) * 5,
-    "decoder_layers": (6,) * 5,
-    "feed_forward": (2048,) * 5,
-    "dropout": (0.1,) * 5,
-    "dropout_places": (("embedding", "attention", "feed_forward", "sublayer"),) * 5,
+TABLE: dict[str, tuple[object, ...]] = {
+    "": ("pad_row", "torch_like", "annotated", "original", "shared_bpe", "vaswani2017"),
+    "positions": ("sinusoidal_pad_row", *("sinusoidal",) * 5),
+    "max_length": (512, 5000, 5000, 5000, 5000, 5000),
+    "norm_order": ("post", "post", "pre", "pre", "post", "post"),
+    "final_norm": (False, False, True, True, False, False),
+    "norm_form": ("std_eps", "var_eps", "std_eps", "var_eps", "var_eps", "var_eps"),
+    "norm_eps": (1e-6, 1e-5, 1e-6, 1e-5, 1e-5, 1e-5),
+    "scale_scores": (True,) * 6,
+    "qkv_bias": (True, False, True, True, True, False),
+    "output_bias": (True, False, True, True, True, False),
+    "feed_forward_bias": (True,) * 6,
+    "scale_embedding": (False, True, True, True, False, True),
+    "shared_embedding": (False, False, False, False, True, True),
+    "tied_generator": (False, False, False, False, False, True),
+    "generator_bias": (False, True, True, True, True, False),
+    "init": ("torch", "torch", "xavier_uniform", "xavier_uniform", "torch", "xavier_normal_embedding"),
+    "equal_layers": (False, True, False, False, False, False),
+    "vocab_size": (8000, 8000, 8000, 8000, 10000, 37000),
+    "target_vocab_size": (8000, 8000, 8000, 8000, 10000, 37000),
+    "d_model": (512,) * 6,
+    "heads": (8,) * 6,
+    "encoder_layers": (6,) * 6,
+    "decoder_layers": (6,) * 6,
+    "feed_forward": (2048,) * 6,
+    "dropout": (0.1,) * 6,
+    "dropout_places": (*(DROPOUT_PLACES,) * 4, ("embedding", "feed_forward", "sublayer"), ("embedding", "sublayer")),
 }
+FIELDS = [field.name for field in dataclasses.fields(TransformerConfig) if field.name != "preset"]
 
 
 def test_what_is_each_presets_own() -> None:
     assert TABLE[""] == tuple(PRESETS)
-    fields = set(TransformerConfig.__dataclass_fields__) - {"preset"}
-    assert set(TABLE) - {""} == fields
-    for field in fields:
+    assert set(TABLE) - {""} == set(FIELDS)
+    for field in FIELDS:
         assert tuple(getattr(preset(name), field) for name in NAMES) == TABLE[field], field
+
+
+def test_what_its_source_fixes_is_named_for_each_preset() -> None:
+    assert list(FROM_SOURCE) == list(SOURCES) == NAMES
+    for name, fields in FROM_SOURCE.items():
+        assert fields <= set(FIELDS), name
+
+
+def test_original_is_not_the_papers_model_as_the_page_says() -> None:
+    original, paper = preset("original"), preset("vaswani2017")
+    assert (original.norm_order, original.final_norm) == ("pre", True)
+    assert not original.shared_embedding
+    assert not original.tied_generator
+    assert (paper.norm_order, paper.final_norm) == ("post", False)
+    assert paper.shared_embedding
+    assert paper.tied_generator
+    assert not paper.qkv_bias
+    assert not paper.output_bias
+    assert "attention" not in paper.dropout_places
+    assert "pre-norm" in ORIGINAL
+    assert "post-norm" in ORIGINAL
+
+
+def test_the_papers_three_matrices_are_one() -> None:
+    model = small("vaswani2017")
+    assert model.source_embedding.table is model.target_embedding.table
+    assert model.generator.weight is model.target_embedding.table.weight
+    assert model.generator.bias is None
+
+
+@pytest.mark.parametrize("init", ["xavier_uniform", "xavier_normal_embedding", "torch"])
+def test_copies_of_one_layer_begin_equal_and_are_trained_apart(init: str) -> None:
+    for equal in (False, True):
+        model = small("torch_like", equal_layers=equal, init=init)
+        for stack in (model.encoder, model.decoder):
+            first, second = (dict(layer.named_parameters()) for layer in stack.layers)
+            matrices = [name for name, tensor in first.items() if tensor.dim() > 1]
+            assert all(torch.equal(first[name], second[name]) == equal for name in matrices)
+            assert all(first[name] is not second[name] for name in first)
+
+
+def test_the_random_start_of_a_training_has_equal_layers_too() -> None:
+    config = small("torch_like").config
+    model = random_model(config, seed=3)
+    first, second = (dict(layer.named_parameters())["feed_forward.inner.weight"] for layer in model.encoder.layers)
+    assert torch.equal(first, second)
 
 
 @pytest.mark.parametrize("name", NAMES)

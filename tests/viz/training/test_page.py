@@ -18,7 +18,7 @@ from model.checkpoint.history import HISTORY, HistoryRow, write_history
 from model.checkpoint.load import save_checkpoint, unique_weights
 from model.checkpoint.preset_comparison import differing_fields, read_preset_model
 from model.checkpoint.snapshots import release_snapshots
-from model.network.config import PRESETS, preset
+from model.network.presets import PRESETS, preset
 from model.network.transformer import Transformer
 from model.translate import Translator
 from viz.components.packing import FULL
@@ -256,7 +256,7 @@ def small(folder: Path, name: str) -> None:
 
 
 def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None:
-    assert "None of the five" in said(opened("comparison"))
+    assert "No checkpoint of a preset" in said(opened("comparison"))
     for name in ("original", "torch_like"):
         small(checkpoints / f"five-{name}", name)
     keep_score(checkpoints / "five-original", SCORE)
@@ -264,7 +264,8 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
     found, faults = cache.preset_models()
     assert [one.name for one in found] == ["five-original", "five-torch_like"]
     assert not faults
-    assert set(differing_fields(found)) == {"norm_order", "final_norm", "qkv_bias", "output_bias", "init"}
+    fields = {"norm_order", "final_norm", "qkv_bias", "output_bias", "init", "equal_layers"}
+    assert set(differing_fields(found)) == fields
     one = read_preset_model(checkpoints / "five-original")
     assert one is not None
     assert one.parameters == sum(
@@ -273,6 +274,8 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
     )
     app = opened("comparison")
     assert "only fields in which they differ" in said(app)
+    assert "Without a checkpoint here: pad_row, torch_like" not in said(app)
+    assert "Without a checkpoint here: pad_row, annotated, shared_bpe, vaswani2017." in said(app)
     (checkpoints / "five-torch_like" / "scores.json").write_text("[]")
     cache.preset_models.clear()
     assert "five-torch_like/scores.json is not a list of scores" in said(opened("comparison"))
