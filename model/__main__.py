@@ -23,7 +23,12 @@ COMMANDS = {
     "translate": Command("translate standard input, line by line", "cli.use", "add_translate", "translate"),
     "trace": Command("translate one sentence and save its attention", "cli.use", "add_trace", "trace"),
     "evaluate": Command("score a checkpoint on a test set", "cli.use", "add_evaluate", "evaluate"),
-    "quality": Command("write the table of fixed everyday sentences", "cli.use", "add_quality", "quality"),
+    "quality": Command(
+        "write a model's fixed sentences and the quotes of its card",
+        "cli.use",
+        "add_quality",
+        "quality",
+    ),
     "diagnose": Command("say what is wrong with masks or attention weights", "cli.diagnose"),
 }
 

@@ -7,12 +7,13 @@ import json
 import sys
 from pathlib import Path
 
-from ..checkpoint.bleu_scores import Protocol, keep_score
+from ..checkpoint.bleu_scores import CARD, Protocol, keep_score
 from ..checkpoint.files import CheckpointError, folder_of
 from ..checkpoint.load import FOLDER
 from ..checkpoint.snapshots import load_snapshot
 from ..decoding.beam_search import STOPS
 from ..devices import chosen_device
+from ..evaluation.card_quotes import quotes, with_quotes
 from ..evaluation.sentence_table import quality_table
 from ..translate import Translator
 from .writable import check_writable
@@ -110,12 +111,20 @@ def evaluate(arguments: argparse.Namespace) -> int:
 
 
 def quality(arguments: argparse.Namespace) -> int:
-    """Translate the fixed sentences of the checkpoint's source language into the table beside its card."""
-    path = folder_of(arguments.checkpoint) / "sentences.md"
-    check_writable(path)
+    """Translate the fixed sentences of the checkpoint's source language, and what its card quotes."""
+    folder = folder_of(arguments.checkpoint)
+    path, card = folder / "sentences.md", folder / CARD
+    for one in (path, card):
+        check_writable(one)
     translator = _loaded(arguments)
     path.write_text(quality_table(translator, _fixed_sentences(translator), arguments.checkpoint), encoding="utf-8")
     print(f"Wrote {path}")
+    if card.exists():
+        text = with_quotes(
+            card.read_text(encoding="utf-8"), lambda sentence: translator.translate(sentence, capture=False).text
+        )
+        card.write_text(text, encoding="utf-8")
+        print(f"Wrote {card}, translations quoted: {len(quotes(text))}")
     return 0
 
 

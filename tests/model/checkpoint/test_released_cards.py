@@ -1,0 +1,99 @@
+"""The numbers of the released models' cards, recomputed from what they speak of."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from model.checkpoint.bleu_scores import CARD, read_scores
+from model.checkpoint.files import available, config_of, described, folder_of
+from model.checkpoint.load import load_checkpoint
+from model.network.config import TransformerConfig
+from model.network.presets import ORIGINAL, PRESETS, preset
+from model.network.transformer import Transformer
+
+README = Path(__file__).resolve().parents[3] / "README.md"
+SIZES = {"vocab_size", "target_vocab_size", "d_model", "heads", "encoder_layers", "decoder_layers", "feed_forward"}
+FIVE = [name for name in available() if name.startswith("five-")]
+
+
+def card(name: str) -> str:
+    """The card on one line, so that a statement may be broken anywhere."""
+    return " ".join((folder_of(name) / CARD).read_text(encoding="utf-8").split())
+
+
+def config(name: str) -> TransformerConfig:
+    return config_of(folder_of(name), described(folder_of(name)))
+
+
+@pytest.mark.parametrize("name", available())
+def test_parameters(name: str) -> None:
+    count = sum(parameter.numel() for parameter in load_checkpoint(name).model.parameters())
+    assert f"| parameters | {count:,}, stored in float16 |" in card(name)
+
+
+@pytest.mark.parametrize("name", available())
+def test_the_architecture_in_words(name: str) -> None:
+    own, text = config(name), card(name)
+    for part in (
+        f"{own.norm_order}-norm",
+        f"{own.encoder_layers} + {own.decoder_layers} layers",
+        f"d_model {own.d_model}, {own.heads} heads, feed-forward {own.feed_forward:,}",
+        f"vocabulary of {own.vocab_size:,} pieces",
+    ):
+        assert part in text
+
+
+@pytest.mark.parametrize("name", FIVE)
+def test_what_was_trained_otherwise_than_the_preset_says(name: str) -> None:
+    own = config(name)
+    differ = set(own.differences(preset(own.preset))) - SIZES - {"max_length", "dropout"}
+    row = re.search(r"\| other than its preset \| ([^|]*) \|", card(name))
+    assert row
+    assert set(re.findall(r"`(\w+)`", row.group(1))) == differ
+    assert "sizes" in row.group(1)
+
+
+def test_the_card_of_original_says_that_it_is_not_the_paper() -> None:
+    assert ORIGINAL in card("five-original")
+
+
+def bleu(preset_name: str) -> str:
+    scores = read_scores(folder_of(f"five-{preset_name}"))
+    return f"{next(one.bleu for one in scores if one.set == 'Tatoeba dev' and one.beam == 1):.1f}"
+
+
+@pytest.mark.parametrize("name", [*FIVE, "README"])
+def test_scores_of_the_presets_beside_each_other(name: str) -> None:
+    text = README.read_text(encoding="utf-8") if name == "README" else card(name)
+    found = re.findall(rf"`({'|'.join(PRESETS)})` (\d+\.\d)", text)
+    assert {name for name, _ in found} == {name.removeprefix("five-") for name in FIVE}
+    assert all(value == bleu(name) for name, value in found)
+
+
+def begins_with(**fields: Any) -> tuple[float, float]:
+    """How long the scaled token embeddings and the positions are at first, on the mean."""
+    torch.manual_seed(0)
+    sizes = {"heads": 4, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 8, "max_length": 100}
+    model = Transformer(TransformerConfig(**{**sizes, **fields}))
+    embedding = model.source_embedding
+    tokens = embedding.scale * embedding.table.weight.norm(dim=-1).mean().item()
+    return tokens, embedding.positional_encoding.table[1:].norm(dim=-1).mean().item()
+
+
+def test_how_long_embeddings_are_beside_positions() -> None:
+    vocabulary = {"vocab_size": 7000, "target_vocab_size": 7000, "d_model": 128}
+    tokens, positions = begins_with(**vocabulary, init="xavier_uniform")
+    assert f"{tokens / positions:.2f} times as long as the positions that are added" in card("multi30k-en-de")
+
+    vocabulary |= {"vocab_size": 2500, "target_vocab_size": 2500, "shared_embedding": False, "tied_generator": False}
+    tokens, positions = begins_with(**vocabulary, init="xavier_uniform", scale_embedding=False)
+    said = f"{tokens / positions:.2f} times as long as the positions (a norm of {tokens:.1f} beside {positions:.0f})"
+    assert said in card("five-pad_row")
+
+    tokens, positions = begins_with(**vocabulary, init="torch")
+    assert f"so that positions are {positions / tokens:.2f} times as long at first" in card("five-torch_like")
