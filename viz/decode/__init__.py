@@ -1,1 +1,1 @@
-"""What the page Decode is made of: what was asked for, the runs that answer it, and how answers are compared."""
+"""The page Decode: a request for a decoding, the runs that answer it, and how they are compared."""

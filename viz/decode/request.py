@@ -23,16 +23,16 @@ class Request:
     text: str
     method: Method = "greedy"
     sampling: Sampling = field(default_factory=Sampling)
-    """Of ``sample``."""
+    """How ``sample`` draws each token."""
     seed: int = 0
     width: int = 4
-    """Of ``beam``."""
+    """The hypotheses that ``beam`` keeps at each step."""
     penalty: float = 1.0
-    """Of ``beam``: the alpha of sum / length ** alpha."""
+    """The alpha of sum / length ** alpha, by which ``beam`` scores."""
     stop: Stop = "proven"
-    """Of ``beam``."""
+    """When ``beam`` ends its search."""
     given: str = ""
-    """Of ``given``: the translation to read by teacher forcing."""
+    """The translation that ``given`` reads by teacher forcing."""
     constraints: Constraints = FREE
     changes: str = ""
     """To the model, as :mod:`model.interventions.changes` writes them; "" for the model as it is."""

@@ -63,7 +63,7 @@ def kind(kinds: Sequence[Kind]) -> Kind:
     if st.session_state.get(KIND.key) not in (None, *kinds):
         st.session_state[KIND.key] = kinds[-1]  # chosen where there were more
     return st.segmented_control(
-        "Attention", kinds, default=kinds[-1], required=True, label_visibility="collapsed", **KIND.bound
+        "Attention", kinds, default=kinds[-1], required=True, label_visibility="collapsed", **KIND.binding
     )
 
 
@@ -76,7 +76,7 @@ def order(kind: Kind, statistics: Mapping[Measure, np.ndarray]) -> tuple[tuple[R
     if st.session_state.get(ORDER.key) not in (None, *measures):
         st.session_state[ORDER.key] = BY_LAYER  # a measure that only another kind of attention has
     with st.popover("Sort heads", type="tertiary", key="sort"):
-        measure = st.radio("Order of the heads", measures, **ORDER.bound)
+        measure = st.radio("Order of the heads", measures, **ORDER.binding)
         if measure == BY_LAYER:
             return (), None
         values = statistics[measure]

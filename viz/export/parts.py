@@ -27,10 +27,10 @@ class Component(Part):
     """A view of viz/components, with the data it is mounted with."""
 
     name: str
-    """Of its folder."""
+    """The name of its folder."""
     data: bytes | Mapping[str, Any]
     role: str = "picture"
-    """Of :data:`viz.talk.scenes.PARTS`: what a scene hides or leaves out it by."""
+    """A key of :data:`viz.talk.scenes.PARTS`, by which a scene hides it or leaves it out."""
     follows: bool = False
     """Shows another head once one is chosen in the overview that stands in the same view."""
 

@@ -1,6 +1,6 @@
 """The one door for saving what a page shows: pictures for slides, one file with all of it, and the numbers.
 
-A page says what its view is made of (:class:`Saved`), in whichever palette is asked for, and calls :func:`save` once.
+A page says what its view is made of (:class:`SavedView`), in whichever palette is chosen, and calls :func:`save` once.
 PNG and SVG are taken by the visitor's browser from the very file that can be saved, drawn out of sight: so they look
 alike, in light or dark whatever the page is in, and need nothing installed. A talk is exported through the same door:
 where a scene is collected (:mod:`viz.export.collect`) the view is handed over instead of a menu being drawn.
@@ -43,12 +43,12 @@ class SavedView:
     """What can be saved of a view. Its functions run only once the menu is open, and use no Streamlit."""
 
     name: str
-    """Of the files, without their endings."""
+    """The name of the files, without their endings."""
     parts: Callable[[Palette], Sequence[Part]]
     """What the view is made of, in the colours asked for; those of :data:`PICTURES` become PNG and SVG."""
     numbers: Callable[[], pd.DataFrame] | None = None
     title: str = ""
-    """Of the file; else its name."""
+    """The title of the file; its name where there is none."""
     facts: Mapping[str, str] = field(default_factory=dict)
     """What is needed to make the view again, by name; see :func:`facts_of`."""
     files: Mapping[str, tuple[str, Callable[[], bytes]]] = field(default_factory=dict)
@@ -106,8 +106,7 @@ def _menu(what: SavedView) -> None:
 
 
 def _notes() -> list[str]:
-    """What the file is to say: a list of one text, the visitor's latest, so that a download asked for while it is still
-    on its way finds it."""
+    """The notes of the file: a list of one text, the visitor's latest, which a download finds that began before it."""
     said: list[str] = st.session_state.setdefault("save-said", [""])
     said[0] = (
         st.text_area("Notes in the file", key="save-notes", max_chars=LONGEST_NOTES, height=80, **PERSISTENT) or ""
@@ -129,12 +128,12 @@ def _pictures(what: SavedView, palette: Palette) -> None:
         clear = st.toggle("No background", key="save-clear", **PERSISTENT)
     how = {"scale": scale, "clear": clear, "width": what.width}
 
-    def wanted() -> None:
-        st.session_state["save-wanted"] = dict(st.session_state["save-pictures"].take)
+    def request() -> None:
+        st.session_state["save-request"] = dict(st.session_state["save-pictures"].take)
 
-    asked = st.session_state.pop("save-wanted", None)
-    page = view_page(what.view(palette), palette, date.today(), width=what.width) if asked else ""
-    save_buttons(what.name, how, asked, page, key="save-pictures", on_take=wanted)
+    take = st.session_state.pop("save-request", None)
+    page = view_page(what.view(palette), palette, date.today(), width=what.width) if take else ""
+    save_buttons(what.name, how, take, page, key="save-pictures", on_take=request)
 
 
 def _choice(label: str, options: Sequence[Any], key: str, default: Any, name: Callable[[Any], str] = str) -> Any:

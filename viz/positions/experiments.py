@@ -136,8 +136,8 @@ def _pair(before: Translation) -> tuple[int, int]:
         forget_unless(of, places)
     names = [f"{place} {readable(before.source_tokens[place - 1])}" for place in places]
     name = lambda at: names[at - 1]  # noqa: E731
-    one = st.selectbox("Position", places, format_func=name, width=190, **ONE.bound)
-    other = st.selectbox("with", places, min(2, last - 1), format_func=name, width=170, **OTHER.bound)
+    one = st.selectbox("Position", places, format_func=name, width=190, **ONE.binding)
+    other = st.selectbox("with", places, min(2, last - 1), format_func=name, width=170, **OTHER.binding)
     return one - 1, other - 1
 
 
@@ -149,8 +149,8 @@ def _change(old: AttentionMap, new: AttentionMap) -> AttentionMap:
 def _curve(model: Translator, before: Translation, experiment: PositionExperiment, palette: Palette) -> None:
     sizes = tuple(sorted({*SIZES[experiment.move], experiment.amount}))
     try:
-        kept = cache.position_belief(model.name, before.source, replace(experiment, amount=0.0), sizes)
+        curve = cache.position_belief(model.name, before.source, replace(experiment, amount=0.0), sizes)
     except ExperimentError:
         return  # A learned table ends before the largest size; the picture above stands on its own.
     title = "How much of its old translation the model still believes, by size of the experiment"
-    chart(belief(sizes, kept, experiment.amount, title, palette), title, key="belief", on_cell=lambda _, __: None)
+    chart(belief(sizes, curve, experiment.amount, title, palette), title, key="belief", on_cell=lambda _, __: None)

@@ -74,7 +74,7 @@ def _dimensions(width: int) -> list[int]:
     if before is not None and any(dimension >= width for dimension in before):
         st.session_state[DIMS.key] = [dimension for dimension in before if dimension < width]
     every = range(width), spread(width)
-    return st.multiselect("Dimensions", *every, max_selections=MOST, label_visibility="collapsed", **DIMS.bound)
+    return st.multiselect("Dimensions", *every, max_selections=MOST, label_visibility="collapsed", **DIMS.binding)
 
 
 def _add(chosen: list[int], pair: int) -> None:

@@ -70,7 +70,7 @@ class Talk:
     title: str
     scenes: tuple[Scene, ...] = ()
     model: str = ""
-    """Of every scene that names no other."""
+    """The model of every scene that names no other."""
 
 
 @dataclass(frozen=True)

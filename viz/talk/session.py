@@ -92,7 +92,7 @@ def _add(page: Page) -> None:
         st.toast(f"A talk has at most {MOST_SCENES} scenes: save this one and begin another.")
         return
     view = {one.name: st.session_state[one.key] for one in (MODEL, SENTENCE) if st.session_state.get(one.key)}
-    view |= page.shown_now()
+    view |= page.current_view()
     scene = Scene(_title(page.name, view), page.name, view)
     put(replace(mine, scenes=(*mine.scenes, scene)), mistakes, len(mine.scenes))
     st.toast(f"Scene {len(mine.scenes) + 1} of your talk. Give it a title and notes on the page Talk.")

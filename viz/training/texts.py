@@ -27,10 +27,10 @@ def quality(step: int | None, history: Sequence[HistoryRow], scores: Sequence[Sc
 
     Of several scores that of the text which the snapshots were scored on, so that it can stand beside theirs.
     """
-    alike = {one.key[:-1] for one in scores if one.step is not None}
-    kept = sorted((one for one in scores if one.step == step), key=lambda one: one.key[:-1] not in alike)
-    if kept:
-        return f"BLEU {kept[0].bleu:.1f} on {kept[0].set}"
+    comparable = {one.key[:-1] for one in scores if one.step is not None}
+    measured_here = sorted((one for one in scores if one.step == step), key=lambda one: one.key[:-1] not in comparable)
+    if measured_here:
+        return f"BLEU {measured_here[0].bleu:.1f} on {measured_here[0].set}"
     measured = [row for row in history if row.bleu is not None and (step is None or row.step <= step)]
     if not measured:
         return "dev BLEU not measured yet"

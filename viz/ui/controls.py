@@ -71,7 +71,7 @@ def plain_sentence(beside: Callable[[], None]) -> str:
     box = st.container()
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         _earlier()
-        st.selectbox("Model", cache.models(), width=215, **MODEL.bound)
+        st.selectbox("Model", cache.models(), width=215, **MODEL.binding)
         beside()
     return _box(box, EXAMPLES["en"][0])
 
@@ -102,8 +102,8 @@ def kind() -> Kind:
 def place(attention: AttentionMap) -> tuple[int, int]:
     """The chosen layer and head, counted from 0; people and the URL count from 1."""
     with st.container(key="place", horizontal=True):
-        layer = st.selectbox("Layer", range(1, attention.layers + 1), width=120, **LAYER.bound)
-        head = st.selectbox("Head", range(1, attention.heads + 1), width=120, **HEAD.bound)
+        layer = st.selectbox("Layer", range(1, attention.layers + 1), width=120, **LAYER.binding)
+        head = st.selectbox("Head", range(1, attention.heads + 1), width=120, **HEAD.binding)
     return layer - 1, head - 1
 
 
@@ -128,9 +128,11 @@ def look_choices() -> tuple[Look, Rows]:
     for one in LOOK:
         one.hold()
     more: dict[str, Any] = {"horizontal": True}
-    rows = st.radio("Decoder rows are named by the token", ROWS.options, format_func=ROW_NAMES.get, **ROWS.kept | more)
-    scale = st.radio("Colour grows with the weight", SCALE.options, format_func=SCALE_NAMES.get, **SCALE.kept | more)
-    ramp = st.radio("Colours", COLOURS.options, **COLOURS.kept | more)
+    rows = st.radio(
+        "Decoder rows are named by the token", ROWS.options, format_func=ROW_NAMES.get, **ROWS.storage | more
+    )
+    scale = st.radio("Colour grows with the weight", SCALE.options, format_func=SCALE_NAMES.get, **SCALE.storage | more)
+    ramp = st.radio("Colours", COLOURS.options, **COLOURS.storage | more)
     return Look(theme.palette(), ramp, scale), rows
 
 
@@ -141,7 +143,7 @@ def _model() -> Translator:
     if not names:
         st.info("There is no trained model yet. Train one with `python -m model train`, then reload this page.")
         st.stop()
-    name = st.selectbox("Model", names, width=215, **MODEL.bound)
+    name = st.selectbox("Model", names, width=215, **MODEL.binding)
     if isinstance(local, LocalModel) and name == local.name:
         st.info(plain(f"{name} is no model of this project: look at it on Explore, or choose another for this page."))
         st.stop()

@@ -22,7 +22,7 @@ def segmented_control(label: str, of: Choice[T], options: Sequence[T] | None = N
         required=True,
         format_func=of.label,
         label_visibility="collapsed",
-        **of.bound | more,
+        **of.binding | more,
     )
     return of.default if found is None else found
 
@@ -31,7 +31,7 @@ def selectbox(label: str, of: Choice[T], options: Sequence[T] | None = None, **m
     """One of the options in a list; the first of them where the default is not there."""
     listed = of.options if options is None else tuple(options)
     index = listed.index(of.default) if of.default in listed else 0
-    return st.selectbox(label, listed, index, format_func=of.label, **of.bound | more)
+    return st.selectbox(label, listed, index, format_func=of.label, **of.binding | more)
 
 
 def following_selectbox(label: str, of: Parameter[T | None], options: Sequence[T], default: T, **more: Any) -> T:
@@ -52,13 +52,13 @@ def number_input(label: str, of: Number[Any], default: Any = None, **more: Any) 
     """A number between the parameter's bounds, or narrower ones: `min_value`, `max_value`."""
     first = of.default if default is None else default
     bounds = {"min_value": of.low, "max_value": of.high}
-    found = st.number_input(label, value=first, **bounds | of.bound | more)
+    found = st.number_input(label, value=first, **bounds | of.binding | more)
     return first if found is None else found
 
 
 def toggle(label: str, of: Parameter[bool], **more: Any) -> bool:
-    return st.toggle(label, of.default, **of.bound | more)
+    return st.toggle(label, of.default, **of.binding | more)
 
 
 def text_input(label: str, of: Parameter[str], default: str | None = None, **more: Any) -> str:
-    return st.text_input(label, of.default if default is None else default, **of.bound | more) or ""
+    return st.text_input(label, of.default if default is None else default, **of.binding | more) or ""

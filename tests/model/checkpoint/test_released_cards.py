@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from model.checkpoint.bleu_scores import CARD, read_scores
-from model.checkpoint.files import available, config_of, described, folder_of
+from model.checkpoint.files import available, config_of, read_facts, folder_of
 from model.checkpoint.load import load_checkpoint
 from model.network.config import TransformerConfig
 from model.network.presets import ORIGINAL, PRESETS, preset
@@ -27,7 +27,7 @@ def card(name: str) -> str:
 
 
 def config(name: str) -> TransformerConfig:
-    return config_of(folder_of(name), described(folder_of(name)))
+    return config_of(folder_of(name), read_facts(folder_of(name)))
 
 
 @pytest.mark.parametrize("name", available())

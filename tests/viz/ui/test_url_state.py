@@ -127,8 +127,13 @@ def test_a_scene_is_what_the_shown_view_can_read() -> None:
         "present": "1",
         "pin": "source.1",
     }
-    assert PAGES["explore"].shown(address) == {"sentence": "a", "view": "links", "threshold": "0.2", "pin": "source.1"}
-    assert PAGES["decode"].shown(address) == {"sentence": "a", "step": "3"}
+    assert PAGES["explore"].view_of(address) == {
+        "sentence": "a",
+        "view": "links",
+        "threshold": "0.2",
+        "pin": "source.1",
+    }
+    assert PAGES["decode"].view_of(address) == {"sentence": "a", "step": "3"}
 
 
 # In the app.

@@ -127,7 +127,7 @@ def _version() -> Pictured:
     """Return whether the pictures are of the changed model or of the unchanged one."""
     PICTURES.hold()
     name = lambda version: f"{version} model"  # noqa: E731
-    return st.segmented_control("Pictures show", PICTURES.options, required=True, format_func=name, **PICTURES.kept)
+    return st.segmented_control("Pictures show", PICTURES.options, required=True, format_func=name, **PICTURES.storage)
 
 
 def _undo_button() -> None:

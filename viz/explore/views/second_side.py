@@ -60,7 +60,7 @@ def second_side(scene: Scene) -> SecondSide | None:
     options = _options(scene.source.run)
     with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
         WITH.hold(options)
-        choice = st.selectbox("Compare with", options, format_func=NAMES.__getitem__, width=285, **WITH.kept)
+        choice = st.selectbox("Compare with", options, format_func=NAMES.__getitem__, width=285, **WITH.storage)
         if choice == "head" or scene.source.run is None:
             return _head(scene)
         return OF_RUNS[choice](scene, scene.source.run)
@@ -100,7 +100,7 @@ def _model(scene: Scene, run: RunKey) -> SecondSide | None:
         caption("There is only one model. Train another with `python -m model train`, and it can be chosen here.")
         return None
     WITH_MODEL.hold(others)
-    name = st.selectbox("Second model", others, width=215, label_visibility="collapsed", **WITH_MODEL.kept)
+    name = st.selectbox("Second model", others, width=215, label_visibility="collapsed", **WITH_MODEL.storage)
     cache.translator(name)
     first, second = cache.reading(*run), cache.reading(name, run.sentence, run.given)
     attention = second.trace.maps[scene.kind]

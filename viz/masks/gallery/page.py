@@ -51,4 +51,4 @@ def _choose() -> str | None:
     FAULT.set(FAULT.hold(["", *names]) or names[0])
     count = f"{len(names)} of {len(TEXTS)}" if text else f"{len(TEXTS)} faults"
     with st.container(key="fault-list"):
-        return st.radio(count, names, format_func=lambda name: plain(TEXTS[name].title), **FAULT.kept)
+        return st.radio(count, names, format_func=lambda name: plain(TEXTS[name].title), **FAULT.storage)

@@ -36,4 +36,4 @@ class MaskInput:
     reader: Reader = "sdpa"
     """Who reads it."""
     tokens: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    """Of the queries and of the keys, where they are known."""
+    """The tokens of the queries and of the keys, where they are known."""

@@ -67,7 +67,7 @@ def _meaning(kind: str, identity: str) -> tuple[str | None, str]:
 
 
 def _key(what: str, identity: str) -> str:
-    """Of a widget that begins anew with every mask."""
+    """The key of a widget that begins anew with every mask."""
     return f"{what}-{hashlib.sha1(identity.encode()).hexdigest()[:12]}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Literal, get_args
 
 from ..url_state.kinds import choice, number, switch, text
-from ..url_state.page import Page, declared
+from ..url_state.page import Page, parameters_in
 from ..url_state.parameter import Parameter
 from . import shared
 
@@ -64,4 +64,4 @@ CROSS = text("cross", slot="cross head")
 OWN = text("own", slot="own head")
 """The same for the decoder's self-attention."""
 
-PAGE = Page.of("decode", *shared.COMMON, shared.GIVEN, shared.CHANGES, *declared(globals()), view=METHOD)
+PAGE = Page.of("decode", *shared.COMMON, shared.GIVEN, shared.CHANGES, *parameters_in(globals()), view=METHOD)

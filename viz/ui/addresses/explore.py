@@ -10,7 +10,7 @@ from model.trace import KINDS
 from viz.figures.flow import FLOWS
 
 from ..url_state.kinds import choice, number, switch, text
-from ..url_state.page import Page, declared
+from ..url_state.page import Page, parameters_in
 from ..url_state.parameter import Parameter
 from . import shared
 
@@ -80,7 +80,7 @@ WITH_MODEL = text("with-model", longest=200, views=("compare",))
 PAGE = Page.of(
     "explore",
     *shared.COMMON,
-    *(shared.KIND, shared.LAYER, shared.HEAD, shared.GIVEN, shared.CHANGES),
-    *declared(globals()),
+    *(*shared.CHOSEN_HEAD, shared.GIVEN, shared.CHANGES),
+    *parameters_in(globals()),
     view=VIEW,
 )

@@ -12,7 +12,7 @@ from model.masking.rule import MAX_SIZE
 from model.masking.toy_attention import FORMATS, READER_NAMES, READERS, WRITING_NAMES, WRITINGS
 
 from ..url_state.kinds import choice, number, text
-from ..url_state.page import Page, declared
+from ..url_state.page import Page, parameters_in
 from ..url_state.parameter import Parameter
 from . import shared
 
@@ -96,4 +96,4 @@ CONVERT_LENGTHS = text("convert_lengths", views=CONVERT)
 CONVERT_SIDE = choice("convert_side", SIDES, views=CONVERT)
 CONVERT_HEADS = number("convert_heads", 1, 1, 4, views=CONVERT)
 
-PAGE = Page.of("masks", *shared.COMMON, shared.KIND, shared.LAYER, shared.HEAD, *declared(globals()), view=PART)
+PAGE = Page.of("masks", *shared.COMMON, *shared.CHOSEN_HEAD, *parameters_in(globals()), view=PART)

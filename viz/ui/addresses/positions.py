@@ -9,7 +9,7 @@ from model.positions.forms import FORMS
 from model.positions.table import BASE, ORDERS
 
 from ..url_state.kinds import Several, choice, number, text
-from ..url_state.page import Page, declared
+from ..url_state.page import Page, parameters_in
 from . import shared
 
 View = Literal["table", "waves", "similarity", "rotation", "precision", "sentence", "experiments", "heads"]
@@ -56,4 +56,4 @@ ONE = text("one", views=("experiments",))
 OTHER = text("other", views=("experiments",))
 """The two pieces that change places, as their lists show them: ``2 dog``."""
 
-PAGE = Page.of("positions", *shared.COMMON, shared.KIND, shared.LAYER, shared.HEAD, *declared(globals()), view=PLOT)
+PAGE = Page.of("positions", *shared.COMMON, *shared.CHOSEN_HEAD, *parameters_in(globals()), view=PLOT)

@@ -20,6 +20,7 @@ CHANGES = text("changes", slot="changes in address")
 KIND = choice("kind", KINDS, "cross")
 LAYER = number("layer", 1, 1, MOST)
 HEAD = number("head", 1, 1, MOST)
+CHOSEN_HEAD = (KIND, LAYER, HEAD)
 
 ROWS = choice("rows", ROW_LABELS)
 SCALE = choice("scale", SCALES)

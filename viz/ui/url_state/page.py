@@ -29,18 +29,18 @@ class Page:
         """A page and its parameters."""
         return cls(name, {one.name: one for one in parameters}, view)
 
-    def shown(self, address: Mapping[str, str]) -> dict[str, str]:
+    def view_of(self, address: Mapping[str, str]) -> dict[str, str]:
         """The part of an address that the view it shows can read."""
         view = self.view.value_of(address.get(self.view.name, "")) if self.view else ""
         known = {name: self.parameters[name] for name in address if name in self.parameters}
         return {name: address[name] for name, one in known.items() if not one.views or view in one.views}
 
-    def shown_now(self) -> dict[str, str]:
+    def current_view(self) -> dict[str, str]:
         """The part of the visitor's address that the view it shows can read."""
-        return self.shown(st.query_params.to_dict())
+        return self.view_of(st.query_params.to_dict())
 
 
-def declared(names: Mapping[str, Any]) -> tuple[Parameter[Any], ...]:
+def parameters_in(names: Mapping[str, Any]) -> tuple[Parameter[Any], ...]:
     """The parameters among the names of a module."""
     return tuple(one for one in names.values() if isinstance(one, Parameter))
 

@@ -2,9 +2,9 @@
 
 A declaration says how a value is written into the address and read from it. A page keeps the value in one of two ways:
 
-- A widget takes :attr:`Parameter.bound` as arguments: Streamlit keeps the value in the address and in the session.
+- A widget takes :attr:`Parameter.binding` as arguments: Streamlit keeps the value in the address and in the session.
 - The page calls :meth:`Parameter.hold`: this module does, for what a click chooses, and for a widget
-  (:attr:`Parameter.kept`) whose words are not those of the address.
+  (:attr:`Parameter.storage`) whose words are not those of the address.
 
 The session comes first: the address is read on the first look, and again when the visitor goes back or forward. Anybody
 can type an address, so :func:`.page.clean_address` takes out of it what its page cannot read before any widget is made.
@@ -48,12 +48,12 @@ class Parameter(Generic[T]):
         return self.slot or self.name
 
     @property
-    def bound(self) -> dict[str, Any]:
+    def binding(self) -> dict[str, Any]:
         """Arguments of a widget whose value Streamlit keeps in the address, and in the session across pages."""
         return {"key": self.name, "bind": "query-params", "persist_state": "session"}
 
     @property
-    def kept(self) -> dict[str, Any]:
+    def storage(self) -> dict[str, Any]:
         """Arguments of a widget whose value :meth:`hold`, called before it, keeps in the address."""
         return {"key": self.key, "persist_state": "session"}
 
@@ -93,14 +93,14 @@ class Parameter(Generic[T]):
         value = found if options is None or found in options else default
         if returned or self._belongs_to(of):
             self._keep(value, of)
-        record().shown[self.key] = of
+        record().in_address[self.key] = of
         self.show_in_address(value, default)
         return value
 
     def set(self, value: T, of: Hashable = None) -> None:
         """Choose a value; for callbacks. It stands in the address at once if its owner's value was held there."""
         self._keep(value, of)
-        if record().shown.get(self.key, of) == of:
+        if record().in_address.get(self.key, of) == of:
             self.show_in_address(value)
 
     def reset(self) -> None:

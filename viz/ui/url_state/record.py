@@ -18,7 +18,7 @@ class Record:
     """By name: the session's key and the text that :meth:`Parameter.hold` has written on that page."""
     owners: dict[str, Hashable] = field(default_factory=dict)
     """By key of the session: what the value belongs to."""
-    shown: dict[str, Hashable] = field(default_factory=dict)
+    in_address: dict[str, Hashable] = field(default_factory=dict)
     """By key of the session: the owner whose value stands in the address."""
 
 
