@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from model.checkpoint.bleu_scores import CARD, read_scores
-from model.checkpoint.files import available, config_of, read_facts, folder_of
+from model.checkpoint.files import available, config_of, folder_of, read_facts
 from model.checkpoint.load import load_checkpoint
 from model.network.config import TransformerConfig
 from model.network.presets import ORIGINAL, PRESETS, preset
