@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -153,13 +154,23 @@ def test_the_beam_tree_draws_every_candidate_once(toy_translator: Translator) ->
 
 
 @pytest.fixture
-def app(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> AppTest:
+def opened(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> Callable[..., AppTest]:
+    """Opens Decode, after Explore, with what a link says that both pages understand."""
     monkeypatch.setattr(cache, "checkpoints", lambda: ["toy-en-de"])
     monkeypatch.setattr(cache, "translator", lambda name: toy_translator)
     cache.agreement.clear()
-    made = AppTest.from_file(str(APP), default_timeout=30)
-    made.query_params["sentence"] = SENTENCE
-    return made.run().switch_page("viz/pages/decode.py")
+
+    def open_decode(**link: str) -> AppTest:
+        made = AppTest.from_file(str(APP), default_timeout=30)
+        made.query_params.update({"sentence": SENTENCE} | link)
+        return made.run().switch_page("viz/pages/decode.py")
+
+    return open_decode
+
+
+@pytest.fixture
+def app(opened: Callable[..., AppTest]) -> AppTest:
+    return opened()
 
 
 def header(app: AppTest) -> dict[str, Any]:
@@ -179,9 +190,8 @@ def test_the_page_shows_the_greedy_translation_first(app: AppTest) -> None:
     assert "The attention weights agree" in " ".join(one.value for one in app.caption)
 
 
-def test_the_agreement_is_that_of_the_model_that_is_shown(app: AppTest) -> None:
-    app.query_params["changes"] = "cross.1.1:off"
-    app.run()
+def test_the_agreement_is_that_of_the_model_that_is_shown(opened: Callable[..., AppTest]) -> None:
+    app = opened(changes="cross.1.1:off").run()
     assert not app.exception
     assert "The attention weights of the changed model agree" in " ".join(one.value for one in app.caption)
 
@@ -191,18 +201,23 @@ def badge(app: AppTest) -> str:
 
 
 @pytest.mark.parametrize("asked", [{}, {"method": "beam"}, {"changes": "cross.1.1:off,decoder.2.1:uniform"}], ids=str)
-def test_the_badge_has_its_tick_where_looking_changed_nothing(app: AppTest, asked: dict[str, str]) -> None:
+def test_the_badge_has_its_tick_where_looking_changed_nothing(
+    opened: Callable[..., AppTest], asked: dict[str, str]
+) -> None:
+    app = opened(changes=asked.get("changes", ""))
     app.query_params.update(asked)
     app.run()
     assert not app.exception
+    assert ("changed model" in " ".join(one.value for one in app.caption)) == ("changes" in asked)
     assert "outputs unchanged by looking</span> ✓" in badge(app)
     assert "bitwise equal" in badge(app)
 
 
 @pytest.mark.parametrize("asked", [{}, {"method": "beam"}, {"changes": "cross.1.1:off"}], ids=str)
 def test_the_badge_loses_its_tick_where_a_capture_changes_the_weights(
-    app: AppTest, asked: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    opened: Callable[..., AppTest], asked: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    app = opened(changes=asked.get("changes", ""))
     monkeypatch.setattr(hook_points, "_keeper", scaling)
     app.query_params.update(asked)
     app.run()
