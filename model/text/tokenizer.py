@@ -15,6 +15,10 @@ from ..network.config import BOS_ID, EOS_ID, PAD_ID, SPECIAL_PIECES, UNK_ID
 WORD_START = "\u2581"  # SentencePiece's mark for a space
 
 
+TYPED = "\N{RIGHT SINGLE QUOTATION MARK}"
+"""Characters that phones write and training text rarely does; they get a piece where others are spelled in bytes."""
+
+
 class TokenizerError(ValueError):
     """A tokenizer file that cannot be used."""
 
@@ -27,7 +31,7 @@ class Encoded:
     tokens: tuple[str, ...]
     """Text as people read it. A leading space says that a word begins, so joining the tokens gives the sentence."""
     unknown: tuple[str, ...]
-    """The source text of the pieces the vocabulary does not hold."""
+    """The source text that the vocabulary has no pieces for: of each <unk>, and each character spelled in bytes."""
 
 
 class Tokenizer:
@@ -54,8 +58,19 @@ class Tokenizer:
         return cls(path.read_bytes())
 
     @classmethod
-    def train(cls, sentences: Iterable[str], vocab_size: int, character_coverage: float = 1.0) -> Self:
-        """Learn a BPE vocabulary of exactly `vocab_size` pieces from raw sentences."""
+    def train(
+        cls,
+        sentences: Iterable[str],
+        vocab_size: int,
+        character_coverage: float = 1.0,
+        byte_fallback: bool = False,
+        split_digits: bool = False,
+    ) -> Self:
+        """Learn a BPE vocabulary of exactly `vocab_size` pieces from raw sentences.
+
+        `byte_fallback`: 256 of them are bytes such as <0xE4>, which spell the characters that have no piece.
+        `split_digits`: every digit is a piece of its own.
+        """
         model = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.Train(
@@ -64,6 +79,9 @@ class Tokenizer:
                 model_type="bpe",
                 vocab_size=vocab_size,
                 character_coverage=character_coverage,
+                byte_fallback=byte_fallback,
+                split_digits=split_digits,
+                required_chars=TYPED if byte_fallback else "",
                 pad_id=PAD_ID,
                 unk_id=UNK_ID,
                 bos_id=BOS_ID,
@@ -81,13 +99,15 @@ class Tokenizer:
         return self._processor.GetPieceSize()
 
     def encode(self, text: str) -> Encoded:
-        """Text -> pieces and a closing </s>. Characters outside the vocabulary become <unk> but keep their text."""
+        """Text -> pieces and a closing </s>. Characters outside the vocabulary become <unk> but keep their text,
+        or become their bytes, named <0xE4> and so on, if the vocabulary has these."""
         pieces = self._processor.EncodeAsProto(text).pieces
         ids, tokens, unknown = [], [], []
         for piece in pieces:
             ids.append(piece.id)
             tokens.append(self._token(piece.piece))
-            if piece.id == UNK_ID:
+            # Of a character's bytes only the last has its text.
+            if piece.id == UNK_ID or (piece.surface and self._processor.IsByte(piece.id)):
                 unknown.append(piece.surface.strip())
         return Encoded((*ids, EOS_ID), (*tokens, SPECIAL_PIECES[EOS_ID]), tuple(unknown))
 

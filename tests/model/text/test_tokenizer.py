@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import unicodedata
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,52 @@ def test_any_text_gives_one_token_an_id(text: str) -> None:
     assert encoded.tokens[-1] == "</s>"
     assert encoded.ids.count(EOS_ID) == 1
     assert [toy.tokenizer().encode_ids([text])] == [[list(encoded.ids)]]
+
+
+@cache
+def byte_tokenizer() -> Tokenizer:
+    text = [side for pair in toy.sentences(60) for side in pair] + ["it's 2024 or 2025"]
+    return Tokenizer.train(text, 340, byte_fallback=True, split_digits=True)
+
+
+def test_characters_without_a_piece_are_spelled_in_bytes_that_people_can_tell() -> None:
+    tokenizer = byte_tokenizer()
+    encoded = tokenizer.encode("the Łdog😀狗.")
+    assert encoded.tokens[:4] == (" the", " ", "<0xC5>", "<0x81>")
+    assert encoded.tokens[-6:] == ("<0x80>", "<0xE7>", "<0x8B>", "<0x97>", ".", "</s>")
+    assert encoded.unknown == ("Ł", "😀", "狗")
+    assert UNK_ID not in encoded.ids
+    assert tuple(map(tokenizer.token, encoded.ids)) == encoded.tokens
+    assert tokenizer.decode(encoded.ids) == "the Łdog😀狗."
+    assert tokenizer.encode_ids(["the Łdog😀狗."]) == [list(encoded.ids)]
+
+
+def test_bytes_that_make_no_character_still_decode() -> None:
+    tokenizer = byte_tokenizer()
+    whole = tokenizer.encode("the 😀 dog")
+    half = [one for one, token in zip(whole.ids, whole.tokens, strict=True) if token != "<0x80>"]
+    assert tokenizer.decode(half).startswith("the �")
+    assert tokenizer.decode(half).endswith(" dog")
+
+
+def test_a_byte_typed_by_a_person_is_only_text() -> None:
+    tokens = byte_tokenizer().encode("<0xE4>").tokens
+    assert "<0xE4>" not in tokens
+    assert byte_tokenizer().decode(byte_tokenizer().encode("<0xE4>").ids) == "<0xE4>"
+
+
+def test_every_digit_is_a_piece_of_its_own_and_a_phones_apostrophe_has_one() -> None:
+    assert byte_tokenizer().encode("2024").tokens[1:-1] == ("2", "0", "2", "4")
+    assert "’" in byte_tokenizer().encode("it’s").tokens
+    assert byte_tokenizer().encode("it’s").unknown == ()
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Cf", "Co", "Cn"]), max_size=20))
+def test_with_bytes_any_text_comes_back(text: str) -> None:
+    """As SentencePiece normalises it; only the sign it uses for a space does not."""
+    folded = " ".join(unicodedata.normalize("NFKC", text).replace("\u2581", " ").split())
+    found = byte_tokenizer().decode(byte_tokenizer().encode(text).ids)
+    assert unicodedata.normalize("NFKC", found).split() == folded.split()
 
 
 def test_special_pieces_typed_by_a_person_are_only_text(tiny_tokenizer: Tokenizer) -> None:
