@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -28,10 +29,26 @@ class Recipe:
 
     vocab_size: int = 8000
     character_coverage: float = 1.0
+    byte_fallback: bool = False
+    """Spell a character that has no piece in the bytes of its UTF-8 form, 256 pieces of the vocabulary."""
+    split_digits: bool = False
+    """Give every digit a piece of its own."""
     dev_split: str = "dev"
     """Name of the files that training is judged by."""
     sloppy_share: float = 0.2
     """Share of the pairs added again with a source as people type it: no capitals, no final punctuation."""
+    sloppy_apostrophes: bool = False
+    """Half of these copies lose their apostrophes too ("dont"), and a quarter have the curved one that phones write."""
+    joined_share: float = 0.0
+    """As many lines as this share of the pairs are added that hold two sentences: two random pairs in one."""
+    mixture: dict[str, float] = field(default_factory=dict)
+    """How often the pairs of a data folder, by its name, are used in one pass; 1 for a folder without a name here.
+
+    0.33: a third of them, drawn anew for each pass. A copy is used as often as its pair; of a joined two, the rarer.
+    """
+    decay_mixture: dict[str, float] | None = None
+    """The mixture while the learning rate falls, so that training ends on the kind of text the model is for (as in the
+    schedule of MiniCPM, Hu et al. 2024, arXiv 2404.06395); None: the same throughout."""
     longest: int = 100
     """Pairs with more tokens than this on a side are left out of training."""
 
@@ -76,6 +93,8 @@ class Recipe:
             raise ValueError(f"decay_steps is {self.decay_steps}; the schedule 'inverse_sqrt' takes 0 only.")
         if not 0 <= self.decay_steps <= self.steps:
             raise ValueError(f"decay_steps is {self.decay_steps}; it must lie between 0 and steps ({self.steps}).")
+        for name in ("mixture", "decay_mixture"):
+            _check_mixture(name, getattr(self, name))
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -117,7 +136,18 @@ class Recipe:
             ("schedule", "steps", "decay_steps", "warmup_steps", "peak_rate"): [self.rate(one) for one in done],
             ("evaluate_every", "average"): [one for one in done if self.evaluates(one)][-self.average :],
             ("snapshots", "steps"): [one for one in self.snapshot_steps() if one <= step],
+            ("decay_mixture", "steps", "decay_steps"): self._switched(step),
         }
+
+    def _switched(self, step: int) -> list[Any]:
+        """The switch of mixtures, if a run has gone past it."""
+        passed = self.decay_mixture is not None and step > self.decay_begins
+        return [self.decay_mixture, self.decay_begins] if passed else []
+
+    @property
+    def decay_begins(self) -> int:
+        """The last step before the learning rate falls."""
+        return self.steps - self.decay_steps
 
     def evaluates(self, step: int) -> bool:
         """Whether the model is scored after this step, and its weights kept to be averaged."""
@@ -138,3 +168,14 @@ class Recipe:
         """
         gaps = self.snapshots - 2
         return tuple(sorted({round(self.steps ** (1 - gap / gaps)) for gap in range(1, gaps + 1)} - {self.steps}))
+
+
+def _check_mixture(name: str, mixture: Any) -> None:
+    """ValueError unless it gives every folder a number of at least 0."""
+    if mixture is None and name == "decay_mixture":
+        return
+    if not isinstance(mixture, dict):
+        raise ValueError(f"{name} is {mixture!r}; it must be an object of folder names and numbers.")
+    for folder, often in mixture.items():
+        if type(often) not in (int, float) or not math.isfinite(often) or often < 0:
+            raise ValueError(f"{name} has {often!r} for {folder}; it must be a number of at least 0.")

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import torch
 from tqdm import tqdm
 
@@ -22,7 +23,7 @@ from ..network.config import TransformerConfig
 from ..network.presets import preset
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer
-from ..training.data import Batches, Pair, read_pairs, sloppy_copies
+from ..training.data import Batches, Pair, Phase, drawn, how_often, joined_copies, read_pairs, sloppy_copies
 from ..training.processes import WorkerLostError, process_group
 from ..training.resume import atomic_write
 from ..training.trainer import STATE, Trainer
@@ -65,16 +66,10 @@ def build_config(recipe: Recipe) -> TransformerConfig:
 def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, rank: int, world: int) -> None:
     folder = arguments.state or Path("runs") / recipe.name
     folder.mkdir(parents=True, exist_ok=True)
-    pairs = read_pairs(arguments.data, recipe.source_language, recipe.target_language, "train")
-    tokenizer = _tokenizer(recipe, pairs, folder, rank)
-    pairs += sloppy_copies(pairs, recipe.sloppy_share, recipe.seed)
-    batches = Batches(
-        tokenizer.encode_ids([source for source, _ in pairs]),
-        tokenizer.encode_ids([target for _, target in pairs]),
-        recipe.tokens_per_batch,
-        recipe.longest,
-        recipe.seed,
-    )
+    pairs, phases = _text(recipe, arguments.data)
+    first_pass = drawn(phases[0].often, np.random.default_rng((recipe.seed, 0)))
+    tokenizer = _tokenizer(recipe, [pairs[i] for i in first_pass], folder, rank)
+    batches = _batches(recipe, pairs, phases, tokenizer)
     torch.manual_seed(recipe.seed)
     trainer = Trainer(recipe, Transformer(build_config(recipe)).to(device), batches, folder, rank, world)
     dev = read_pairs(arguments.data[:1], recipe.source_language, recipe.target_language, recipe.dev_split)
@@ -83,6 +78,35 @@ def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, 
     _follow(trainer, lambda model: _bleu(model, tokenizer, dev), last, show=rank == 0)
     if rank == 0 and trainer.step >= recipe.steps:
         _release(trainer, tokenizer, arguments.output or FOLDER / recipe.name)
+
+
+def _text(recipe: Recipe, folders: list[Path]) -> tuple[list[Pair], list[Phase]]:
+    """All pairs, and how often each is used until the learning rate falls and from then on."""
+    texts = [read_pairs([one], recipe.source_language, recipe.target_language, "train") for one in folders]
+    names, sizes = [one.absolute().name for one in folders], [len(pairs) for pairs in texts]
+    phases = [Phase(0, how_often(recipe.mixture, names, sizes))]
+    if recipe.decay_mixture is not None:
+        phases.append(Phase(recipe.decay_begins, how_often(recipe.decay_mixture, names, sizes)))
+    return [pair for pairs in texts for pair in pairs], phases
+
+
+def _batches(recipe: Recipe, pairs: list[Pair], phases: list[Phase], tokenizer: Tokenizer) -> Batches:
+    """Batches of the pairs and of the copies that the recipe adds."""
+    sloppy = sloppy_copies(pairs, recipe.sloppy_share, recipe.seed, recipe.sloppy_apostrophes)
+    joined = joined_copies(pairs, recipe.joined_share, recipe.seed)
+    phases = [
+        Phase(done, np.concatenate([often, *(often[copies.origins].min(axis=1) for copies in (sloppy, joined))]))
+        for done, often in phases
+    ]
+    pairs = [*pairs, *sloppy.pairs, *joined.pairs]
+    return Batches(
+        tokenizer.encode_ids([source for source, _ in pairs]),
+        tokenizer.encode_ids([target for _, target in pairs]),
+        recipe.tokens_per_batch,
+        recipe.longest,
+        recipe.seed,
+        phases,
+    )
 
 
 def _tokenizer(recipe: Recipe, pairs: list[Pair], folder: Path, rank: int) -> Tokenizer:
@@ -94,7 +118,9 @@ def _tokenizer(recipe: Recipe, pairs: list[Pair], folder: Path, rank: int) -> To
     if path.exists() and (folder / STATE).exists():
         return Tokenizer.load(path)
     sentences = [sentence for pair in pairs for sentence in pair]
-    tokenizer = Tokenizer.train(sentences, recipe.vocab_size, recipe.character_coverage)
+    tokenizer = Tokenizer.train(
+        sentences, recipe.vocab_size, recipe.character_coverage, recipe.byte_fallback, recipe.split_digits
+    )
     if rank == 0:
         with atomic_write(path) as temporary:
             temporary.write_bytes(tokenizer.model)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -13,6 +15,9 @@ from ..network.config import PAD_ID
 from ..network.token_ids import pad, shift_right
 
 Pair = tuple[str, str]
+WIDE = "。！？"
+"""Final punctuation after which no space stands."""
+FINAL = ".!?" + WIDE
 
 
 def read_pairs(folders: Sequence[Path], source: str, target: str, split: str) -> list[Pair]:
@@ -36,10 +41,56 @@ def read_pairs(folders: Sequence[Path], source: str, target: str, split: str) ->
     return pairs
 
 
-def sloppy_copies(pairs: Sequence[Pair], share: float, seed: int) -> list[Pair]:
-    """A random share of the pairs with the source as people type it: lower case, no final punctuation."""
-    chosen = np.random.default_rng(seed).permutation(len(pairs))[: round(share * len(pairs))]
-    return [(pairs[i][0].lower().rstrip(".!?。！？ "), pairs[i][1]) for i in sorted(chosen)]
+class Copies(NamedTuple):
+    """Pairs made of others."""
+
+    pairs: list[Pair]
+    origins: np.ndarray
+    """(copies, originals of each): the numbers of the pairs that each was made of."""
+
+
+def sloppy_copies(pairs: Sequence[Pair], share: float, seed: int, apostrophes: bool = False) -> Copies:
+    """A random share of the pairs with the source as people type it: lower case, no final punctuation.
+
+    With `apostrophes`, half of them lose these as well ("dont"), and a quarter have the curved one that phones write.
+    """
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(pairs))[: round(share * len(pairs))])
+    sources = [pairs[i][0].lower().rstrip(FINAL + " ") for i in chosen]
+    if apostrophes:
+        typed = ("", "", "\N{RIGHT SINGLE QUOTATION MARK}", "'")
+        sources = [source.replace("'", typed[row % len(typed)]) for row, source in enumerate(sources)]
+    return Copies([(source, pairs[i][1]) for source, i in zip(sources, chosen, strict=True)], chosen[:, None])
+
+
+def joined_copies(pairs: Sequence[Pair], share: float, seed: int) -> Copies:
+    """Lines of two sentences, `share` times as many as there are pairs: a random pair that ends in a full stop or the
+    like on both sides, and any other after it."""
+    random = np.random.default_rng((seed, 1))
+    ended = [i for i, pair in enumerate(pairs) if all(side.endswith(tuple(FINAL)) for side in pair)]
+    count = round(share * len(pairs)) if ended else 0
+    origins = np.stack([random.choice(ended or [0], count), random.integers(len(pairs), size=count)], axis=1)
+    return Copies([(_line(pairs[i][0], pairs[j][0]), _line(pairs[i][1], pairs[j][1])) for i, j in origins], origins)
+
+
+def _line(first: str, second: str) -> str:
+    return first + ("" if first[-1] in WIDE else " ") + second
+
+
+def how_often(mixture: Mapping[str, float], names: Sequence[str], sizes: Sequence[int]) -> np.ndarray:
+    """How often each pair is used in one pass, of folders with these names and numbers of pairs."""
+    if unknown := sorted(set(mixture) - set(names)):
+        raise ValueError(
+            f"The recipe's mixture names {', '.join(unknown)}, but the folders of --data are {', '.join(names)}."
+        )
+    return np.repeat([float(mixture.get(name, 1)) for name in names], sizes)
+
+
+def drawn(often: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """The numbers of the pairs of one pass: 2 gives a pair twice, 0.33 gives it with that chance."""
+    times = np.floor(often).astype(int)
+    if (often > times).any():
+        times += random.random(len(often)) < often - times
+    return np.repeat(np.arange(len(often)), times)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,25 +109,44 @@ class Batch:
         return int((self.target_out != PAD_ID).sum())
 
 
+class Phase(NamedTuple):
+    """A part of the training throughout which each pair is used equally often."""
+
+    done: int
+    """The steps before it."""
+    often: np.ndarray
+    """How often each pair is used in one pass."""
+
+
 class Batches:
     """Batches of one epoch after another. Sentences of like length stand together, so little is padding."""
 
     def __init__(
-        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], tokens: int, longest: int, seed: int
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        tokens: int,
+        longest: int,
+        seed: int,
+        phases: Sequence[Phase] = (),
     ) -> None:
-        kept = [
-            (s, t) for s, t in zip(sources, targets, strict=True) if 1 < len(s) <= longest and 1 < len(t) <= longest
-        ]
-        if not kept:
-            raise ValueError("No sentence pair is left to train on: the files are empty, or every pair is too long.")
-        self.sources, self.targets = zip(*kept, strict=True)
+        """`phases`: the first begins with the training; without any, each pair is used once in every pass."""
+        lengths = np.array([(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]).reshape(-1, 2)
+        kept = np.flatnonzero(((lengths > 1) & (lengths <= longest)).all(axis=1))
+        self.lengths = lengths[kept]
+        self.sources, self.targets = [sources[i] for i in kept.tolist()], [targets[i] for i in kept.tolist()]
         self.tokens, self.seed = tokens, seed
-        self.lengths = np.array([(len(s), len(t)) for s, t in kept])
+        self.phases = [Phase(done, often[kept]) for done, often in phases or [Phase(0, np.ones(len(lengths)))]]
+        if not all(phase.often.any() for phase in self.phases):
+            raise ValueError(
+                "No sentence pair is left to train on: the files are empty, every pair is too long, or the mixture "
+                "leaves all out."
+            )
 
-    def epoch(self, number: int) -> list[np.ndarray]:
-        """The batches of an epoch as arrays of pair numbers; a function of the seed and the epoch alone."""
+    def epoch(self, number: int, phase: int = 0) -> list[np.ndarray]:
+        """The batches of an epoch as arrays of pair numbers; a function of the seed, the epoch and the phase alone."""
         random = np.random.default_rng((self.seed, number))
-        shuffled = random.permutation(len(self.lengths))
+        shuffled = random.permutation(drawn(self.phases[phase].often, random))
         longer = self.lengths.max(axis=1)
         order = shuffled[np.lexsort((self.lengths[shuffled, 1], longer[shuffled]))]
         batches, start = [], 0
@@ -95,9 +165,11 @@ class Batches:
 
     def steps(self, done: int) -> Iterator[tuple[int, np.ndarray]]:
         """(epoch, pair numbers) of every step after the first `done` ones, without end."""
-        epoch = 0
-        while True:
-            batches = self.epoch(epoch)
-            for rows in batches[done:]:
-                yield epoch, rows
-            done, epoch = max(0, done - len(batches)), epoch + 1
+        epoch, step = 0, 0
+        ends = [*(phase.done for phase in self.phases[1:]), sys.maxsize]
+        for phase, end in enumerate(ends):
+            while step < end:  # the end of a phase breaks its last epoch off
+                batches = self.epoch(epoch, phase)[: end - step]
+                for rows in batches[max(0, done - step) :]:
+                    yield epoch, rows
+                step, epoch = step + len(batches), epoch + 1

@@ -28,7 +28,8 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_round_trip_through_json(tmp_path: Path) -> None:
-    one = recipe(model={"d_model": 64}, facts={"licence": "CC0"}, betas=(0.8, 0.9), steps=5000)
+    mixtures: dict[str, Any] = {"mixture": {"a": 2, "b": 0.33}, "decay_mixture": {"b": 0}}
+    one = recipe(model={"d_model": 64}, facts={"licence": "CC0"}, betas=(0.8, 0.9), steps=5000, **mixtures)
     one.save(tmp_path / RECIPE)
     assert Recipe.load(tmp_path / RECIPE) == one
     assert Recipe.load(written(tmp_path, json.dumps(NAMES))) == recipe()
@@ -67,6 +68,12 @@ def test_an_absent_file_is_said(tmp_path: Path) -> None:
         ({"precision": "float16"}, 'precision is \'float16\'; it must be "bfloat16" or "float32"'),
         ({"schedule": "cosine"}, "schedule is 'cosine'; it must be one of 'linear', 'inverse_sqrt'"),
         ({"schedule": "inverse_sqrt"}, "decay_steps is 2000; the schedule 'inverse_sqrt' takes 0 only"),
+        ({"mixture": ["a"]}, r"mixture is \['a'\]; it must be an object of folder names and numbers"),
+        ({"mixture": None}, "mixture is None"),
+        ({"mixture": {"a": 1, "b": -0.5}}, "mixture has -0.5 for b; it must be a number of at least 0"),
+        ({"decay_mixture": {"a": "1"}}, "decay_mixture has '1' for a"),
+        ({"mixture": {"a": float("nan")}}, "mixture has nan for a"),
+        ({"mixture": {"a": True}}, "mixture has True for a"),
         ({"steps": 100}, r"decay_steps is 2000; it must lie between 0 and steps \(100\)"),
     ],
 )
@@ -162,6 +169,11 @@ def test_an_unknown_field_of_the_model_is_named(model: dict[str, Any]) -> None:
         (400, {"average": 5}, []),
         (500, {"average": 5}, []),
         (600, {"average": 6}, ["average"]),
+        (800, {"decay_mixture": {"a": 0}}, []),
+        (801, {"decay_mixture": {"a": 0}}, ["decay_mixture"]),
+        (1, {"mixture": {"a": 2}}, ["mixture"]),
+        (1, {"byte_fallback": True, "split_digits": True}, ["byte_fallback", "split_digits"]),
+        (1, {"joined_share": 0.1, "sloppy_apostrophes": True}, ["joined_share", "sloppy_apostrophes"]),
         (4, {"snapshots": 12}, ["snapshots"]),
         (4, {"steps": 64_000}, ["steps"]),  # its snapshots stand elsewhere
     ],
@@ -173,3 +185,13 @@ def test_a_run_is_another_recipes_too_until_they_part(step: int, change: dict[st
     assert sorted(now.mismatches(begun, step)) == unlike
     for name, (before, after) in now.mismatches(begun, step).items():
         assert (before, after) == (getattr(begun, name), change[name])
+
+
+def test_once_two_mixtures_have_been_used_the_switch_cannot_move() -> None:
+    """Where the warm-up hides the fall of the rate: it is the same in both."""
+    fields: dict[str, Any] = {"warmup_steps": 1000, "steps": 1000, "decay_mixture": {"a": 0}}
+    begun, now = recipe(**fields, decay_steps=900), recipe(**fields, decay_steps=800)
+    assert begun.decay_begins == 100
+    assert [begun.rate(step) for step in range(1, 151)] == [now.rate(step) for step in range(1, 151)]
+    assert now.mismatches(begun, 100) == {}
+    assert now.mismatches(begun, 101) == {"decay_steps": (900, 800)}

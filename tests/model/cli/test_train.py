@@ -94,6 +94,24 @@ def test_killed_and_started_again_gives_the_weights_of_an_unbroken_run(tmp_path:
     assert Recipe.load(tmp_path / "broken" / "out" / "recipe.json") == Recipe(**RUN)  # type: ignore[arg-type]
 
 
+def test_a_mixture_of_folders_goes_on_as_it_was_begun(tmp_path: Path) -> None:
+    """Stopped before the switch and once more after it; bytes, digits and copies of every kind."""
+    toy.write_text(tmp_path / "other", count=100)
+    (tmp_path / "other" / "train.en").write_text("it's 12 dogs.\n" * 100)
+    kinds = {"byte_fallback": True, "split_digits": True, "sloppy_apostrophes": True, "joined_share": 0.2}
+    mixtures = {"mixture": {"data": 0.5, "other": 2}, "decay_mixture": {"other": 0}}
+    one = {**RUN, **kinds, **mixtures, "vocab_size": 380, "steps": 12, "decay_steps": 5, "evaluate_every": 4}
+    for name, stops in (("whole", ["12"]), ("parts", ["6", "9", "12"])):
+        arguments = command(tmp_path / name, one)[2:]
+        place = arguments.index("--data") + 2
+        for stop in stops:
+            assert main([*arguments[:place], str(tmp_path / "other"), *arguments[place:], "--steps", stop]) == 0
+    whole, parts = (tmp_path / name / "out" / WEIGHTS for name in ("whole", "parts"))
+    assert whole.read_bytes() == parts.read_bytes()
+    tokenizer = load_checkpoint(tmp_path / "parts" / "out").tokenizer
+    assert tokenizer.encode("狗").tokens == (" ", "<0xE7>", "<0x8B>", "<0x97>", "</s>")
+
+
 def losses(folder: Path) -> list[tuple[int, float]]:
     with (folder / "run" / "history.csv").open(newline="") as file:
         return [(int(row["step"]), float(row["loss"])) for row in csv.DictReader(file)]
@@ -182,6 +200,8 @@ def test_a_lost_worker_ends_the_run_with_a_sentence_and_it_goes_on_from_its_stat
         ({"model": {"d_model": 30, "heads": 4}}, "d_model (30) must be divisible by heads (4)"),
         ({"vocab_size": 50_000}, "No vocabulary of 50000 pieces can be learned from this text"),
         ({"target_language": "fr"}, "a data folder holds train.en and train.fr"),
+        ({"mixture": {"other": 2}}, "The recipe's mixture names other, but the folders of --data are data."),
+        ({"decay_mixture": {"data": 0}}, "the mixture leaves all out"),
     ],
 )
 def test_what_a_person_can_mend_is_one_sentence(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.network.config import BOS_ID, EOS_ID, PAD_ID
-from model.training.data import Batches, read_pairs, sloppy_copies
+from model.training.data import Batches, Phase, drawn, how_often, joined_copies, read_pairs, sloppy_copies
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=60)
 
@@ -108,15 +108,92 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_sloppy_copies_are_what_people_type() -> None:
     pairs = [("Where is Tom?!", "Wo ist Tom?"), ("I See. ", "Aha."), ("你好。", "Hallo."), ("No", "Nein")]
     copies = sloppy_copies(pairs, 1.0, seed=0)
-    assert copies == [("where is tom", "Wo ist Tom?"), ("i see", "Aha."), ("你好", "Hallo."), ("no", "Nein")]
+    assert copies.pairs == [("where is tom", "Wo ist Tom?"), ("i see", "Aha."), ("你好", "Hallo."), ("no", "Nein")]
+    assert copies.origins.tolist() == [[0], [1], [2], [3]]
+
+
+def test_sloppy_copies_with_apostrophes_as_people_type_them() -> None:
+    copies = sloppy_copies([("I don't.", "Nein.")] * 8, 1.0, seed=0, apostrophes=True)
+    assert [source for source, _ in copies.pairs] == ["i dont", "i dont", "i don’t", "i don't"] * 2
 
 
 def test_a_share_of_sloppy_copies_in_order_and_seeded() -> None:
     pairs = [(f"Line {number}.", str(number)) for number in range(100)]
     copies = sloppy_copies(pairs, 0.2, seed=3)
-    numbers = [int(target) for _, target in copies]
-    assert len(copies) == 20
-    assert numbers == sorted(set(numbers))
-    assert copies == sloppy_copies(pairs, 0.2, seed=3)
-    assert copies != sloppy_copies(pairs, 0.2, seed=4)
-    assert sloppy_copies(pairs, 0.0, seed=3) == []
+    numbers = [int(target) for _, target in copies.pairs]
+    assert len(numbers) == 20
+    assert numbers == sorted(set(numbers)) == copies.origins[:, 0].tolist()
+    assert copies.pairs == sloppy_copies(pairs, 0.2, seed=3).pairs
+    assert copies.pairs != sloppy_copies(pairs, 0.2, seed=4).pairs
+    assert sloppy_copies(pairs, 0.0, seed=3).pairs == []
+
+
+def test_joined_copies_hold_two_sentences_of_which_the_first_has_ended() -> None:
+    pairs = [("One.", "Eins."), ("Two", "Zwei."), ("Three!", "Drei"), ("四。", "Vier."), ("", "")]
+    copies = joined_copies(pairs, 20.0, seed=3)
+    assert len(copies.pairs) == 100
+    assert set(copies.origins[:, 0]) == {0, 3}
+    assert set(copies.origins[:, 1]) == {0, 1, 2, 3, 4}
+    assert {("One. Two", "Eins. Zwei."), ("四。Three!", "Vier. Drei")} < set(copies.pairs)
+    assert copies.pairs == joined_copies(pairs, 20.0, seed=3).pairs
+    assert copies.pairs != joined_copies(pairs, 20.0, seed=4).pairs
+
+
+@pytest.mark.parametrize(("pairs", "share"), [([("One.", "Eins.")], 0.0), ([("One", "Eins")], 1.0), ([], 1.0)])
+def test_nothing_to_join(pairs: list[tuple[str, str]], share: float) -> None:
+    copies = joined_copies(pairs, share, seed=1)
+    assert copies.pairs == []
+    assert copies.origins.shape == (0, 2)
+
+
+def test_a_mixture_gives_each_pair_what_its_folder_has() -> None:
+    assert how_often({"b": 0.5, "c": 0}, ["a", "b", "c"], [2, 1, 3]).tolist() == [1, 1, 0.5, 0, 0, 0]
+    with pytest.raises(ValueError, match=r"mixture names c, d, but the folders of --data are a, b\."):
+        how_often({"d": 1, "a": 1, "c": 2}, ["a", "b"], [1, 1])
+
+
+def test_a_whole_number_gives_a_pair_so_often_and_a_part_the_chance_of_once_more() -> None:
+    random = np.random.default_rng(0)
+    assert drawn(np.array([1.0, 0.0, 2.0, 3.0]), random).tolist() == [0, 2, 2, 3, 3, 3]
+    counts = np.bincount(drawn(np.repeat([0.33, 1.5], 10_000), random), minlength=20_000)
+    assert set(counts[:10_000]) == {0, 1}
+    assert set(counts[10_000:]) == {1, 2}
+    assert counts[:10_000].mean() == pytest.approx(0.33, abs=0.02)
+    assert counts[10_000:].mean() == pytest.approx(1.5, abs=0.02)
+
+
+def mixed(switch: int) -> Batches:
+    """40 pairs: half of the first ten, twice the next ten, all others; then those others alone."""
+    lengths = [(1 + i % 8, 1 + i % 5) for i in range(40)]
+    sides = [[[10 + row] * pair[side] + [EOS_ID] for row, pair in enumerate(lengths)] for side in (0, 1)]
+    phases = [Phase(0, np.repeat([0.5, 2, 1], [10, 10, 20])), Phase(switch, np.repeat([0.0, 1], [20, 20]))]
+    return Batches(sides[0], sides[1], 40, 10, 1, phases)
+
+
+def test_an_epoch_of_a_mixture_draws_its_part_anew() -> None:
+    counts = [np.bincount(np.concatenate(mixed(100).epoch(number)), minlength=40) for number in range(2)]
+    for one in counts:
+        assert 0 < one[:10].sum() < 10
+        assert one[10:].tolist() == [2] * 10 + [1] * 20
+    assert counts[0].tolist() != counts[1].tolist()
+    assert sorted(np.concatenate(mixed(100).epoch(0, phase=1)).tolist()) == list(range(20, 40))
+
+
+@pytest.mark.parametrize("switch", [0, 1, 7, 15, 25])
+def test_a_switch_of_mixtures_breaks_an_epoch_off_and_resumes_exactly(switch: int) -> None:
+    whole = [(epoch, rows.tolist()) for epoch, rows in islice(mixed(switch).steps(0), 40)]
+    assert all(min(rows) >= 20 for _, rows in whole[switch:])
+    if switch > 0:
+        assert whole[:switch] == [(epoch, rows.tolist()) for epoch, rows in islice(mixed(99).steps(0), switch)]
+        assert whole[switch][0] == whole[switch - 1][0] + 1
+    for done in range(35):
+        rest = islice(mixed(switch).steps(done), 40 - done)
+        assert [(epoch, rows.tolist()) for epoch, rows in rest] == whole[done:]
+
+
+def test_phases_count_the_pairs_before_any_is_left_out() -> None:
+    often = np.array([0.0, 1.0, 1.0])
+    batches = Batches([[5, 3], [5] * 20, [6, 3]], [[5, 3]] * 3, 40, 10, 1, [Phase(0, often)])
+    assert [batches.sources[i] for rows in batches.epoch(0) for i in rows] == [[6, 3]]
+    with pytest.raises(ValueError, match="the mixture leaves all out"):
+        Batches([[5, 3], [5] * 20], [[5, 3]] * 2, 40, 10, 1, [Phase(0, often[1:]), Phase(9, often[:2])])

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -15,6 +16,7 @@ from torch import Tensor
 from model.checkpoint.load import unique_weights
 from model.checkpoint.recipe import Recipe
 from model.network.transformer import Transformer
+from model.training.data import Batches, Phase
 from model.training.trainer import STATE, HistoryRow, Trainer
 
 from ... import toy
@@ -242,6 +244,29 @@ def test_more_steps_asked_for_before_the_rate_falls_give_the_weights_of_the_long
     assert_bitwise(whole.average_weights(), parts.average_weights())
     with pytest.raises(ValueError, match="steps was 20 and is now 30"):
         trainer(tmp_path / "parts", recipe(steps=30))
+
+
+def mixed(one: Recipe) -> Batches:
+    """60 toy pairs, the first half of them used twice and then not at all."""
+    text = toy.batches(count=60, tokens=one.tokens_per_batch)
+    often = [np.repeat([half, 1.0], 30) for half in (2.0, 0.0)]
+    phases = [Phase(0, often[0]), Phase(one.decay_begins, often[1])]
+    return Batches(text.sources, text.targets, one.tokens_per_batch, 60, one.seed, phases)
+
+
+@pytest.mark.parametrize("stop", [3, 7, 8, 9, 11])
+def test_going_on_over_a_switch_of_mixtures_changes_no_bit(tmp_path: Path, stop: int) -> None:
+    """The rate falls after step 8; what it will fall on may still change there."""
+    begun, one = recipe(decay_mixture={"a": 1}), recipe(decay_mixture={"a": 0})
+    whole = trainer(tmp_path / "whole", one, mixed(one))
+    list(whole.run())
+    first = trainer(tmp_path / "parts", begun if stop <= 8 else one, mixed(one))
+    list(first.run(last=stop))
+    second = trainer(tmp_path / "parts", one, mixed(one))
+    list(second.run())
+    assert_bitwise(weights(whole), weights(second))
+    with pytest.raises(ValueError, match=r"decay_mixture was \{'a': 0\} and is now None"):
+        trainer(tmp_path / "parts", recipe(), mixed(one))
 
 
 @pytest.mark.parametrize("fault", ["older", "damaged", "other"])
