@@ -76,8 +76,9 @@ class Recipe:
     evaluate_sentences: int = 500
     average: int = 5
     """Weights of the last this many evaluations are averaged into the released ones."""
-    snapshots: int = 0
-    """How many moments there are to see, evenly spaced in log steps, the random start and the end among them."""
+    snapshots: int | list[int] = 0
+    """How many moments there are to see, evenly spaced in log steps, the random start and the end among them; or the
+    steps between these two to be seen, so that `steps` may still change."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "save_every", "evaluate_every", "tokens_per_batch", "average", "vocab_size"):
@@ -166,6 +167,8 @@ class Recipe:
 
         The ends need no copy: the seed makes the random start again, and the released weights stand for the end.
         """
+        if not isinstance(self.snapshots, int):
+            return tuple(one for one in sorted(set(self.snapshots)) if 0 < one < self.steps)
         gaps = self.snapshots - 2
         return tuple(sorted({round(self.steps ** (1 - gap / gaps)) for gap in range(1, gaps + 1)} - {self.steps}))
 

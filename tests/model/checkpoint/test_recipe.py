@@ -128,6 +128,12 @@ def test_snapshots_stand_evenly_in_log_steps_between_the_ends(
     assert recipe(steps=steps, decay_steps=0, snapshots=count).snapshot_steps() == expected
 
 
+def test_snapshots_may_be_named_by_their_steps() -> None:
+    assert recipe(steps=3000, snapshots=[64, 4, 4, 0, 3000, 9000]).snapshot_steps() == (4, 64)
+    one, longer = recipe(steps=3000, snapshots=[4, 64]), recipe(steps=9000, snapshots=[4, 64])
+    assert longer.unlike(one, 1000) == {}
+
+
 def test_the_model_of_a_recipe_has_its_vocabulary_and_may_start_from_a_preset() -> None:
     plain = build_config(recipe(vocab_size=300, model={"d_model": 64}))
     assert plain == TransformerConfig(vocab_size=300, target_vocab_size=300, d_model=64)
