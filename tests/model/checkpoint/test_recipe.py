@@ -131,7 +131,7 @@ def test_snapshots_stand_evenly_in_log_steps_between_the_ends(
 def test_snapshots_may_be_named_by_their_steps() -> None:
     assert recipe(steps=3000, snapshots=[64, 4, 4, 0, 3000, 9000]).snapshot_steps() == (4, 64)
     one, longer = recipe(steps=3000, snapshots=[4, 64]), recipe(steps=9000, snapshots=[4, 64])
-    assert longer.unlike(one, 1000) == {}
+    assert longer.mismatches(one, 1000) == {}
 
 
 def test_the_model_of_a_recipe_has_its_vocabulary_and_may_start_from_a_preset() -> None:
