@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model.analysis.alignment import rank_alignment
-from model.analysis.head_claims import EVEN, MORE, MOSTLY, HeadClaim, head_claim
+from model.analysis.head_claims import HeadClaim, head_claim
 from model.checkpoint.files import FOLDER
 from model.checkpoint.load import available
 from model.text.words import END_TOKENS, SPECIAL_TOKENS, Label
@@ -20,6 +20,8 @@ from model.translate import Translator
 
 LABELS: tuple[Label, ...] = ("fed", "predicted")
 SENTENCES = 50
+MOSTLY, MORE, EVEN = 0.5, 0.2, 0.9
+"""What the words mean: mostly is half the mass at least; written here again, so that no change of the code goes by."""
 PHRASES = {
     "the previous token": "previous",
     "the token itself": "same",

@@ -243,9 +243,13 @@ def test_equations_are_plain_latex_of_the_numbers() -> None:
 
 def test_uniqueness_is_said_either_way() -> None:
     found = cache.uniqueness(sinusoidal_table(20, 8).numpy())
-    assert texts.uniqueness(found, 20, 1).startswith("Unique: of all 20")
+    one, other = sorted(found.pair)
+    assert texts.uniqueness(found, 20, 1).startswith(
+        f"Unique: of all 20 positions of the table, the two most alike are {one + 1} and {other + 1}, "
+    )
     twice = cache.uniqueness(torch.zeros(3, 4).numpy())
-    assert texts.uniqueness(twice, 3, 0).startswith("Not unique")
+    assert re.search(r"Not unique: .*, 0 and 1 have the very same row", texts.uniqueness(twice, 3, 0))
+    assert re.search(r"Not unique: .*, 1 and 2 have the very same row", texts.uniqueness(twice, 3, 1))
 
 
 def test_a_translation_is_only_text() -> None:
