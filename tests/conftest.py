@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from hypothesis import settings
 
 from model.checkpoint.load import save_checkpoint
 from model.checkpoint.recipe import RECIPE, Recipe
+from model.faults.exhibits import Side, run
+from model.faults.gallery import EXHIBITS
 from model.network.transformer import Transformer
 from model.text.tokenizer import Tokenizer
 from model.translate import Translator
@@ -44,6 +48,12 @@ def toy_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_checkpoint(toy.checkpoint(toy.learned_model()), folder, torch.float32)
     Recipe("toy-en-de", "en", "de", seed=0).save(folder / RECIPE)
     return folder
+
+
+@pytest.fixture(scope="session")
+def exhibit() -> Callable[[str], tuple[Side, Side]]:
+    """The broken and the fixed side of an entry of the gallery, by its name; each entry is run once."""
+    return cache(lambda name: run(EXHIBITS[name]))
 
 
 @pytest.fixture(scope="session")

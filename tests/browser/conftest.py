@@ -11,28 +11,24 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, expect, sync_playwright
 
 from model.checkpoint.load import available
 
-from .steps import PATIENCE
+from .steps import PATIENCE, TRAFFIC
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = ROOT / "app.py"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
 STARTS_WITHIN = 60
+SCREEN = {"width": 1440, "height": 900}
 expect.set_options(timeout=PATIENCE)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A busy machine can starve a browser for seconds: a failed test of a page is tried again, which is reported."""
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            item.add_marker(pytest.mark.flaky(reruns=2))
 
 
 def missing(what: str) -> None:
@@ -103,10 +99,14 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture
-def page(server: str, chromium: Browser) -> Iterator[Page]:
-    """A fresh visitor. Afterwards: no error on the console, and no request has left the machine."""
-    context = chromium.new_context(base_url=server, viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+@contextmanager
+def visit(chromium: Browser, *allowed: str, **settings: Any) -> Iterator[Page]:
+    """A fresh visitor, who may ask for addresses that begin as `allowed`.
+
+    Afterwards: no error on the console, no dialog, no other request.
+    """
+    context = chromium.new_context(**settings)
+    context.add_init_script(TRAFFIC)
     visitor = context.new_page()
     faults: list[str] = []
 
@@ -116,11 +116,16 @@ def page(server: str, chromium: Browser) -> Iterator[Page]:
             faults.append(f"console: {message.text}")
 
     def request(sent: Request) -> None:
-        if not sent.url.startswith((server, "data:", "blob:")):
+        if not sent.url.startswith((*allowed, "data:", "blob:")):
             faults.append(f"request: {sent.url}")
+
+    def dialog(opened: Dialog) -> None:
+        faults.append(f"dialog: {opened.message}")
+        opened.dismiss()
 
     visitor.on("console", console)
     visitor.on("request", request)
+    visitor.on("dialog", dialog)
     visitor.on("pageerror", lambda error: faults.append(f"error: {error}"))
     yield visitor
     context.close()
@@ -128,20 +133,21 @@ def page(server: str, chromium: Browser) -> Iterator[Page]:
 
 
 @pytest.fixture
+def page(server: str, chromium: Browser) -> Iterator[Page]:
+    """A visitor of the app, whose requests do not leave the machine."""
+    with visit(chromium, server, base_url=server, viewport=SCREEN, reduced_motion="reduce") as visitor:
+        yield visitor
+
+
+@pytest.fixture
+def other(server: str, chromium: Browser) -> Iterator[Page]:
+    """A second visitor."""
+    with visit(chromium, server, base_url=server, viewport=SCREEN, reduced_motion="reduce") as visitor:
+        yield visitor
+
+
+@pytest.fixture
 def disk(chromium: Browser) -> Iterator[Page]:
-    """A visitor without a network. Afterwards: nothing was asked for but the file, and nothing went wrong."""
-    context = chromium.new_context(offline=True, viewport={"width": 1280, "height": 720})
-    alone = context.new_page()
-    faults: list[str] = []
-
-    def asked(request: Request) -> None:
-        if not request.url.startswith(("file:", "data:", "blob:")):
-            faults.append(request.url)
-
-    alone.on("request", asked)
-    alone.on("dialog", lambda dialog: faults.append("a dialog was opened"))
-    alone.on("pageerror", lambda error: faults.append(str(error)))
-    alone.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
-    yield alone
-    context.close()
-    assert not faults, faults
+    """A visitor without a network, who opens a file and nothing else."""
+    with visit(chromium, "file:", offline=True, viewport={"width": 1280, "height": 720}) as visitor:
+        yield visitor

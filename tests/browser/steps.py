@@ -2,22 +2,52 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
-from contextlib import suppress
+from pathlib import Path
 
 from playwright.sync_api import FloatRect, Locator, Page, expect
-from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
-SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 PATIENCE = 20_000
 LOADING = 90_000
 """The first visitor waits until the model is loaded."""
+TRAFFIC = """(() => {
+  const Real = window.WebSocket;
+  window.sockets = [];
+  window.traffic = { asked: -Infinity, heard: -Infinity };
+  window.WebSocket = class extends Real {
+    constructor(...all) {
+      super(...all);
+      window.sockets.push(this);
+      this.addEventListener("message", () => { window.traffic.heard = performance.now(); });
+    }
+    send(data) {
+      if (data[0] === 0x5a) window.traffic.asked = performance.now(); // BackMsg.rerun_script, field 11
+      super.send(data);
+    }
+  };
+})()"""
+"""When the page last asked its server to run the script, and last heard of it."""
+RESTS = """(look) => {
+  const [app, traffic, now] = [document.querySelector('[data-testid="stApp"]'), window.traffic, performance.now()];
+  if (traffic.look !== look) Object.assign(traffic, { look, since: now });
+  const { asked, heard, since } = traffic;
+  return app?.dataset.testScriptState === "notRunning" && heard > asked && now - Math.max(heard, since) > 100;
+}"""
+"""The script has ended, what was asked has been answered, and for 100 ms nothing new has been asked or answered."""
+looks = itertools.count()
 
 
 def settle(page: Page) -> None:
-    """Wait until the page's script has run to its end."""
-    page.locator(SETTLED).wait_for(timeout=LOADING)
+    """Wait until the page rests: a widget that a run is about to draw anew would lose a click."""
+    page.wait_for_function(RESTS, arg=next(looks), timeout=LOADING)
+
+
+def click(target: Locator) -> None:
+    """Click once, on a page that rests."""
+    settle(target.page)
+    target.click()
 
 
 def open_page(page: Page, path: str = "/") -> None:
@@ -25,16 +55,27 @@ def open_page(page: Page, path: str = "/") -> None:
     settle(page)
 
 
-def boxes_at_rest(page: Page, parts: Sequence[str | Locator]) -> list[FloatRect | None]:
+def boxes_at_rest(page: Page, parts: Sequence[str | Locator]) -> list[FloatRect]:
     """Where the parts stand once nothing moves any more: the style sheet and the fonts come after the first paint."""
     found = [page.locator(part) if isinstance(part, str) else part for part in parts]
     seen: list[list[FloatRect | None]] = []
     for _ in range(50):
         seen.append([part.bounding_box() for part in found])
-        if len(seen) > 2 and seen[-3:] == [seen[-1]] * 3:
-            return seen[-1]
+        if None not in seen[-1] and seen[-3:] == [seen[-1]] * 3:
+            return [box for box in seen[-1] if box]
         page.wait_for_timeout(150)
     raise AssertionError(f"The page did not come to rest: {seen[-1]}")
+
+
+def saved(page: Page, button: str, folder: Path) -> Path:
+    """What a button of the menu Save hands out."""
+    return download(open_menu(page, "save").get_by_role("button", name=button), folder)
+
+
+def open_file(page: Page, file: Path) -> None:
+    """Open a saved page from the disk."""
+    page.goto(file.as_uri())
+    expect(page.locator("body")).to_have_attribute("data-ready", "yes", timeout=LOADING)
 
 
 def point(page: Page, target: Locator, across: float, down: float) -> None:
@@ -42,46 +83,91 @@ def point(page: Page, target: Locator, across: float, down: float) -> None:
     expect(target).to_be_visible()
     target.scroll_into_view_if_needed()
     (box,) = boxes_at_rest(page, [target])
-    assert box is not None
     page.mouse.move(box["x"] + box["width"] * across, box["y"] + box["height"] * down)
 
 
 def open_menu(page: Page, key: str) -> Locator:
-    """Open a folded menu by its key; a click that falls into a rerun is lost, and made again."""
-    button, body = page.locator(f".st-key-{key} button").first, page.get_by_test_id("stPopoverBody")
-    for tried in range(3):
-        if not body.count():
-            # As long as a person presses: on a busy machine a shorter click closes it again. A key never does.
-            button.press("Enter") if tried else button.click(delay=80)
-        with suppress(PlaywrightTimeoutError):
-            body.wait_for(timeout=5_000)
-            return body
-    raise AssertionError(f"The menu {key} did not open.")
+    """A folded menu by its key, opened if it is not open."""
+    body = page.get_by_test_id("stPopoverBody")
+    settle(page)
+    if not body.count():
+        page.locator(f".st-key-{key} button").first.click()
+    expect(body).to_be_visible()
+    return body
+
+
+def close_menu(page: Page) -> None:
+    """Close the menu that is open."""
+    body = page.get_by_test_id("stPopoverBody")
+    settle(page)
+    expect(body).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(body).to_have_count(0)
 
 
 def choose(page: Page, control: str, option: str | re.Pattern[str]) -> None:
-    """Choose from a list by its label; a list that a rerun has closed is opened again."""
-    box, listed = page.get_by_role("combobox", name=control), page.get_by_role("option", name=option, exact=True)
-    for _ in range(3):
-        settle(page)
-        box.evaluate("box => box.scrollIntoView({ block: 'center' })")  # A list at the edge closes as the page scrolls.
-        box.click()
-        with suppress(PlaywrightTimeoutError):
-            listed.click(timeout=5_000)
-            return settle(page)
-    raise AssertionError(f"There was no {option} to choose as {control}.")
+    """Choose from a list by its label."""
+    box = page.get_by_role("combobox", name=control)
+    settle(page)
+    box.evaluate("box => box.scrollIntoView({ block: 'center' })")  # A list at the edge closes as the page scrolls.
+    box.click()
+    page.get_by_role("option", name=option, exact=True).click()
+    settle(page)
+
+
+def open_talk(page: Page, file: Path) -> None:
+    """Open a talk from a file, on the page Talk."""
+    click(page.get_by_test_id("stPopoverButton").filter(has_text="Open"))
+    body = page.get_by_test_id("stPopoverBody")
+    body.locator('input[type="file"]').set_input_files(file)
+    expect(body).to_have_count(0)
+    settle(page)
 
 
 def click_at(page: Page, target: Locator, across: float, down: float) -> None:
+    settle(page)
     point(page, target, across, down)
     page.mouse.down()
     page.mouse.up()
 
 
-def type_sentence(page: Page, text: str) -> None:
-    box = page.get_by_label("Sentence", exact=True)
+def enter(box: Locator, text: str) -> None:
+    """Type into a field, in place of what it holds, on a page that rests."""
+    settle(box.page)
     box.fill(text)
     box.press("Enter")
+    settle(box.page)
+
+
+def type_sentence(page: Page, text: str) -> None:
+    enter(page.get_by_label("Sentence", exact=True), text)
+
+
+def download(button: Locator, folder: Path) -> Path:
+    """The file that a button hands out."""
+    settle(button.page)
+    with button.page.expect_download(timeout=LOADING) as handed:
+        button.click()
+    path = folder / handed.value.suggested_filename
+    handed.value.save_as(path)
+    return path
+
+
+def linked(page: Page, what: str) -> None:
+    """The address comes to hold this."""
+    page.wait_for_url(re.compile(re.escape(what)))
+
+
+def caption(page: Page, words: str | re.Pattern[str]) -> Locator:
+    """The captions that hold these words."""
+    return page.locator('[data-testid="stCaptionContainer"]').filter(has_text=words)
+
+
+# Explore.
+
+
+def choose_view(page: Page, name: str) -> None:
+    click(page.locator(".st-key-view").get_by_role("radio", name=name))
     settle(page)
 
 
@@ -106,3 +192,32 @@ def expect_head(page: Page, layer: int, head: int) -> None:
 def picture(page: Page) -> str:
     """The heatmap's pixels, as the data address of its image."""
     return str(page.locator(".st-key-heatmap canvas").evaluate("canvas => canvas.toDataURL()"))
+
+
+# Decode.
+
+DECODE = "/decode?sentence=My+sister+bought+a+new+car+yesterday."
+
+
+def open_decode(page: Page, query: str = "") -> None:
+    """The page at rest, at its first step unless `query` says another."""
+    open_page(page, DECODE + query + ("" if "step=" in query else "&step=1"))
+    expect(page.get_by_text("The attention weights agree")).to_be_visible()
+
+
+def player(page: Page) -> Locator:
+    return page.locator(".decode-player")
+
+
+def step_count(page: Page) -> int:
+    return int(page.get_by_label("Decoding step").get_attribute("max") or 0) + 1
+
+
+def at_step(page: Page, step: int) -> None:
+    """The player shows this step, counted from 1."""
+    expect(player(page)).to_have_attribute("data-step", str(step))
+
+
+def written(page: Page) -> list[str]:
+    """The tokens of the translation."""
+    return player(page).locator(".target .piece").all_text_contents()

@@ -10,30 +10,17 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from .steps import LOADING, open_page, settle
+from .views import VIEWS, open_view
 
 AXE = files("axe_playwright_python") / "axe.min.js"
-PAGES = {
-    "explore": ("/", ".st-key-overview .grid"),
-    "text": ("/?view=text", ".st-key-text .texts"),
-    "decode": ("/decode?method=beam&sentence=He+turned+the+offer+down.", ".st-key-tree-frame .js-plotly-plot"),
-    "positions": ("/positions", ".st-key-picture .matrix"),
-    "training": ("/training", '[data-testid="stMain"]'),
-    "masks": ("/masks", '[data-testid="stMain"]'),
-    "talk": ("/talk", '[data-testid="stMain"]'),
-}
+PAGES = (
+    *("explore: heatmap", "explore: text", "decode: beam", "positions: table", "training: snapshots", "masks: paste"),
+    "talk",
+)
 
 
 def findings(page: Page) -> list[str]:
-    """What axe finds serious or critical once the page's style sheet is there: rule, selector, what is wrong."""
-    for _ in range(10):
-        found = found_now(page)
-        if not found:
-            break
-        page.wait_for_timeout(300)
-    return found
-
-
-def found_now(page: Page) -> list[str]:
+    """What axe finds serious or critical: rule, selector, what is wrong."""
     page.evaluate(AXE.read_text(encoding="utf-8") + "\n;0")
     found: dict[str, Any] = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
     return [
@@ -46,15 +33,14 @@ def found_now(page: Page) -> list[str]:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_no_serious_finding_in_light_and_dark(page: Page, name: str) -> None:
-    address, there = PAGES[name]
-    open_page(page, address)
-    expect(page.locator(there).first).to_be_visible(timeout=LOADING)
-    assert not findings(page)
+    open_view(page, name)
+    expect(page.get_by_test_id("stMainBlockContainer")).to_have_css("padding-left", "40px")  # The style sheet is there.
+    assert findings(page) == []
     page.emulate_media(color_scheme="dark")
     expect(page.locator(".stApp")).to_have_css("color-scheme", "dark")
     settle(page)
-    expect(page.locator(there).first).to_be_visible(timeout=LOADING)
-    assert not findings(page)
+    expect(page.locator(VIEWS[name][1]).first).to_be_visible()
+    assert findings(page) == []
 
 
 def test_the_beam_tree_is_walked_by_keys(page: Page) -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import open_page, settle
+from .steps import click, open_page, settle
 
 SENTENCE = "sentence=He+reads+a+book."
 
@@ -45,7 +45,7 @@ def test_the_way_back_leads_over_nonsense(page: Page) -> None:
 def test_back_and_forward_bring_what_a_click_has_chosen(page: Page) -> None:
     open_page(page, f"/masks?part=gallery&{SENTENCE}&fault=inverted")
     chosen = page.get_by_role("radio", name="The causal mask was forgotten")
-    chosen.locator("xpath=ancestor::label").click()
+    click(chosen.locator("xpath=ancestor::label"))
     expect(page).to_have_url(re.compile("fault=future-visible"))
     settle(page)
     page.go_back()

@@ -5,56 +5,41 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
-from .steps import LOADING, boxes_at_rest, open_page, point, settle, type_sentence
+from .steps import (
+    LOADING,
+    at_step,
+    boxes_at_rest,
+    click,
+    linked,
+    open_decode,
+    open_page,
+    player,
+    point,
+    settle,
+    step_count,
+    type_sentence,
+    written,
+)
 
 SENTENCE = "My sister bought a new car yesterday."
-AT = "/decode?sentence=My+sister+bought+a+new+car+yesterday."
-
-
-def player(page: Page) -> Locator:
-    return page.locator(".decode-player")
-
-
-def steps(page: Page) -> int:
-    return int(page.get_by_label("Decoding step").get_attribute("max") or 0) + 1
-
-
-def at_step(page: Page, step: int) -> None:
-    """The player shows this step, counted from 1."""
-    expect(player(page)).to_have_attribute("data-step", str(step))
-
-
-def linked(page: Page, what: str) -> None:
-    """The address comes to hold this."""
-    page.wait_for_url(re.compile(re.escape(what)))
-
-
-def open_decode(page: Page, query: str = "") -> None:
-    """The page at rest, at its first step unless `query` says another."""
-    open_page(page, AT + query + ("" if "step=" in query else "&step=1"))
-    expect(page.get_by_text("The attention weights agree")).to_be_visible()
-
-
-def words(page: Page) -> list[str]:
-    return player(page).locator(".target .piece").all_text_contents()
 
 
 def test_the_whole_way(page: Page) -> None:
     open_page(page)
-    page.get_by_role("link", name="Decode").click()
+    click(page.get_by_role("link", name="Decode"))
     settle(page)
     type_sentence(page, SENTENCE)
     expect(page.get_by_text("The attention weights agree")).to_be_visible()
-    assert words(page)[0] == "<s>"
+    assert written(page)[0] == "<s>"
     expect(player(page).locator(".source .piece").first).to_have_text("My")
     expect(page.locator(".st-key-badge")).to_contain_text(re.compile(r"\d+ ms"))
 
 
 def test_keys_step_and_a_step_is_a_link(page: Page) -> None:
     open_decode(page)
-    last = steps(page)
+    last = step_count(page)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     at_step(page, 3)
@@ -86,10 +71,10 @@ def test_it_plays_to_the_end_and_pauses_by_the_space_bar(page: Page) -> None:
     open_decode(page)
     page.get_by_label("Speed").select_option("10 a second")
     page.locator("body").press("Escape")
-    page.get_by_role("button", name="Play", exact=True).click()
-    at_step(page, steps(page))
+    click(page.get_by_role("button", name="Play", exact=True))
+    at_step(page, step_count(page))
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
-    linked(page, f"step={steps(page)}")
+    linked(page, f"step={step_count(page)}")
     page.get_by_role("button", name="Play", exact=True).evaluate("button => button.blur()")
     page.get_by_label("Speed").evaluate("select => select.blur()")
     page.keyboard.press(" ")
@@ -105,7 +90,7 @@ def test_playing_sends_the_server_nothing(page: Page) -> None:
     page.get_by_label("Speed").select_option("2 a second")
     assert sent
     sent.clear()
-    page.get_by_role("button", name="Play", exact=True).click()
+    click(page.get_by_role("button", name="Play", exact=True))
     expect(player(page)).to_have_attribute("data-step", re.compile("[4-9]"))
     assert not sent
 
@@ -115,7 +100,7 @@ def test_a_slow_search_is_shown_under_way_and_stopped(page: Page) -> None:
     page.goto(f"/decode?method=beam&width=10&penalty=3.0&sentence={sentence}")
     page.get_by_role("button", name="Stop", exact=True).click(timeout=LOADING)
     expect(page.get_by_text(re.compile(r"^Stopped (after|while)"))).to_be_visible(timeout=LOADING)
-    at_step(page, steps(page))
+    at_step(page, step_count(page))
 
 
 def test_the_step_shows_what_is_fed_in_predicted_and_not_yet_written(page: Page) -> None:
@@ -125,9 +110,9 @@ def test_the_step_shows_what_is_fed_in_predicted_and_not_yet_written(page: Page)
     states = target.evaluate_all("all => all.map(one => one.dataset.state)")
     assert states[:5] == ["written", "written", "fed", "predicted", "unwritten"]
     legend = player(page).locator(".legend")
-    written = words(page)
-    expect(legend.locator(".fed")).to_have_text(written[2])
-    expect(legend.locator(".predicted")).to_have_text(written[3])
+    tokens = written(page)
+    expect(legend.locator(".fed")).to_have_text(tokens[2])
+    expect(legend.locator(".predicted")).to_have_text(tokens[3])
     expect(target.nth(4)).to_have_css("color", "rgba(0, 0, 0, 0)")
 
 
@@ -136,7 +121,7 @@ def test_the_causal_mask_is_grey_and_rows_to_come_are_empty(page: Page) -> None:
     at_step(page, 3)
     pixel = """(canvas, [x, y]) => [...canvas.getContext('2d').getImageData(
         Math.round(x * canvas.width), Math.round(y * canvas.height), 1, 1).data]"""
-    count = steps(page)
+    count = step_count(page)
     canvas = player(page).locator("canvas")
 
     def cell(row: int, column: int) -> list[int]:
@@ -182,7 +167,7 @@ def test_scrubbing_30_steps_of_a_long_source_takes_40_ms_a_step(page: Page) -> N
     open_page(page, f"/decode?method=given&given={given}&sentence={source}&step=1")
     at_step(page, 1)
     assert player(page).locator(".source .piece").count() >= 128
-    assert steps(page) >= 30
+    assert step_count(page) >= 30
     median = page.get_by_label("Decoding step").evaluate("""async (slider) => {
         const painted = () => new Promise((done) => requestAnimationFrame(() => {
             const after = new MessageChannel();
@@ -202,27 +187,6 @@ def test_scrubbing_30_steps_of_a_long_source_takes_40_ms_a_step(page: Page) -> N
     assert median <= 40
 
 
-@pytest.mark.parametrize("width", [1440, 800])
-def test_nothing_is_cut_off(page: Page, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    open_decode(page, "&method=sample")
-    at_step(page, 1)
-    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
-    for box in boxes_at_rest(
-        page,
-        (
-            ".decode-player",
-            ".decode-player .candidates",
-            ".decode-player canvas",
-            ".decode-player .player",
-            ".st-key-strategy",
-        ),
-    ):
-        assert box is not None
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= width
-
-
 def test_another_step_moves_nothing(page: Page) -> None:
     open_decode(page)
     at_step(page, 1)
@@ -235,5 +199,5 @@ def test_another_step_moves_nothing(page: Page) -> None:
     )
     before = boxes_at_rest(page, parts)
     page.keyboard.press("End")
-    at_step(page, steps(page))
+    at_step(page, step_count(page))
     assert boxes_at_rest(page, parts) == before

@@ -6,8 +6,21 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
-from .steps import LOADING, choose, open_page, settle
-from .test_decode import AT, at_step, linked, open_decode, player, steps, words
+from .steps import (
+    DECODE,
+    LOADING,
+    at_step,
+    choose,
+    click,
+    enter,
+    linked,
+    open_decode,
+    open_page,
+    player,
+    settle,
+    step_count,
+    written,
+)
 
 CONTRASTS = """() => {
   const bright = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map((value) => value / 255)
@@ -31,12 +44,12 @@ def candidate(page: Page, number: int) -> Locator:
 def test_what_if_by_mouse_and_back(page: Page) -> None:
     open_decode(page, "&step=3")
     at_step(page, 3)
-    first, other = words(page), candidate(page, 1).inner_text()
-    candidate(page, 1).click()
+    first, other = written(page), candidate(page, 1).inner_text()
+    click(candidate(page, 1))
     expect(player(page).locator(".target .piece").nth(3)).to_have_text(other)
     at_step(page, 3)
     linked(page, "branch=")
-    assert words(page)[:3] == first[:3]
+    assert written(page)[:3] == first[:3]
     rows = page.locator(".st-key-versions button.version")
     expect(rows).to_have_count(2)
     expect(rows.nth(1)).to_have_attribute("aria-pressed", "true")
@@ -49,7 +62,7 @@ def test_what_if_by_mouse_and_back(page: Page) -> None:
 def test_what_if_by_keyboard_and_choosing_a_version(page: Page) -> None:
     open_decode(page, "&step=2")
     at_step(page, 2)
-    first = words(page)
+    first = written(page)
     candidate(page, 0).focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
@@ -67,20 +80,19 @@ def test_what_if_by_keyboard_and_choosing_a_version(page: Page) -> None:
 def test_forbidding_a_candidate(page: Page) -> None:
     open_decode(page, "&step=2")
     at_step(page, 2)
-    chosen = words(page)[2]
+    chosen = written(page)[2]
     row = player(page).locator(".candidate.chosen")
     row.hover()
-    row.get_by_role("button", name=re.compile("Forbid")).click()
+    click(row.get_by_role("button", name=re.compile("Forbid")))
     linked(page, "without=")
     expect(player(page).locator(".candidate.forbidden .name").first).to_have_text(chosen)
-    assert chosen not in words(page)
+    assert chosen not in written(page)
 
 
 def test_a_beginning_that_is_typed_and_words_never_written(page: Page) -> None:
     open_decode(page)
-    page.get_by_role("button", name="What if").click()
-    page.get_by_label("Begin with").fill("Gestern")
-    page.get_by_label("Begin with").press("Enter")
+    click(page.get_by_role("button", name="What if"))
+    enter(page.get_by_label("Begin with"), "Gestern")
     expect(player(page).locator(".target .piece").nth(1)).to_have_text("Gestern")
     linked(page, "begin=Gestern")
 
@@ -88,11 +100,10 @@ def test_a_beginning_that_is_typed_and_words_never_written(page: Page) -> None:
 def test_sampling_by_seed(page: Page) -> None:
     open_decode(page, "&method=sample&temperature=1.2&seed=1")
     at_step(page, 1)
-    drawn = words(page)
+    drawn = written(page)
     expect(player(page).locator(".drawn").first).to_be_visible()
     seed = page.get_by_label("Seed")
-    seed.fill("2")
-    seed.press("Enter")
+    enter(seed, "2")
     expect(player(page).locator(".target .piece")).not_to_have_text(drawn)
     linked(page, "seed=2")
 
@@ -103,10 +114,10 @@ def test_the_beam_tree_and_its_best(page: Page) -> None:
     expect(page.locator(".st-key-tree .point").first).to_be_visible()
     rows = page.locator(".st-key-best button.version")
     expect(rows).to_have_count(3)
-    rows.nth(1).click()
+    click(rows.nth(1))
     expect(rows.nth(1)).to_have_attribute("aria-pressed", "true")
     linked(page, "way=")
-    at_step(page, steps(page))
+    at_step(page, step_count(page))
 
 
 def test_a_node_of_the_tree_is_shown_in_the_player(page: Page) -> None:
@@ -119,11 +130,10 @@ def test_a_node_of_the_tree_is_shown_in_the_player(page: Page) -> None:
 
 
 def test_a_given_translation_is_judged(page: Page) -> None:
-    open_page(page, AT + "&method=given")
+    open_page(page, DECODE + "&method=given")
     expect(page.get_by_text("nothing to translate")).to_be_visible()
     box = page.get_by_label("Given", exact=True)
-    box.fill("Meine Schwester hat gestern Kartoffeln gekauft.")
-    box.press("Enter")
+    enter(box, "Meine Schwester hat gestern Kartoffeln gekauft.")
     player(page).wait_for()
     expect(page.get_by_text(re.compile("perplexity"))).to_be_visible()
     expect(page.get_by_text(re.compile("its choice no"))).to_be_visible()
@@ -131,9 +141,9 @@ def test_a_given_translation_is_judged(page: Page) -> None:
 
 def test_heads_off_and_on_again(page: Page) -> None:
     open_decode(page)
-    page.get_by_text("Heads off", exact=True).click()
+    click(page.get_by_text("Heads off", exact=True))
     switch = page.get_by_role("button", name="Cross-attention, layer 3, head 2", exact=True)
-    switch.click()
+    click(switch)
     expect(switch).to_have_attribute("aria-pressed", "false")
     linked(page, "changes=cross.3.2")
     settle(page)
@@ -145,7 +155,7 @@ def test_heads_off_and_on_again(page: Page) -> None:
 
 def test_a_branch_belongs_to_the_model_it_was_made_by(page: Page) -> None:
     open_decode(page, "&step=3")
-    candidate(page, 1).click()
+    click(candidate(page, 1))
     linked(page, "branch=")
     choose(page, "Model", "multi30k-en-de")
     expect(player(page)).to_be_visible(timeout=LOADING)
@@ -153,9 +163,9 @@ def test_a_branch_belongs_to_the_model_it_was_made_by(page: Page) -> None:
 
 
 def test_heads_that_another_model_has_not_can_be_turned_on_again(page: Page) -> None:
-    open_page(page, f"{AT}&model=multi30k-en-de&changes=cross.4.7:off")
+    open_page(page, f"{DECODE}&model=multi30k-en-de&changes=cross.4.7:off")
     expect(page.get_by_text("this attention has the heads 1 to 4")).to_be_visible(timeout=LOADING)
-    page.get_by_role("button", name="Undo all changes").click()
+    click(page.get_by_role("button", name="Undo all changes"))
     expect(player(page)).to_be_visible(timeout=LOADING)
 
 

@@ -17,10 +17,7 @@ from model.positions.table import formula_table
 from model.trace import AttentionTrace
 from model.translate import Translation, Translator
 
-from .steps import LOADING, expect_head, open_page, tile
-from .test_decode import at_step, player
-from .test_decode import steps as number_of_steps
-from .test_saved import menu, open_file, saved
+from .steps import LOADING, at_step, expect_head, open_file, open_page, player, saved, step_count, tile
 
 MODEL = "everyday-en-de"
 SENTENCE = "My old sister bought a new red car yesterday and sold it today."
@@ -153,7 +150,7 @@ def test_decode(page: Page, result: Translation, trace: AttentionTrace, head: st
     assert own is not None
     which = slice(None) if head == "3.mean" else slice(1, 2)
     over, back = (one.weights[2, which].mean(0, dtype=np.float64) for one in (cross, own))
-    last = number_of_steps(page)
+    last = step_count(page)
     at_step(page, last)
     cells = some(*back.shape)
     cells = cells[own.mask[tuple(cells.T)]]
@@ -209,7 +206,6 @@ def test_positions(page: Page, view: str) -> None:
 def test_a_saved_file(page: Page, disk: Page, trace: AttentionTrace, tmp_path: Path, view: str) -> None:
     """Another head than the one it was saved with is read from the bytes of the overview."""
     open_page(page, address("/", kind="cross", view=view))
-    menu(page)
     open_file(disk, saved(page, "Interactive page", tmp_path))
     tile(disk, 2, 3).click()
     assert trace.cross is not None

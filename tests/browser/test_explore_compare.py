@@ -8,7 +8,19 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .steps import boxes_at_rest, choose, click_at, expect_head, open_page
+from .steps import (
+    caption,
+    choose,
+    choose_view,
+    click,
+    click_at,
+    close_menu,
+    download,
+    enter,
+    expect_head,
+    open_menu,
+    open_page,
+)
 
 pytestmark = pytest.mark.walk
 
@@ -29,23 +41,19 @@ def outlines(page: Page) -> Locator:
     return page.locator(".st-key-compare .shapelayer path")
 
 
-def said(page: Page, words: str | re.Pattern[str]) -> Locator:
-    return page.locator('[data-testid="stCaptionContainer"]').filter(has_text=words)
-
-
 def test_two_heads_with_one_selection(page: Page) -> None:
     open_page(page, HEAD)
     expect_head(page, 3, 1)
-    page.locator(".st-key-view").get_by_role("radio", name="compare").click()
+    choose_view(page, "compare")
     expect(titles(page).filter(has_text="Cross, layer 3, head 1")).to_be_visible()
     expect(titles(page).filter(has_text="Cross, layer 3, head 2")).to_be_visible()
-    expect(said(page, re.compile("On average .* The greatest change"))).to_be_visible()
+    expect(caption(page, re.compile("On average .* The greatest change"))).to_be_visible()
     expect(outlines(page)).to_have_count(0)
     # A pair clicked in the second map is marked in the first and in the difference too.
     click_at(page, panel(page, 2), 0.02, 0.02)
     expect(outlines(page)).to_have_count(6)
     expect(page.locator(".st-key-translation button").first).to_have_attribute("aria-pressed", "true")
-    expect(said(page, re.compile("Pinned: .* in the second"))).to_be_visible()
+    expect(caption(page, re.compile("Pinned: .* in the second"))).to_be_visible()
     expect(page).to_have_url(re.compile("pin=target.1"))
     page.reload()
     expect(outlines(page)).to_have_count(6)
@@ -55,14 +63,13 @@ def test_a_head_of_another_kind_and_another_sentence(page: Page) -> None:
     open_page(page, HEAD + "&view=compare&pin=target.2")
     expect(outlines(page)).to_have_count(3)
     choose(page, "Its kind", "decoder")
-    expect(said(page, "Both have the same rows but other columns")).to_be_visible()
+    expect(caption(page, "Both have the same rows but other columns")).to_be_visible()
     expect(outlines(page)).to_have_count(2)
     expect(page).to_have_url(re.compile("with-kind=decoder"))
     choose(page, "Compare with", "another sentence")
     box = page.get_by_placeholder("Type a second sentence")
-    box.fill("The old woman reads a letter in the garden.")
-    box.press("Enter")
-    expect(said(page, "Both share")).to_be_visible()
+    enter(box, "The old woman reads a letter in the garden.")
+    expect(caption(page, "Both share")).to_be_visible()
     expect(titles(page).filter(has_text="The old woman reads")).to_be_visible()
     expect(page).to_have_url(re.compile("with=sentence&?"))
 
@@ -71,43 +78,42 @@ def test_a_given_translation_on_every_view(page: Page) -> None:
     open_page(page, HEAD + "&view=text")
     expect(page.locator(".st-key-text button").first).to_be_visible()
     own = page.locator(".st-key-translation").inner_text()
-    page.get_by_text("Given translation", exact=True).click()
+    click(page.get_by_text("Given translation", exact=True))
     box = page.get_by_label("Given", exact=True)
     expect(box).to_have_value(re.compile(r"\w+"))  # the model's own, to be changed
-    box.fill("Der alte Mann liest ein Buch.")
-    box.press("Enter")
-    expect(said(page, "perplexity")).to_be_visible()
+    enter(box, "Der alte Mann liest ein Buch.")
+    expect(caption(page, "perplexity")).to_be_visible()
     expect(page.locator(".st-key-translation")).to_contain_text("liest ein Buch")
     expect(page.locator(".st-key-text section").first).to_contain_text("liest")
     expect(page.locator(".st-key-text section").first).not_to_contain_text("Garten")
     for view, painted in (("flow", ".st-key-flow-map .hm image"), ("layers", ".st-key-lens .hm image")):
-        page.locator(".st-key-view").get_by_role("radio", name=view).click()
+        choose_view(page, view)
         expect(page.locator(painted).first).to_be_attached()
     expect(page.locator(".st-key-lens .xaxislayer-above")).not_to_contain_text("Garten")
     expect(page).to_have_url(re.compile("forced=true"))
     page.reload()
     expect(page.locator(".st-key-translation")).to_contain_text("liest ein Buch")
-    page.get_by_text("Given translation", exact=True).click()
+    click(page.get_by_text("Given translation", exact=True))
     expect(page.locator(".st-key-translation")).to_have_text(own, use_inner_text=True)
 
 
 def test_the_pictures_show_the_changed_model_or_the_unchanged(page: Page) -> None:
     open_page(page, "/?layer=1&head=1&kind=encoder&changes=encoder.1.1:uniform&view=pipeline")
-    expect(said(page, "This head is made uniform")).to_be_visible()
+    expect(caption(page, "This head is made uniform")).to_be_visible()
     expect(page.get_by_role("radio", name="changed model", exact=True)).to_be_checked()
-    page.locator(".st-key-view").get_by_role("radio", name="heatmap").click()
-    level = said(page, re.compile(r"its strongest link is .*, 0\.06\."))  # 1/18, as on all 18 tokens
+    choose_view(page, "heatmap")
+    level = caption(page, re.compile(r"its strongest link is .*, 0\.06\."))  # 1/18, as on all 18 tokens
     expect(level).to_be_visible()
-    page.get_by_role("radio", name="unchanged model").click()
+    click(page.get_by_role("radio", name="unchanged model"))
     expect(level).to_have_count(0)
-    expect(said(page, "This head is made uniform")).to_have_count(0)
+    expect(caption(page, "This head is made uniform")).to_have_count(0)
     expect(page).to_have_url(re.compile("pictures=unchanged"))
-    page.get_by_role("radio", name="changed model", exact=True).click()
+    click(page.get_by_role("radio", name="changed model", exact=True))
     expect(level).to_be_visible()
-    page.locator(".st-key-view").get_by_role("radio", name="compare").click()
+    choose_view(page, "compare")
     choose(page, "Compare with", "the model's own")
     expect(titles(page).filter(has_text="Changed model")).to_be_visible()
-    expect(said(page, re.compile(r"On average [1-9]\d?%"))).to_be_visible()
+    expect(caption(page, re.compile(r"On average [1-9]\d?%"))).to_be_visible()
 
 
 def test_joint_merges_words_pins_and_is_saved(page: Page, tmp_path: Path) -> None:
@@ -115,28 +121,11 @@ def test_joint_merges_words_pins_and_is_saved(page: Page, tmp_path: Path) -> Non
     ticks = page.locator(".st-key-joint .yaxislayer-above .ytick")
     expect(ticks.first).to_be_attached()
     before = ticks.count()
-    page.get_by_role("button", name="Display").click()
-    page.get_by_text("Merge pieces into words").click()
+    click(open_menu(page, "display").get_by_text("Merge pieces into words"))
     expect(page.get_by_text("Pieces are merged into words")).to_be_visible()
     expect(ticks.nth(before - 2)).not_to_be_attached()
-    page.keyboard.press("Escape")
+    close_menu(page)
     click_at(page, page.locator(".st-key-joint .nsewdrag"), 0.02, 0.98)
     expect(page).to_have_url(re.compile(r"pin=target\.\d+%2Csource\.1"))
-    page.locator(".st-key-save button").first.click()
-    with page.expect_download() as download:
-        page.get_by_test_id("stPopoverBody").get_by_role("button", name=re.compile("CSV")).first.click()
-    path = tmp_path / "joint.csv"
-    download.value.save_as(path)
+    path = download(open_menu(page, "save").get_by_role("button", name=re.compile("CSV")), tmp_path)
     assert len(path.read_text(encoding="utf-8").splitlines()) == 1 + ticks.count()
-
-
-@pytest.mark.parametrize("width", [1440, 800])
-def test_the_comparison_is_not_cut_off(page: Page, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    open_page(page, HEAD + "&view=compare")
-    expect(page.locator(".st-key-compare .hm image").first).to_be_attached()
-    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
-    for box in boxes_at_rest(page, [".st-key-compare", *(panel(page, number) for number in (1, 2, 3))]):
-        assert box is not None
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= width

@@ -7,9 +7,25 @@ from collections.abc import Iterator
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
-from .steps import choose, click_at, expect_head, expect_title, open_menu, open_page, picture, point, settle, tile
+from .steps import (
+    caption,
+    choose,
+    choose_view,
+    click,
+    click_at,
+    close_menu,
+    enter,
+    expect_head,
+    expect_title,
+    open_menu,
+    open_page,
+    picture,
+    point,
+    settle,
+    tile,
+)
 
 pytestmark = pytest.mark.walk
 
@@ -32,19 +48,10 @@ def each_kind(page: Page) -> Iterator[str]:
     for kind, name in KINDS.items():
         radio = page.locator(".st-key-kind").get_by_role("radio", name=kind)
         expect(radio).to_have_count(1)  # While a page is drawn anew, what stood on it may be there twice.
-        radio.click()
+        click(radio)
         expect(page.locator(".st-key-overview").get_by_role("group", name=f"{name}: all layers")).to_be_visible()
         settle(page)
         yield kind
-
-
-def choose_view(page: Page, name: str) -> None:
-    page.locator(".st-key-view").get_by_role("radio", name=name).click()
-    settle(page)
-
-
-def said(page: Page, words: str | re.Pattern[str]) -> Locator:
-    return page.locator('[data-testid="stCaptionContainer"]').filter(has_text=words)
 
 
 def expect_pins(page: Page, *pins: str) -> None:
@@ -68,7 +75,7 @@ def test_the_heatmap(page: Page) -> None:
         click_at(page, plot, 0.02, 0.02)
         expect(page.locator(".st-key-heatmap .pin")).to_have_count(2)
         expect_pins(page, *PINS[kind])
-        expect(said(page, "Pinned: ")).to_be_visible()
+        expect(caption(page, "Pinned: ")).to_be_visible()
         piece = page.locator(".st-key-translation button").first
         expect(piece).to_have_attribute("aria-pressed", "false" if kind == "encoder" else "true")
         click_at(page, plot, 0.02, 0.02)
@@ -84,34 +91,33 @@ def test_how_the_maps_are_displayed(page: Page) -> None:
         expect_title(page, f"{KINDS[kind]} · layer 2, head 3")
         menu = open_menu(page, "display")
         before, drawn = heatmap.locator(".column").count(), picture(page)
-        menu.get_by_text("by its logarithm").click()
-        expect(said(page, "colour grows with the logarithm")).to_be_visible()
+        click(menu.get_by_text("by its logarithm"))
+        expect(caption(page, "colour grows with the logarithm")).to_be_visible()
         assert picture(page) != drawn
-        menu.get_by_text("linearly").click()
-        expect(said(page, "colour grows with the weight")).to_be_visible()
-        menu.get_by_text("Write the weights into the cells").click()
+        click(menu.get_by_text("linearly"))
+        expect(caption(page, "colour grows with the weight")).to_be_visible()
+        click(menu.get_by_text("Write the weights into the cells"))
         expect(heatmap.locator(".number").first).to_have_text(re.compile(r"^[01]\.\d\d$"))
-        menu.get_by_text("Hide special tokens").click()
-        expect(said(page, "Renormalised: ")).to_be_visible()
+        click(menu.get_by_text("Hide special tokens"))
+        expect(caption(page, "Renormalised: ")).to_be_visible()
         expect(heatmap.locator(".column")).to_have_count(before - 1)
-        menu.get_by_text("Merge pieces into words").click()
-        expect(said(page, "weights are summed over a word's keys and averaged")).to_be_visible()
+        click(menu.get_by_text("Merge pieces into words"))
+        expect(caption(page, "weights are summed over a word's keys and averaged")).to_be_visible()
         expect(heatmap.locator(".column").nth(before - 2)).to_have_count(0)
         for toggle in ("Merge pieces into words", "Hide special tokens", "Write the weights into the cells"):
-            menu.get_by_text(toggle).click()
-        menu.get_by_text("by its square root").click()
+            click(menu.get_by_text(toggle))
+        click(menu.get_by_text("by its square root"))
         expect(heatmap.locator(".column")).to_have_count(before)
         expect(heatmap.locator(".number")).to_have_count(0)
         if kind != "encoder":
             row = heatmap.locator(".row").first
             expect(row).not_to_have_text("<s>")
-            menu.get_by_text("fed in", exact=True).click()
+            click(menu.get_by_text("fed in", exact=True))
             expect(row).to_have_text("<s>")
-            expect(said(page, "Rows are named by the token fed in.")).to_be_visible()
-            menu.get_by_text("predicted", exact=True).click()
+            expect(caption(page, "Rows are named by the token fed in.")).to_be_visible()
+            click(menu.get_by_text("predicted", exact=True))
             expect(row).not_to_have_text("<s>")
-        page.keyboard.press("Escape")
-        expect(menu).to_have_count(0)
+        close_menu(page)
 
 
 def test_links(page: Page) -> None:
@@ -125,25 +131,25 @@ def test_links(page: Page) -> None:
         query.hover()
         expect(links.locator(".numbers text").first).to_have_text(re.compile(r"\d+%"))
         assert 0 < links.locator("path.on").count() < lines.count()
-        query.click()
+        click(query)
         expect(query).to_have_attribute("aria-pressed", "true")
         expect_pins(page, PINS[kind][0])
-        query.click()
+        click(query)
         expect_pins(page)
         alone = lines.count()
-        links.get_by_role("button", name="Draw all heads").click()
+        click(links.get_by_role("button", name="Draw all heads"))
         expect(lines.nth(alone)).to_be_attached()
         expect(page).to_have_url(re.compile("beside=1%2C2%2C4"))
-        links.get_by_role("button", name="Draw all heads").click()
+        click(links.get_by_role("button", name="Draw all heads"))
         expect(lines).to_have_count(alone)
         choose(page, "Lines from a weight of", "0.5")
         expect(lines.nth(alone - 1)).to_have_count(0)
         choose(page, "Lines from a weight of", "0.05")
         expect(lines).to_have_count(alone)
         tall = drawing.get_attribute("viewBox")
-        page.get_by_role("radio", name="horizontal").click()
+        click(page.get_by_role("radio", name="horizontal"))
         expect(drawing).not_to_have_attribute("viewBox", tall or "")
-        page.get_by_role("radio", name="vertical").click()
+        click(page.get_by_role("radio", name="vertical"))
         expect(drawing).to_have_attribute("viewBox", tall or "")
 
 
@@ -160,10 +166,10 @@ def test_text(page: Page) -> None:
         expect(key.nth(1)).to_have_attribute("title", "masked" if kind == "decoder" else re.compile(r"\d+%"))
         key.first.hover()
         expect(texts.locator("h3").first).to_contain_text("how much it attends to")
-        key.first.click()
+        click(key.first)
         expect(key.first).to_have_attribute("aria-pressed", "true")
         expect_pins(page, PINS[kind][1])
-        key.first.click()
+        click(key.first)
         expect_pins(page)
 
 
@@ -174,7 +180,7 @@ def test_the_pipeline(page: Page) -> None:
     for kind in each_kind(page):
         name = re.compile(rf"^{KINDS[kind]} · layer 2, head 3 · everyday-en-de\. “.*” looks at “")
         expect(frame.get_by_role("group", name=name)).to_be_visible()
-        frame.get_by_role("button", name="Query, keys").click()
+        click(frame.get_by_role("button", name="Query, keys"))
         expect(current).to_have_text("Query, keys")
         expect(frame.locator(".bar").first).to_be_hidden()
         for _ in range(3):
@@ -182,21 +188,20 @@ def test_the_pipeline(page: Page) -> None:
         expect(current).to_have_text("Scale")
         settle(page)
         expect(current).to_have_text("Scale")
-        frame.get_by_role("button", name="Softmax").click()
+        click(frame.get_by_role("button", name="Softmax"))
         settle(page)
         expect(frame.locator(".bar").first).to_be_visible()
         shares = [text.rstrip("%") for text in frame.locator(".bar").all_inner_texts()]
         assert sum(float(share) for share in shares if share != "masked") == pytest.approx(100, abs=0.5)
         assert ("masked" in shares) == (kind == "decoder")
-        frame.get_by_role("button", name="Next").click()
+        click(frame.get_by_role("button", name="Next"))
         expect(current).to_have_text("Values")
         expect(page).to_have_url(re.compile("step=7"))
-        frame.get_by_role("button", name="Back").click()
+        click(frame.get_by_role("button", name="Back"))
         expect(current).to_have_text("Softmax")
-        settle(page)
         choose(page, "Query", re.compile("^3 "))
         expect_pins(page, PINS[kind][0].replace("1", "3"))
-        expect(said(page, "Pinned: ")).to_be_visible()
+        expect(caption(page, "Pinned: ")).to_be_visible()
         choose_view(page, "heatmap")
         expect(page.locator(".st-key-heatmap .pin")).to_have_count(1)
         page.locator(".st-key-heatmap .plot").press("Enter")  # The cell at the pin is chosen, then let go.
@@ -212,7 +217,7 @@ def test_joint_flow_and_layers(page: Page) -> None:
         choose_view(page, "joint")
         title = page.locator(".st-key-joint .gtitle").first
         expect(title).to_contain_text("All three attentions · layer 2, mean of all heads")
-        page.get_by_text("Mean of all heads", exact=True).click()
+        click(page.get_by_text("Mean of all heads", exact=True))
         expect(title).to_contain_text("layer 2, head 3")
         settle(page)
         # Its block of the matrix: upper left, lower right, lower left.
@@ -223,26 +228,24 @@ def test_joint_flow_and_layers(page: Page) -> None:
         expect(shapes).to_have_count(plain + 2)
         row, column = (pin.split(".")[0] for pin in PINS[kind])
         expect(page).to_have_url(re.compile(rf"pin={row}\.\d+%2C{column}\.\d+"))
-        settle(page)
         click_at(page, page.locator(".st-key-joint .nsewdrag"), across, down)
         expect_pins(page)
-        page.get_by_text("Mean of all heads", exact=True).click()
+        click(page.get_by_text("Mean of all heads", exact=True))
         choose_view(page, "flow")
         title = page.locator(".st-key-flow-map .gtitle").first
         for flow in ("mean of heads", "mean of layers", "mean of all", "attention flow", "rollout"):
-            page.get_by_role("radio", name=flow).click()
+            click(page.get_by_role("radio", name=flow))
             expect(title).to_contain_text(re.compile(rf"{KINDS[kind]}.*{flow}"))
-        expect(said(page, "It knows nothing of the values")).to_be_visible()
-        page.get_by_text("Times value norms", exact=True).click()
+        expect(caption(page, "It knows nothing of the values")).to_be_visible()
+        click(page.get_by_text("Times value norms", exact=True))
         expect(title).to_contain_text("times value norms")
-        page.get_by_text("Times value norms", exact=True).click()
+        click(page.get_by_text("Times value norms", exact=True))
         expect(title).not_to_contain_text("times value norms")
         choose_view(page, "layers")
         expect(page.locator(".st-key-lens .hm image")).to_be_attached()
         click_at(page, page.locator(".st-key-lens .nsewdrag"), 0.02, 0.02)
-        expect(said(page, re.compile("^Position 1, "))).to_be_visible()
+        expect(caption(page, re.compile("^Position 1, "))).to_be_visible()
         expect_pins(page, "target.1")
-        settle(page)
         click_at(page, page.locator(".st-key-lens .nsewdrag"), 0.02, 0.02)
         expect_pins(page)
 
@@ -255,20 +258,18 @@ def test_compare(page: Page) -> None:
         named = kind.capitalize()
         for head in (3, 4):
             expect(titles.filter(has_text=f"{named}, layer 2, head {head}")).to_be_visible()
-        expect(said(page, re.compile("On average .* The greatest change"))).to_be_visible()
+        expect(caption(page, re.compile("On average .* The greatest change"))).to_be_visible()
         click_at(page, page.locator(".st-key-compare .draglayer .x2y2 .nsewdrag"), 0.02, 0.02)
         expect(page.locator(".st-key-compare .shapelayer path")).to_have_count(6)
         expect_pins(page, *PINS[kind])
-        settle(page)
         click_at(page, page.locator(".st-key-compare .draglayer .x2y2 .nsewdrag"), 0.02, 0.02)
         expect_pins(page)
         choose(page, "Compare with", "another sentence")
         if kind == "encoder":
             box = page.get_by_placeholder("Type a second sentence")
-            box.fill("The dog sees a cat.")
-            box.press("Enter")
+            enter(box, "The dog sees a cat.")
         expect(titles.filter(has_text="The dog sees a cat")).to_be_visible()
-        expect(said(page, "Both share")).to_be_visible()
+        expect(caption(page, "Both share")).to_be_visible()
         choose(page, "Compare with", "another model")
         choose(page, "Second model", "multi30k-en-de")
         expect(titles.filter(has_text="multi30k-en-de: L2 h3")).to_be_visible()
@@ -286,18 +287,17 @@ def test_the_order_of_the_heads(page: Page) -> None:
     for kind in each_kind(page):
         menu = open_menu(page, "sort")
         for measure in measures[kind]:
-            menu.get_by_text(measure, exact=True).click()
-            expect(said(page, f"Ordered by {measure}")).to_be_visible()
+            click(menu.get_by_text(measure, exact=True))
+            expect(caption(page, f"Ordered by {measure}")).to_be_visible()
             shown = [float(text.split()[-1]) for text in values.all_inner_texts()]
             assert shown == sorted(shown, reverse=measure not in ("entropy", "distance"))
         expect(page.locator(".st-key-overview .cell.out")).to_have_count(0)
         menu.get_by_role("slider").first.focus()
         page.keyboard.press("End")
         expect(page.locator(".st-key-overview .cell.out").first).to_be_attached()
-        menu.get_by_text("layer", exact=True).click()
+        click(menu.get_by_text("layer", exact=True))
         expect(values).to_have_count(0)
-        page.keyboard.press("Escape")
-        expect(menu).to_have_count(0)
+        close_menu(page)
 
 
 def test_heads_are_switched(page: Page) -> None:
@@ -315,17 +315,16 @@ def test_heads_are_switched(page: Page) -> None:
         expect(again).to_have_count(0)
     board = open_menu(page, "board")
     for kind, name in KINDS.items():
-        board.get_by_role("button", name=f"{name}, layer 2, head 3", exact=True).click()
+        click(board.get_by_role("button", name=f"{name}, layer 2, head 3", exact=True))
         expect(again).to_contain_text(f"{kind} layer 2 head 3 off")
     heads = board.get_by_role("button", name="Cross-attention, layer 1, head ")
-    board.get_by_role("button", name="Cross-attention, all heads of layer 1").click()
+    click(board.get_by_role("button", name="Cross-attention, all heads of layer 1"))
     expect(again).to_contain_text(f"cross layer 1 heads 1 to {heads.count()} off")
     crossed_out = 1 + heads.count()
-    page.keyboard.press("Escape")
-    expect(board).to_have_count(0)
+    close_menu(page)
     expect(page.locator(".st-key-overview .tile.changed")).to_have_count(crossed_out)
-    tile(page, 2, 3).click()
-    expect(said(page, "This head is off")).to_be_visible()
-    page.get_by_role("button", name="Undo all changes").click()
+    click(tile(page, 2, 3))
+    expect(caption(page, "This head is off")).to_be_visible()
+    click(page.get_by_role("button", name="Undo all changes"))
     expect(again).to_have_count(0)
     expect(page.locator(".st-key-overview .tile.changed")).to_have_count(0)

@@ -9,15 +9,11 @@ from urllib.parse import quote
 import numpy as np
 from playwright.sync_api import Locator, Page, expect
 
-from .steps import expect_head, open_menu, open_page, settle, tile
+from .steps import click, expect_head, open_menu, open_page, settle, tile
 
 READY_BYTES = 60_000
 """Of a head in the three views that stand ready; messages may come in one frame, so they are not told apart here."""
 BYTES_A_WEIGHT = 1.5
-SOCKETS = """(() => {
-  const Real = window.WebSocket;
-  window.WebSocket = class extends Real { constructor(...all) { super(...all); (window.sockets ??= []).push(this); } };
-})()"""
 
 
 def messages(page: Page) -> list[bytes]:
@@ -44,7 +40,7 @@ def test_what_another_head_sends(page: Page) -> None:
     side = tile(page, 1, 1).locator("canvas").evaluate("canvas => canvas.width")
     assert side > 40
     sent.clear()
-    tile(page, 2, 3).click()
+    click(tile(page, 2, 3))
     expect_head(page, 2, 3)
     settle(page)
     assert size_of(sent, b"Encoder self-attention: all layers and heads") <= BYTES_A_WEIGHT * tiles.count() * side**2
@@ -64,13 +60,12 @@ def colours(shown: Locator) -> np.ndarray:
 
 
 def test_a_tile_is_shown_before_the_server_answers(page: Page) -> None:
-    page.add_init_script(SOCKETS)
     open_page(page)
     expect_head(page, 1, 1)
     shown = page.locator(".st-key-heatmap .heatmap")
     unanswered(page)
     before = page.locator(".st-key-heatmap canvas").evaluate("canvas => canvas.toDataURL()")
-    tile(page, 2, 3).click()
+    click(tile(page, 2, 3))
     expect(shown).to_have_attribute("data-painted", "Cross-attention · layer 2, head 3 …")
     assert page.locator(".st-key-heatmap canvas").evaluate("canvas => canvas.toDataURL()") != before
     # A sketch from one byte a weight knows two decimals.
@@ -79,48 +74,46 @@ def test_a_tile_is_shown_before_the_server_answers(page: Page) -> None:
 
 
 def test_views_are_changed_before_the_server_answers(page: Page) -> None:
-    page.add_init_script(SOCKETS)
     open_page(page)
     expect_head(page, 1, 1)
     views = {"heatmap": ".st-key-heatmap .heatmap", "links": ".st-key-links svg", "text": ".st-key-text .texts"}
     unanswered(page)
     for chosen in ("links", "text", "heatmap", "links"):
-        page.locator(".st-key-view").get_by_role("radio", name=chosen).click()
+        click(page.locator(".st-key-view").get_by_role("radio", name=chosen))
         for name, shown in views.items():
             expect(page.locator(shown)).to_be_visible(visible=name == chosen)
     expect(page.locator(".st-key-links .lines path").first).to_be_attached()
-    tile(page, 2, 3).click()
+    click(tile(page, 2, 3))
     expect(page.locator(views["links"])).to_have_attribute("data-painted", re.compile("layer 2, .* 2$"))
-    page.locator(".st-key-view").get_by_role("radio", name="text").click()
+    click(page.locator(".st-key-view").get_by_role("radio", name="text"))
     expect(page.locator(views["text"])).to_have_attribute("aria-label", re.compile("layer 2, head 3"))
 
 
 def test_scale_and_special_tokens_change_before_the_server_answers(page: Page) -> None:
-    page.add_init_script(SOCKETS)
     open_page(page, "/?layer=2&head=3")
     expect_head(page, 2, 3)
     map_, tile_ = page.locator(".st-key-heatmap canvas"), tile(page, 2, 3).locator("canvas")
     names = page.locator(".st-key-heatmap .column")
     count = names.count()
     hide = open_menu(page, "display").get_by_text("Hide special tokens")
-    hide.click()
+    click(hide)
     expect(page.get_by_text("Renormalised")).to_be_visible()
     answered = colours(map_)
-    hide.click()
+    click(hide)
     expect(page.get_by_text("Renormalised")).to_have_count(0)
     expect(names).to_have_count(count)
     unanswered(page)
     whole = colours(map_)
-    hide.click()
+    click(hide)
     expect(names).to_have_count(count - 1)
     page.locator(".st-key-heatmap .plot").dispatch_event("mousemove")  # Worked out from levels: good to look at alone.
     expect(page.locator(".st-key-heatmap .tip")).to_be_hidden()
     assert np.abs(colours(map_) - answered).max() <= 4  # Of 255: what Python drew, but for rounding.
-    hide.click()
+    click(hide)
     expect(names).to_have_count(count)
     np.testing.assert_array_equal(colours(map_), whole)
     small = colours(tile_)
-    page.get_by_text("linearly", exact=True).click()
+    click(page.get_by_text("linearly", exact=True))
     expect(page.locator(".st-key-heatmap svg").get_by_text("0.75", exact=True)).to_be_attached()  # On the linear ramp.
     assert (colours(map_) != whole).any()
     assert (colours(tile_) != small).any()

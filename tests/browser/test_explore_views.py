@@ -10,15 +10,23 @@ from playwright.sync_api import Locator, Page, expect
 
 from model.analysis.alignment import EXPLAINED as ALIGNMENT_EXPLAINED
 from model.trace import AttentionTrace
+from viz.explore.view_texts import VIEW_TEXTS
 
-from .steps import boxes_at_rest, expect_head, open_menu, open_page, settle, tile
+from .steps import (
+    boxes_at_rest,
+    choose_view,
+    click,
+    click_at,
+    close_menu,
+    download,
+    expect_head,
+    open_menu,
+    open_page,
+    settle,
+    tile,
+)
 
 CROSS = "/?layer=3&head=1"
-
-
-def choose_view(page: Page, name: str) -> None:
-    page.locator(".st-key-view").get_by_role("radio", name=name).click()
-    settle(page)
 
 
 def link_token(page: Page, side: str, index: int) -> Locator:
@@ -45,7 +53,7 @@ def test_links_by_keyboard_and_laid_out_in_lines(page: Page) -> None:
 def test_which_head_aligns(page: Page) -> None:
     open_page(page, "/?kind=encoder")
     expect_head(page, 1, 1)
-    page.get_by_role("button", name="Which head aligns?").click()
+    click(page.get_by_role("button", name="Which head aligns?"))
     expect(page.get_by_text(re.compile(r"Place 1 of \d+"))).to_be_visible()
     expect(page.get_by_text(ALIGNMENT_EXPLAINED)).to_be_visible()
     values = [float(text.split()[-1]) for text in page.locator(".st-key-overview .value").all_inner_texts()]
@@ -58,40 +66,48 @@ def test_clicking_a_tile_changes_every_view(page: Page) -> None:
     open_page(page, "/?view=links")
     drawing = page.locator(".st-key-links svg")
     expect(drawing).to_have_attribute("data-painted", re.compile("layer 1, as lines"))
-    tile(page, 4, 2).click()
+    click(tile(page, 4, 2))
     expect(drawing).to_have_attribute("data-painted", re.compile("layer 4, as lines"))
+
+
+FORMULA = re.compile(r"\$\$.+?\$\$|\$.+?\$", re.DOTALL)
+
+
+def shown(markdown: str) -> str:
+    """The words of an explanation as a page shows them, up to its first formula or bold word."""
+    return re.split(r"[$*\n]", markdown)[0].strip()
+
+
+def test_a_menu_opens_on_a_slow_machine_wherever_its_button_is_clicked(page: Page) -> None:
+    open_page(page, CROSS)
+    expect_head(page, 3, 1)
+    settle(page)
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 20})
+    for key in ("about", "display", "save"):
+        click_at(page, page.locator(f".st-key-{key} [data-testid=stIconMaterial]").first, 0.5, 0.5)
+        close_menu(page)
 
 
 @pytest.mark.walk
 def test_every_view_explains_itself(page: Page) -> None:
     open_page(page, CROSS)
     expect_head(page, 3, 1)
-    for view in ("heatmap", "layers", "joint"):
+    for view, text in VIEW_TEXTS.items():
         choose_view(page, view)
-        about = open_menu(page, "about")
-        if view != "joint":  # Which has no equation of its own.
-            expect(about.locator(".katex").first).to_be_visible()
-        expect(about).to_contain_text(re.compile(r".{60}"))
-        page.keyboard.press("Escape")
-        expect(about).to_have_count(0)
-
-
-def saved(page: Page, button: str, folder: Path) -> Path:
-    """What a button of the menu Save hands out."""
-    with page.expect_download() as download:
-        page.get_by_test_id("stPopoverBody").get_by_role("button", name=button).click()
-    path = folder / download.value.suggested_filename
-    download.value.save_as(path)
-    return path
+        menu = open_menu(page, "about")
+        expect(menu).to_contain_text(shown(text.details))
+        expect(menu.locator(".katex")).to_have_count(len(FORMULA.findall(text.details)))
+        close_menu(page)
 
 
 def test_weights_and_trace_are_saved(page: Page, tmp_path: Path) -> None:
     open_page(page, CROSS)
     expect_head(page, 3, 1)
-    page.locator(".st-key-save button").click()
-    trace = AttentionTrace.load(saved(page, "The whole trace", tmp_path))
-    lines = saved(page, "Numbers (CSV)", tmp_path).read_text(encoding="utf-8").splitlines()
+    menu = open_menu(page, "save")
+    trace = AttentionTrace.load(download(menu.get_by_role("button", name="The whole trace"), tmp_path))
+    table = download(menu.get_by_role("button", name="Numbers (CSV)"), tmp_path)
+    lines = table.read_text(encoding="utf-8").splitlines()
     assert trace.cross is not None
     assert len(lines) == 1 + len(trace.cross.query_tokens)
     assert float(lines[1].split(",")[1]) == pytest.approx(float(trace.cross.weights[2, 0, 0, 0]), rel=1e-4)
-    assert saved(page, "Save as PNG", tmp_path).read_bytes().startswith(b"\x89PNG")
+    assert download(menu.get_by_role("button", name="Save as PNG"), tmp_path).read_bytes().startswith(b"\x89PNG")

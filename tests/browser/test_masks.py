@@ -11,7 +11,7 @@ from playwright.sync_api import FilePayload, Locator, Page, expect
 
 from tests.model.diagnosis.readers.hostile_files import special
 
-from .steps import LOADING, boxes_at_rest, open_page, settle
+from .steps import LOADING, boxes_at_rest, choose, click, download, enter, open_page, settle
 
 LEFT, TOP = 30, 22
 """Pixels between a picture's edge and its first cell, as in mask_editor.js."""
@@ -40,31 +40,27 @@ def click_cell(page: Page, name: str, query: int, key: int, size: int = 6) -> No
     expect(plot(page, name)).to_be_visible()
     plot(page, name).scroll_into_view_if_needed()
     (box,) = boxes_at_rest(page, [plot(page, name)])
-    assert box is not None
     cell = (box["height"] - 2 * TOP) / size
     page.mouse.click(box["x"] + LEFT + (key - 0.5) * cell, box["y"] + TOP + (query - 0.5) * cell)
     settle(page)
 
 
-def test_an_example_is_judged_mended_and_judged_again(page: Page) -> None:
+def test_an_example_is_judged_mended_and_judged_again(page: Page, tmp_path: Path) -> None:
     open_page(page, "/masks")
     expect(page.get_by_text("start from an example")).to_be_visible()
-    page.get_by_role("button", name="Padding is seen", exact=True).click()
+    click(page.get_by_role("button", name="Padding is seen", exact=True))
     verdict(page, "Faulty: 1 error")
     expect(page.get_by_text("padding-visible")).to_be_visible()
     expect(note(page, "effect")).to_contain_text("leaks")
-    page.get_by_role("button", name="Show sample 2").click()
-    settle(page)
-    page.get_by_role("button", name="Apply this fix").click()
+    click(page.get_by_role("button", name="Show sample 2"))
+    click(page.get_by_role("button", name="Apply this fix"))
     verdict(page, "Sound, once mended")
     expect(page.get_by_text("the padding keys were blocked")).to_be_visible()
     expect(note(page, "effect")).not_to_contain_text("leaks")
-    page.get_by_role("button", name="Undo the last fix").click()
+    click(page.get_by_role("button", name="Undo the last fix"))
     verdict(page, "Faulty: 1 error")
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Findings (JSON)").click()
-    assert "padding-visible" in Path(saved.value.path()).read_text()
-    page.get_by_text("Step by step").click()
+    assert "padding-visible" in download(page.get_by_role("button", name="Findings (JSON)"), tmp_path).read_text()
+    click(page.get_by_text("Step by step"))
     expect(page.locator(".st-key-mask-steps .hm").first).to_be_visible()
 
 
@@ -88,8 +84,7 @@ def test_a_built_mask_is_changed_cell_by_cell_and_stays_in_the_address(page: Pag
     page.keyboard.press("Enter")
     verdict(page, "Nothing wrong found")
     rule = page.get_by_label("A query may attend where")
-    rule.fill("causal and (window")
-    rule.press("Enter")
+    enter(rule, "causal and (window")
     expect(page.locator('[data-testid="stAlert"]')).to_contain_text("kind of mask")
     expect(rule).to_have_value("causal and (window")
 
@@ -109,8 +104,7 @@ def test_a_pasted_mask_is_read_flipped_and_refused(page: Page) -> None:
     verdict(page, "Nothing wrong found")
     expect(page.locator(".st-key-read-as")).to_contain_text("5 queries × 5 keys")
     expect(page.locator(".st-key-read-as")).to_contain_text("% sure")
-    page.get_by_label("Read as").click()
-    page.get_by_role("option", name="mask, True = blocked").click()
+    choose(page, "Read as", "mask, True = blocked")
     verdict(page, "Faulty")
     box.fill("tensor([[1., ..., 0.]])")
     box.press("Control+Enter")

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import torch
 from playwright.sync_api import Page, expect
-from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 from torch import nn
 
 from model.capture.hook_points import capture_attention
 from tests.model.diagnosis.readers.hostile_files import mutated, special
 
-from .steps import LOADING, boxes_at_rest, click_at, expect_head, open_menu, open_page, settle, tile, type_sentence
+from .steps import (
+    LOADING,
+    boxes_at_rest,
+    click,
+    click_at,
+    close_menu,
+    expect_head,
+    open_menu,
+    open_page,
+    settle,
+    tile,
+    type_sentence,
+)
 
 SOURCE, TARGET = ("▁Where", "▁did", "▁you", "▁bu", "y", "▁it", "</s>"), ("<s>", "▁Wo", "▁hast", "▁du", "▁es")
 INPUT = '[data-testid="stFileUploader"] input[type=file]'
@@ -33,13 +43,7 @@ def recorded(folder: Path) -> Path:
 
 def bring(page: Page, file: Path) -> None:
     """The folded-away place for a file closes when one has come, or stands open still."""
-    settle(page)
-    for _ in range(3):
-        open_menu(page, "open")
-        with suppress(PlaywrightTimeoutError):
-            page.locator(INPUT).set_input_files(file, timeout=5_000)
-            return
-    raise AssertionError(f"There was no place for {file.name}.")
+    open_menu(page, "open").locator(INPUT).set_input_files(file)
 
 
 def test_a_foreign_trace_is_opened_looked_at_and_closed(page: Page, tmp_path: Path) -> None:
@@ -49,20 +53,20 @@ def test_a_foreign_trace_is_opened_looked_at_and_closed(page: Page, tmp_path: Pa
     expect(page.locator("strong", has_text="mine.safetensors")).to_be_visible()  # The menu may name it, too.
     expect(page.get_by_text("Where did you buy it", exact=True)).to_be_visible()
     expect(page.get_by_text("decoder future-visible")).to_be_visible(timeout=LOADING)
-    page.keyboard.press("Escape")
-    tile(page, 3, 4).click()
+    close_menu(page)
+    click(tile(page, 3, 4))
     expect_head(page, 3, 4)
-    page.get_by_role("radio", name="links", exact=True).click()
+    click(page.get_by_role("radio", name="links", exact=True))
     expect(page.locator(".st-key-links").get_by_text("Where", exact=True)).to_be_visible()
-    page.get_by_role("radio", name="compare", exact=True).click()
+    click(page.get_by_role("radio", name="compare", exact=True))
     titles = page.locator(".st-key-compare .annotation")
     expect(titles.filter(has_text="layer 3, head 4")).to_be_visible()
     expect(titles.filter(has_text="layer 3, head 1")).to_be_visible()
     click_at(page, page.locator(".st-key-compare .draglayer .x2y2 .nsewdrag"), 0.02, 0.02)
     expect(page.locator(".st-key-compare .shapelayer path")).to_have_count(6)  # Row and column in all three maps.
-    page.get_by_text("1 finding").click()
+    click(page.get_by_text("1 finding"))
     expect(page.get_by_text("mask = mask & torch.ones(Q, K")).to_be_visible()
-    page.get_by_role("link", name="Masks").click()
+    click(page.get_by_role("link", name="Masks"))
     expect(page.locator(".st-key-verdict-line")).to_contain_text("Faulty", timeout=LOADING)
     expect(page.locator(".st-key-verdict")).to_contain_text("future-visible")
     settle(page)
@@ -72,10 +76,9 @@ def test_a_foreign_trace_is_opened_looked_at_and_closed(page: Page, tmp_path: Pa
     given.focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator(".st-key-mask-pictures .readout")).to_contain_text("query 1 “<s>” → key 2 “Wo”")
-    page.get_by_role("link", name="Explore").click()
+    click(page.get_by_role("link", name="Explore"))
     expect(page.get_by_text("an opened trace of Transformer")).to_be_visible(timeout=LOADING)
-    settle(page)
-    page.get_by_role("button", name="Back to the model").click()
+    click(page.get_by_role("button", name="Back to the model"))
     settle(page)
     expect(page.get_by_label("Sentence", exact=True)).to_be_visible()
 
@@ -85,9 +88,9 @@ def test_a_trace_brought_to_masks_is_open_on_explore(page: Page, tmp_path: Path)
     page.locator(INPUT).set_input_files(recorded(tmp_path))
     expect(page.get_by_text("a trace of Transformer, open on Explore too")).to_be_visible(timeout=LOADING)
     expect(page.locator(".st-key-verdict-line")).to_contain_text("Faulty")
-    page.get_by_role("radio", name="cross", exact=True).click()
+    click(page.get_by_role("radio", name="cross", exact=True))
     expect(page.locator(".st-key-verdict-line")).to_contain_text("Nothing wrong found")
-    page.get_by_role("link", name="Explore").click()
+    click(page.get_by_role("link", name="Explore"))
     expect(page.get_by_text("an opened trace of Transformer")).to_be_visible(timeout=LOADING)
 
 
@@ -109,6 +112,6 @@ def test_files_that_nobody_should_send_leave_the_page_as_it_was(page: Page, tmp_
         expect(said).to_contain_text("cannot be opened" if data else "is empty", timeout=LOADING)
         expect(page.get_by_label("Sentence", exact=True)).to_have_value("He turned the offer down.")
     assert not mark.exists()
-    page.keyboard.press("Escape")
+    close_menu(page)
     bring(page, recorded(tmp_path))
     expect(page.get_by_text("an opened trace of Transformer")).to_be_visible(timeout=LOADING)

@@ -9,7 +9,19 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import LOADING, open_page, point, settle, tile
+from .steps import (
+    LOADING,
+    click,
+    download,
+    open_file,
+    open_menu,
+    open_page,
+    open_talk,
+    point,
+    saved,
+    settle,
+    tile,
+)
 from .test_accessibility import findings
 
 AWKWARD = "The book </script><img src=x onerror=alert(1)> مرحبا"
@@ -34,28 +46,9 @@ step = "3"
 """
 
 
-def saved(page: Page, button: str, folder: Path) -> Path:
-    with page.expect_download(timeout=LOADING) as download:
-        page.get_by_role("button", name=button).click()
-    path = folder / download.value.suggested_filename
-    download.value.save_as(path)
-    return path
-
-
-def menu(page: Page) -> None:
-    page.locator(".st-key-save button").first.click()
-    expect(page.get_by_role("button", name="Save as PNG")).to_be_visible()
-
-
-def open_file(alone: Page, file: Path) -> None:
-    alone.goto(file.as_uri())
-    expect(alone.locator("body")).to_have_attribute("data-ready", "yes", timeout=LOADING)
-
-
 def test_a_heatmap_with_all_its_heads(page: Page, disk: Page, tmp_path: Path) -> None:
     open_page(page, f"/?{urlencode({'sentence': AWKWARD})}")
-    menu(page)
-    page.get_by_label("Notes in the file").fill("Look at <b>the first</b> row.")
+    open_menu(page, "save").get_by_label("Notes in the file").fill("Look at <b>the first</b> row.")
     page.get_by_label("Notes in the file").press("Control+Enter")
     expect(page.get_by_text("In the file, the key n shows them.")).to_be_visible()
     file = saved(page, "Interactive page", tmp_path)
@@ -78,7 +71,6 @@ def test_a_heatmap_with_all_its_heads(page: Page, disk: Page, tmp_path: Path) ->
 @pytest.mark.parametrize("view", ["links", "text", "pipeline"])
 def test_the_other_views_of_a_head(page: Page, disk: Page, tmp_path: Path, view: str) -> None:
     open_page(page, f"/?sentence=He+turned+the+offer+down.&view={view}&step=7")
-    menu(page)
     open_file(disk, saved(page, "Interactive page", tmp_path))
     if view == "links":
         disk.locator(".token").first.hover()
@@ -97,9 +89,7 @@ def test_the_other_views_of_a_head(page: Page, disk: Page, tmp_path: Path, view:
 def test_the_player_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> None:
     open_page(page, "/decode?sentence=He+turned+the+offer+down.&step=2")
     expect(page.get_by_text("The attention weights agree")).to_be_visible(timeout=LOADING)
-    menu(page)
-    page.get_by_role("radio", name="dark").click()
-    settle(page)
+    click(open_menu(page, "save").get_by_role("radio", name="dark"))
     svg = saved(page, "Save as SVG", tmp_path).read_text(encoding="utf-8")
     assert 'fill="rgb(19, 18, 24)"' in svg
     assert svg.count("<text") > 12
@@ -127,7 +117,6 @@ def test_pages_of_other_kinds(page: Page, disk: Page, tmp_path: Path, name: str)
     open_page(page, f"/{name}?{part}")
     expect(page.locator(".st-key-save button").first).to_be_visible(timeout=LOADING)
     settle(page)
-    menu(page)
     file = saved(page, "Interactive page", tmp_path)
     assert file.stat().st_size < VIEW
     open_file(disk, file)
@@ -143,15 +132,11 @@ def test_pages_of_other_kinds(page: Page, disk: Page, tmp_path: Path, name: str)
 
 
 def test_a_whole_talk(page: Page, disk: Page, tmp_path: Path) -> None:
+    (tmp_path / "two.toml").write_text(SCENES, encoding="utf-8")
     open_page(page, "/talk")
-    page.get_by_test_id("stPopoverButton").filter(has_text="Open").click()
-    buffer = SCENES.encode()
-    field = page.get_by_test_id("stPopoverBody").locator('input[type="file"]')
-    field.set_input_files({"name": "two.toml", "mimeType": "application/toml", "buffer": buffer})
-    expect(page.get_by_label("Title of the talk").last).to_have_value("Two views")  # Both stand there for a moment.
-    settle(page)
-    page.keyboard.press("Escape")
-    file = saved(page, "One file", tmp_path)
+    open_talk(page, tmp_path / "two.toml")
+    expect(page.get_by_label("Title of the talk")).to_have_value("Two views")
+    file = download(page.get_by_role("button", name="One file"), tmp_path)
     assert file.stat().st_size < TALK
     open_file(disk, file)
     heading = disk.get_by_role("heading", level=1)

@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .steps import LOADING, open_menu, open_page, settle
-from .test_saved import open_file, saved
+from .steps import LOADING, click, open_file, open_menu, open_page, saved
 
 pytestmark = pytest.mark.walk
 
@@ -23,7 +22,6 @@ class Picture:
     """A saved SVG."""
 
     def __init__(self, page: Page, folder: Path) -> None:
-        open_menu(page, "save")
         self.root = ElementTree.parse(saved(page, "Save as SVG", folder)).getroot()
 
     def each(self, tag: str) -> Iterator[ElementTree.Element]:
@@ -63,8 +61,7 @@ def test_a_stop_of_the_training_with_its_names_turned(page: Page, tmp_path: Path
     assert picture.turned() == columns.all_inner_texts()
     assert {"released", "Decoder self-attention · layer 1, head 1", "</s>", "L1", "h8"} <= set(picture.texts)
     assert len(list(picture.each("image"))) == heads.count() + 1
-    page.get_by_role("radio", name="dark").click()
-    settle(page)
+    click(open_menu(page, "save").get_by_role("radio", name="dark"))
     png = saved(page, "Save as PNG", tmp_path).read_bytes()
     assert int.from_bytes(png[16:20], "big") == 2 * (1280 + 24)
 
@@ -74,7 +71,6 @@ def test_masks_with_long_notes_and_nothing_to_click(page: Page, disk: Page, tmp_
     hint = ". Click a cell to turn it over"
     note = panel(page, "given").locator("p").first
     expect(note).to_contain_text(hint, timeout=LOADING)
-    settle(page)
     picture = Picture(page, tmp_path)
     for name in ("meant", "given", "effect", "depends"):
         lines = picture.lines_of(panel(page, name).locator("p").first.inner_text().removesuffix(hint))
@@ -90,7 +86,6 @@ def test_masks_with_long_notes_and_nothing_to_click(page: Page, disk: Page, tmp_
 def test_a_view_of_words_offers_no_picture(page: Page, tmp_path: Path) -> None:
     open_page(page, f"/masks?part=try+on+the+model&tried=tests&{SENTENCE}")
     expect(page.locator(".st-key-save button").first).to_be_visible(timeout=LOADING)
-    settle(page)
     menu = open_menu(page, "save")
     expect(menu.get_by_role("button", name="Interactive page")).to_be_visible()
     expect(menu.get_by_role("radio", name="light")).to_be_visible()
@@ -103,7 +98,6 @@ def test_a_table_with_its_scale_its_line_and_its_cell(page: Page, tmp_path: Path
     open_page(page, f"/positions?plot=table&{SENTENCE}")
     expect(page.locator(".matrix .bar canvas")).to_be_visible(timeout=LOADING)
     expect(page.locator(".matrix .bar span")).to_have_text(["−1.00", "1.00"])
-    settle(page)
     picture = Picture(page, tmp_path)
     assert {"−1.00", "1.00", "dimension →"} <= set(picture.texts)
     assert len(list(picture.each("image"))) == 2
@@ -114,7 +108,6 @@ def test_a_table_with_its_scale_its_line_and_its_cell(page: Page, tmp_path: Path
 def test_notes_of_curves_stand_on_their_background(page: Page, tmp_path: Path) -> None:
     open_page(page, "/positions?plot=waves")
     expect(page.locator(".curves .note").first).to_be_visible(timeout=LOADING)
-    settle(page)
     notes = [one for one in Picture(page, tmp_path).each("text") if "note" in one.get("class", "")]
     assert notes
     for one in notes:
@@ -126,7 +119,6 @@ def test_the_weights_of_a_head_step_by_step(page: Page, tmp_path: Path) -> None:
     open_page(page, f"/?{SENTENCE}&kind=decoder&view=pipeline&step=7")
     bars, masked = page.locator(".bar:not(.masked) .fill"), page.locator(".bar.masked")
     expect(bars.first).to_be_visible(timeout=LOADING)
-    settle(page)
     picture = Picture(page, tmp_path)
     assert len(list(picture.each("path"))) == masked.count() > 0
     assert len([one for one in picture.each("rect") if one.get("rx") == "2"]) == bars.count() > 0
@@ -137,7 +129,6 @@ def test_a_drawn_token_with_its_wave_and_its_outlines(page: Page, tmp_path: Path
     open_page(page, f"/decode?{SENTENCE}&method=sample&temperature=2.0&step=3")
     expect(page.locator(".legend .wave")).to_be_visible(timeout=LOADING)
     expect(page.get_by_text("outlined: as it was drawn from")).to_be_visible()
-    settle(page)
     picture = Picture(page, tmp_path)
     assert any("c" in one.get("d", "") and one.get("fill") == "none" for one in picture.each("path"))
     outlined = [one for one in picture.each("rect") if one.get("fill") == "none"]

@@ -13,7 +13,7 @@ from viz.talk.scenes import Scene, Talk
 from viz.talk.session import shipped_talk
 from viz.talk.talk_file import read, write
 
-from .steps import LOADING, PATIENCE, open_page, settle
+from .steps import LOADING, PATIENCE, click, download, enter, open_page, open_talk, settle
 
 pytestmark = pytest.mark.timeout(600)
 CHROME = ("stHeader", "stToolbar", "stStatusWidget", "stSpinner", "stSkeleton", "stSidebar", "stAppDeployButton")
@@ -171,24 +171,14 @@ def own_talk(page: Page, tmp_path: Path) -> Page:
     path = tmp_path / "talk.toml"
     path.write_text(write(Talk("Three pictures", scenes, "everyday-en-de")), encoding="utf-8")
     open_page(page, "/talk")
-    open_file(page, path)
-    expect(page.get_by_role("radio", name="1 Scene one")).to_have_count(1, timeout=LOADING)
-    settle(page)
+    open_talk(page, path)
+    expect(page.get_by_role("radio", name="1 Scene one")).to_have_count(1)
     return page
-
-
-def open_file(page: Page, path: Path) -> None:
-    page.get_by_test_id("stPopoverButton").filter(has_text="Open").click()
-    page.locator(
-        '.st-key-talk-open input[type="file"], [data-testid="stPopoverBody"] input[type="file"]'
-    ).set_input_files(path)
-    settle(page)
 
 
 def test_keys_notes_and_what_is_hidden(own_talk: Page) -> None:
     page = own_talk
-    page.keyboard.press("Escape")
-    page.get_by_role("button", name="Start the talk").click()
+    click(page.get_by_role("button", name="Start the talk"))
     on_scene(page, 1)
     ready(page, 1)
     with page.expect_popup() as opened:
@@ -238,14 +228,13 @@ def test_a_broken_file_names_its_lines_and_the_rest_runs(page: Page, tmp_path: P
     path = tmp_path / "broken.toml"
     path.write_text(BROKEN, encoding="utf-8")
     open_page(page, "/talk")
-    open_file(page, path)
+    open_talk(page, path)
     warning = page.locator('[data-testid="stAlert"]')
     lines = BROKEN.splitlines()
     for wrong, says in MISTAKES.items():
         at = next(number for number, line in enumerate(lines, 1) if wrong in line)
         expect(warning).to_contain_text(f"Line {at}: {says}", timeout=PATIENCE)
-    page.keyboard.press("Escape")
-    page.get_by_role("button", name="Start the talk").click()
+    click(page.get_by_role("button", name="Start the talk"))
     on_scene(page, 1)
     expect(dialog(page).locator(".place")).to_have_text("1 / 2")
     ready(page, 1)
@@ -256,23 +245,17 @@ def test_a_broken_file_names_its_lines_and_the_rest_runs(page: Page, tmp_path: P
 def test_a_view_is_added_edited_moved_and_saved(page: Page, tmp_path: Path) -> None:
     open_page(page, f"/positions?sentence={SHORT.replace(' ', '+')}&plot=waves")
     for _ in range(2):
-        page.get_by_role("button", name="Add this view").click()
-        settle(page)
-    page.get_by_role("link", name="Talk", exact=True).click()
+        click(page.get_by_role("button", name="Add this view"))
+    click(page.get_by_role("link", name="Talk", exact=True))
     settle(page)
     expect(page.get_by_text("Scene 2 of 2")).to_be_visible(timeout=PATIENCE)
     settle(page)
     expect(page.get_by_label("Title", exact=True)).to_have_count(1, timeout=PATIENCE)
-    page.get_by_label("Title", exact=True).fill("Waves")
-    page.get_by_label("Title", exact=True).press("Enter")
+    enter(page.get_by_label("Title", exact=True), "Waves")
     expect(page.get_by_role("radio", name="2 Waves")).to_have_count(1, timeout=PATIENCE)
-    settle(page)
-    page.get_by_role("button", name="Earlier", exact=True).click()
+    click(page.get_by_role("button", name="Earlier", exact=True))
     expect(page.get_by_text("Scene 1 of 2")).to_be_visible(timeout=PATIENCE)
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save", exact=True).click()
-    saved = tmp_path / "saved.toml"
-    download.value.save_as(saved)
+    saved = download(page.get_by_role("button", name="Save", exact=True), tmp_path)
     talk, mistakes = read(saved.read_text(encoding="utf-8"))
     assert not mistakes
     assert talk.scenes[0].title == "Waves"
@@ -283,8 +266,7 @@ def test_a_view_is_added_edited_moved_and_saved(page: Page, tmp_path: Path) -> N
 @pytest.mark.slow
 def test_scenes_that_are_ready_appear_at_once(own_talk: Page) -> None:
     page = own_talk
-    page.keyboard.press("Escape")
-    page.get_by_role("button", name="Start the talk").click()
+    click(page.get_by_role("button", name="Start the talk"))
     on_scene(page, 1)
     took = []
     for key, number in (("PageDown", 2), ("PageUp", 1)) * 3:

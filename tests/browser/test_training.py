@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from model.checkpoint.load import available
 from model.checkpoint.snapshots import snapshot_steps
 
-from .steps import LOADING, boxes_at_rest, click_at, open_menu, open_page, point, settle, tile
+from .steps import LOADING, click, click_at, download, open_menu, open_page, point, settle, tile
 
 SENTENCE = "He reads a book."
 VIEWS: dict[str, str | re.Pattern[str]] = {
@@ -45,11 +45,12 @@ def open_snapshots(page: Page, model: str = "everyday-en-de", **address: str) ->
 def test_a_walk_through_every_view(page: Page) -> None:
     open_page(page, "/training")
     for name, words in VIEWS.items():
-        page.get_by_role("radio", name=name, exact=True).click()
+        click(page.get_by_role("radio", name=name, exact=True))
         settle(page)
         expect(page.get_by_text(words).first).to_be_visible(timeout=LOADING)
+        assert ("training=" in page.url) == (name != "snapshots")
         assert name == "snapshots" or f"training={name}" in page.url
-    page.get_by_role("radio", name="card", exact=True).click()
+    click(page.get_by_role("radio", name="card", exact=True))
     expect(page.locator(".st-key-card table").first).to_be_visible()
     settle(page)
     page.reload()
@@ -68,7 +69,6 @@ def test_a_sentence_is_scrubbed_through_the_training_by_keys(page: Page) -> None
         page.keyboard.press("ArrowRight")
         expect(view(page).locator(".tick").nth(at)).to_have_class(re.compile("now"))
         seen.add(written.inner_text())
-        assert float(view(page).get_attribute("data-drew") or "inf") < 50
     expect(where).to_contain_text("released weights")
     expect(page.get_by_text(f"“{written.inner_text()}”")).to_be_visible()
     assert len(seen) >= 2
@@ -104,7 +104,7 @@ def test_scrubbing_asks_the_server_for_nothing(page: Page) -> None:
 
 def test_it_plays_from_the_start_and_stops_at_the_end(page: Page) -> None:
     open_snapshots(page)
-    view(page).get_by_role("button", name="Play").click()
+    click(view(page).get_by_role("button", name="Play"))
     expect(view(page)).to_have_attribute("data-stop", "released")
     expect(view(page).get_by_role("button", name="Play")).to_be_visible()
     expect(page).to_have_url(re.compile("at=released"))
@@ -114,7 +114,7 @@ def test_a_head_is_opened_and_its_cells_can_be_read(page: Page) -> None:
     open_snapshots(page, kind="decoder", at="released")
     title = view(page).locator(".title")
     expect(title).to_have_text("Decoder self-attention · layer 1, head 1")
-    tile(page, 2, 3).click()
+    click(tile(page, 2, 3))
     expect(title).to_have_text("Decoder self-attention · layer 2, head 3")
     expect(page).to_have_url(re.compile("head=3"))
     settle(page)
@@ -125,7 +125,7 @@ def test_a_head_is_opened_and_its_cells_can_be_read(page: Page) -> None:
     )
     point(page, canvas, 0.99, 0.01)
     expect(view(page).locator(".reading")).to_contain_text("masked, it may not look there")
-    page.get_by_role("radio", name="encoder", exact=True).click()
+    click(page.get_by_role("radio", name="encoder", exact=True))
     expect(title).to_have_text("Encoder self-attention · layer 2, head 3")
     expect(view(page)).to_have_attribute("data-stop", "released")
 
@@ -135,7 +135,7 @@ def test_rows_are_named_as_is_asked_for(page: Page) -> None:
     rows, canvas = view(page).locator(".rows span"), view(page).locator(".frame canvas")
     expect(rows.last).to_have_text("</s>")
     drawn = canvas.evaluate("c => c.toDataURL()")
-    open_menu(page, "display").get_by_text("fed in", exact=True).click()
+    click(open_menu(page, "display").get_by_text("fed in", exact=True))
     expect(rows.first).to_have_text("<s>")
     expect(rows.last).not_to_have_text("</s>")
     assert canvas.evaluate("c => c.toDataURL()") == drawn  # The same weights, painted again.
@@ -151,28 +151,9 @@ def test_tables_are_saved(page: Page, tmp_path: Path) -> None:
     saved = {}
     for name, button in (("architecture", "Save as CSV"), ("parameters", "State dict as CSV")):
         open_page(page, f"/training?training={name}")
-        with page.expect_download() as download:
-            page.get_by_role("button", name=button).click()
-        saved[name] = tmp_path / download.value.suggested_filename
-        download.value.save_as(saved[name])
+        saved[name] = download(page.get_by_role("button", name=button), tmp_path)
     architecture = saved["architecture"].read_text().splitlines()
     assert architecture[0] == "field,this model,pad_row,torch_like,annotated,original,shared_bpe"
     assert "d_model,256,512,512,512,512,512" in architecture
     tensors = saved["parameters"].read_text().splitlines()
     assert tensors[1].startswith("source_embedding.table.weight,8000x256,2048000,")
-
-
-def test_nothing_is_cut_off_on_a_narrow_page(page: Page) -> None:
-    width = 800
-    page.set_viewport_size({"width": width, "height": 900})
-    open_page(page, "/training")
-    for name, words in VIEWS.items():
-        page.get_by_role("radio", name=name, exact=True).click()
-        settle(page)
-        expect(page.get_by_text(words).first).to_be_visible(timeout=LOADING)
-        assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
-        parts = (".st-key-views", *((".st-key-picture",) if name in ("snapshots", "curves") else ()))
-        for box in boxes_at_rest(page, parts):
-            assert box is not None
-            assert box["x"] >= 0
-            assert box["x"] + box["width"] <= width

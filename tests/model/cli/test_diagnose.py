@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -152,18 +152,27 @@ def test_two_thousand_random_files_give_answers(tmp_path: Path) -> None:
     assert verdicts == {"sound", "faulty", "unreadable"}
 
 
-def test_hostile_files_are_unreadable_quickly_and_run_nothing(tmp_path: Path) -> None:
+def test_hostile_files_are_unreadable_and_run_nothing(tmp_path: Path) -> None:
     mark = tmp_path / "executed"
     for name, data in special(mark).items():
         path = tmp_path / name
         path.write_bytes(data)
-        start = time.perf_counter()
         answer = diagnose_file(str(path))
         assert answer.verdict == "unreadable", name
         assert answer.reason.endswith("."), name
         assert "Traceback" not in answer.reason
-        assert time.perf_counter() - start < 5, name
         assert not mark.exists(), name
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.npz"
+    path.write_bytes(special(tmp_path / "executed")["bomb.npz"])
+    tracemalloc.start()
+    answer = diagnose_file(str(path))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert answer.verdict == "unreadable"
+    assert peak < 16 * 2**20
 
 
 def test_a_file_that_is_too_large_is_not_opened(tmp_path: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
 
 from model.diagnosis import FAULTS
 from model.faults import field_pairs
-from model.faults.exhibits import run, sources
+from model.faults.exhibits import Side, run, sources
 from model.faults.gallery import EXHIBITS
 
 
@@ -17,9 +19,11 @@ def test_every_fault_of_the_catalogue_is_shown() -> None:
 
 
 @pytest.mark.parametrize("name", EXHIBITS)
-def test_the_broken_side_is_named_and_the_fixed_side_is_sound(name: str) -> None:
+def test_the_broken_side_is_named_and_the_fixed_side_is_sound(
+    name: str, exhibit: Callable[[str], tuple[Side, Side]]
+) -> None:
     entry = EXHIBITS[name]
-    broken, fixed = run(entry)
+    broken, fixed = exhibit(name)
     assert fixed.codes == ()
     assert not fixed.error
     assert not np.isnan(fixed.weights).any()

@@ -89,15 +89,20 @@ def test_the_loss_is_the_smoothed_cross_entropy_a_token(tmp_path: Path) -> None:
     assert next(fresh.run()).loss == pytest.approx(expected.item(), abs=1e-3)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Trainer:
+    """The unbroken run of `recipe()` at its end: with dropout, and over the end of an epoch."""
+    unbroken = trainer(tmp_path_factory.mktemp("whole"), recipe())
+    assert len({row.epoch for row in unbroken.run()}) > 1
+    return unbroken
+
+
 @pytest.mark.parametrize("stop", [1, 2, 3, 5, 7, 11])
-def test_stopping_anywhere_and_going_on_changes_no_bit(tmp_path: Path, stop: int) -> None:
-    """With dropout, and over the end of an epoch."""
-    whole = trainer(tmp_path / "whole", recipe())
-    assert len({row.epoch for row in whole.run()}) > 1
-    first = trainer(tmp_path / "parts", recipe())
+def test_stopping_anywhere_and_going_on_changes_no_bit(tmp_path: Path, whole: Trainer, stop: int) -> None:
+    first = trainer(tmp_path, recipe())
     list(first.run(last=stop))
     assert first.step == stop
-    second = trainer(tmp_path / "parts", recipe())
+    second = trainer(tmp_path, recipe())
     assert second.step == stop
     list(second.run())
     assert_bitwise(weights(whole), weights(second))
@@ -114,15 +119,13 @@ def test_a_listener_that_stops_at_the_last_row_has_lost_nothing(tmp_path: Path) 
     assert trainer(tmp_path, one).step == 8
 
 
-def test_a_kill_between_two_states_goes_back_to_the_older_one(tmp_path: Path) -> None:
-    whole, broken = trainer(tmp_path / "whole", recipe()), trainer(tmp_path / "broken", recipe())
-    list(whole.run())
-    killed = broken.run()
+def test_a_kill_between_two_states_goes_back_to_the_older_one(tmp_path: Path, whole: Trainer) -> None:
+    killed = trainer(tmp_path, recipe()).run()
     next(killed)
     next(killed)  # step 8 is evaluated and its weights kept, but the last state is that of step 6
     killed.close()  # type: ignore[attr-defined]
-    (tmp_path / "broken" / f"{STATE}.new").write_bytes(b"half a state")
-    resumed = trainer(tmp_path / "broken", recipe())
+    (tmp_path / f"{STATE}.new").write_bytes(b"half a state")
+    resumed = trainer(tmp_path, recipe())
     assert resumed.step == 6
     list(resumed.run())
     assert_bitwise(whole.average_weights(), resumed.average_weights())
@@ -285,14 +288,13 @@ def test_a_state_that_does_not_say_how_it_was_begun_gets_a_sentence(tmp_path: Pa
         trainer(tmp_path, recipe())
 
 
-def test_weights_of_another_run_in_the_folder_are_not_averaged(tmp_path: Path) -> None:
+def test_weights_of_another_run_in_the_folder_are_not_averaged(tmp_path: Path, whole: Trainer) -> None:
     """Its state was removed, and nothing else."""
     list(trainer(tmp_path, recipe(seed=2, snapshots=4)).run())
     (tmp_path / STATE).unlink()
-    again, fresh = trainer(tmp_path, recipe()), trainer(tmp_path / "fresh", recipe())
-    for one in (again, fresh):
-        list(one.run())
-    assert_bitwise(again.average_weights(), fresh.average_weights())
+    again = trainer(tmp_path, recipe())
+    list(again.run())
+    assert_bitwise(again.average_weights(), whole.average_weights())
     assert not list(tmp_path.glob("snapshot-*"))
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import struct
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from model.capture import hook_points
 from model.decoding.constraints import Constraints
 from model.decoding.steps import Candidate
-from model.experiments.cache_agreement import agreement_of
+from model.experiments.cache_agreement import Agreement, agreement_of
 from model.trace import AttentionTrace
 from model.translate import Translation, Translator
 from viz.components.decode_player import PlayerStart, packed
@@ -35,16 +33,12 @@ from viz.ui.teacher_forced import given_text
 
 from ...model.decoding.test_observer_check import scaling
 from ..components.test_digits import printed
+from ..components.test_packing import unpack
 from ..fakes import FakeTranslator
 
-APP = Path(__file__).resolve().parents[3] / "app.py"
+PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "decode.py"
 SENTENCE = "the old dog sees a cat."
 SHOWN = PlayerStart(step=2, cross="aligning", own="3.mean", aligning=(1, 2))
-
-
-def unpack(data: bytes) -> tuple[dict[str, Any], np.ndarray]:
-    (length,) = struct.unpack("<I", data[:4])
-    return json.loads(data[4 : 4 + length]), np.frombuffer(data[4 + length :], np.uint8)
 
 
 def translated(words: int) -> Translation:
@@ -71,7 +65,8 @@ def test_the_decode_player_costs_at_most_1_45_bytes_a_weight(words: int) -> None
 
 def test_words_steps_and_bytes_of_the_decode_player() -> None:
     result = translated(3)
-    header, body = unpack(packed(result, SHOWN, Look(), "7"))
+    header, sent = unpack(packed(result, SHOWN, Look(), "7"))
+    body = np.frombuffer(sent, np.uint8)
     cross, own = result.trace.cross, result.trace.decoder
     assert cross is not None
     assert own is not None
@@ -136,7 +131,13 @@ def test_a_given_translation_in_words(toy_translator: Translator) -> None:
 
 def test_agreement_text(toy_translator: Translator) -> None:
     result = toy_translator.translate(SENTENCE)
-    assert "agree" in agreement_text(agreement_of(toy_translator, result.source_ids, result.target_ids))
+    found = agreement_of(toy_translator, result.source_ids, result.target_ids)
+    assert "The attention weights agree " in agreement_text(found)
+    assert f"the largest difference is {found.largest:.1e}. ✓" in agreement_text(found)
+    apart = Agreement({("cached", "full"): {"cross": 2e-5, "decoder": 0.0}})
+    assert "The attention weights differ " in agreement_text(apart)
+    assert "the largest difference is 2.0e-05, and in float64 rounding explains 1e-06 at most" in agreement_text(apart)
+    assert "✓" not in agreement_text(apart)
 
 
 def test_the_beam_tree_draws_every_candidate_once(toy_translator: Translator) -> None:
@@ -155,15 +156,15 @@ def test_the_beam_tree_draws_every_candidate_once(toy_translator: Translator) ->
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> Callable[..., AppTest]:
-    """Opens Decode, after Explore, with what a link says that both pages understand."""
+    """Makes the page with what a link says."""
     monkeypatch.setattr(cache, "checkpoints", lambda: ["toy-en-de"])
     monkeypatch.setattr(cache, "translator", lambda name: toy_translator)
     cache.agreement.clear()
 
     def open_decode(**link: str) -> AppTest:
-        made = AppTest.from_file(str(APP), default_timeout=30)
+        made = AppTest.from_file(str(PAGE), default_timeout=30)
         made.query_params.update({"sentence": SENTENCE} | link)
-        return made.run().switch_page("viz/pages/decode.py")
+        return made
 
     return open_decode
 

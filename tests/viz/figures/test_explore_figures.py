@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
-import struct
 from dataclasses import replace
 
 import numpy as np
@@ -30,6 +28,7 @@ from viz.figures.palette import DARK, LIGHT, Look, head_colour
 from viz.figures.words import lens_in_words
 
 from ... import toy
+from ..components.test_packing import unpack
 from ..fakes import HEADS, FakeTranslator, attention
 
 TEXT = "the old dog sees a tree today."
@@ -38,11 +37,6 @@ TEXT = "the old dog sees a tree today."
 @pytest.fixture(scope="module")
 def translator() -> Translator:
     return Translator(toy.checkpoint(toy.random_model()))
-
-
-def unpack(data: bytes) -> tuple[dict, bytes]:
-    (length,) = struct.unpack("<I", data[:4])
-    return json.loads(data[4 : 4 + length]), data[4 + length :]
 
 
 def test_links_get_all_heads_of_the_layer_a_byte_a_weight() -> None:
@@ -56,13 +50,6 @@ def test_links_get_all_heads_of_the_layer_a_byte_a_weight() -> None:
     assert (header["head"], header["beside"], header["pinned"]) == (1, [3], [None, 2])
     assert len(header["colours"]) == HEADS
     assert header["alt"] == "It looks back."
-
-
-def test_one_head_of_64_tokens_is_at_most_40_kb_in_every_view() -> None:
-    words = tuple(f" word{i}" for i in range(64))
-    one = attention("decoder", words, words, words)
-    assert len(packed_links(one, Lines(0, 0), Look(), "fed", (None, None), "")) <= 40_000
-    assert len(packed_text(one, 0, 0, Look(), "fed", (None, None), "")) <= 40_000
 
 
 def test_text_says_which_text_is_which() -> None:

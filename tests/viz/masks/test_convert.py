@@ -20,7 +20,14 @@ def test_every_interface_is_explained_and_printed(name: str) -> None:
     text = printed(from_boolean(PADDING, name, 1))
     assert text.startswith("shape (")
     assert len(text.splitlines()) > 1
-    assert meaning(CONVENTIONS[name])
+    says, attends = meaning(CONVENTIONS[name]), from_boolean(np.ones((1, 1, 1, 1), bool), name, 1)
+    if name == "flash":
+        assert says == "No mask: cumulative lengths"
+    elif attends.dtype.kind == "f":
+        assert says.startswith("Added to the scores: 0 where a query may attend, ")
+    else:
+        assert says.startswith("True: may " if attends.dtype == bool else "1: may ")
+        assert says.partition(": may ")[2].startswith("not ") is not bool(attends.flat[0])
 
 
 def test_true_and_false_stand_as_signs() -> None:
@@ -32,7 +39,8 @@ def test_true_and_false_stand_as_signs() -> None:
     [("sdpa_float", "NaN"), ("hf_4d_eager", "uniform"), ("sdpa", "zeros in some kernels"), ("keras", "depends")],
 )
 def test_rows_without_keys_are_noted(target: str, expected: str) -> None:
-    assert any(expected in note for note in notes(EMPTY, "torch_attn_mask", target))
+    (note,) = (one for one in notes(EMPTY, "torch_attn_mask", target) if "no key at all" in one)
+    assert expected in note
     assert not any("no key at all" in note for note in notes(PADDING, "torch_attn_mask", target))
 
 
@@ -50,7 +58,6 @@ def test_likelihoods_in_words() -> None:
 
 
 def test_what_moves_is_told_and_leaks_are_named() -> None:
-
     poked = Perturbation(np.array([[0.5, 0.0], [0.0, 0.0]]), np.array([[False, False], [True, True]]))
     assert "1 of them should not: “\u2068Hund\u2069”" in moved(("Hund", "Katze"), poked, 0, "This mask")
     assert "no output moves" in moved(("Hund", "Katze"), poked, 1, "This mask")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
-from model.faults.exhibits import run
+from model.faults.exhibits import Side
 from model.faults.gallery import EXHIBITS
 from viz.figures.gallery_pair import Panel, cells, gallery_pair
 from viz.figures.palette import DARK, LIGHT, Look
@@ -51,8 +53,8 @@ def test_a_cell_is_one_thing_only() -> None:
 
 
 @pytest.mark.parametrize("name", EXHIBITS)
-def test_the_picture_differs_between_broken_and_fixed(name: str) -> None:
-    broken, fixed = run(EXHIBITS[name])
+def test_the_picture_differs_between_broken_and_fixed(name: str, exhibit: Callable[[str], tuple[Side, Side]]) -> None:
+    broken, fixed = exhibit(name)
     sample, layer, head = place(broken, fixed)
     same = np.array_equal(broken.weights[sample, layer, head], fixed.weights[sample, layer, head])
     assert same == (name == "pad-query")

@@ -166,10 +166,17 @@ def test_every_example_is_broken_and_its_first_fix_mends_it() -> None:
 
 def test_bad_text_gets_a_sentence_and_stays() -> None:
     app = page().run()
-    for text in ("[[1, 2], [3]]", "tensor([[1., ..., 0.]])", "a = [1]\nb = [2]", "[1, 0]\nx", "3", "[[[[[[[1]]]]]]]"):
+    for text, says in (
+        ("[[1, 2], [3]]", "rows of different lengths"),
+        ("tensor([[1., ..., 0.]])", "Print it whole"),
+        ("a = [1]\nb = [2]", "needs the axes (queries, keys)"),
+        ("[1, 0]\nx", "“x”, which is not a number"),
+        ("3", "needs the axes (queries, keys)"),
+        ("[[[[[[[1]]]]]]]", "at most five axes"),
+    ):
         app.text_area(key="mask_text").set_value(text).run()
         assert not app.exception
-        assert app.error, text
+        assert [says in one.value.replace("\\", "") for one in app.error] == [True], text
         assert app.text_area(key="mask_text").value == text
 
 

@@ -35,7 +35,7 @@ from ... import toy
 from ..components.test_packing import unpack
 from ..fakes import attention
 
-APP = Path(__file__).resolve().parents[3] / "app.py"
+PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "training.py"
 SENTENCE = "the old dog sees a red house today."
 HISTORY_ROWS = (
     HistoryRow(1, 0, 6.0, 1e-4, 900, 2),
@@ -73,9 +73,9 @@ def checkpoints(tmp_path: Path, toy_checkpoint: Path, monkeypatch: pytest.Monkey
 
 
 def opened(view: str, **address: str) -> AppTest:
-    app = AppTest.from_file(str(APP), default_timeout=150)
+    app = AppTest.from_file(str(PAGE), default_timeout=150)
     app.query_params.update({"sentence": SENTENCE, "training": view, **address})
-    app.run().switch_page("viz/pages/training.py").run()
+    app.run()
     assert not app.exception
     return app
 
@@ -89,10 +89,22 @@ def sent(app: AppTest) -> tuple[dict, bytes]:
     return unpack(next(proto.bytes for proto in found if proto.component_name.endswith("snapshots")))
 
 
+EXPLAINED = {
+    "snapshots": f"one fixed translation, “{toy.translation(SENTENCE)}”",
+    "curves": "100 steps, 2 passes over the data, 0.1 hours.",
+    "architecture": "Filled in where a preset differs from toy-en-de;",
+    "parameters": "generator.weight are the same numbers as source_embedding.table.weight.",
+    "card": "toy-en-de has no card yet.",
+    "comparison": "No checkpoint of a preset is here yet.",
+}
+"""What each view says of the model and the history of `checkpoints`."""
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_is_shown(checkpoints: Path, view: str) -> None:
     app = opened(view)
     assert not app.error
+    assert EXPLAINED[view] in said(app)
 
 
 def test_the_slider_goes_from_random_to_released(checkpoints: Path) -> None:
@@ -133,14 +145,10 @@ def test_a_broken_history_gets_a_sentence(checkpoints: Path) -> None:
         assert "is not a training history" in said(opened(view))
 
 
-@pytest.mark.parametrize("address", [{"at": "-1"}, {"at": "x"}, {"training": "all"}, {"layer": "99"}])
-def test_nonsense_in_the_address_falls_back(checkpoints: Path, address: dict[str, str]) -> None:
-    header, _ = sent(opened(**{"view": "snapshots", **({} if "training" in address else address)}))
-    assert header["start"] == 0
-    app = AppTest.from_file(str(APP), default_timeout=150)
-    app.query_params.update(address)
-    app.run().switch_page("viz/pages/training.py").run()
-    assert not app.exception
+@pytest.mark.parametrize(("key", "nonsense"), [("at", "-1"), ("at", "x"), ("training", "all"), ("layer", "99")])
+def test_nonsense_in_the_address_falls_back(checkpoints: Path, key: str, nonsense: str) -> None:
+    header, _ = sent(opened(**{"view": "snapshots"} | {"view" if key == "training" else key: nonsense}))
+    assert (header["start"], header["layer"], header["head"]) == (0, 0, 0)
 
 
 def test_a_sentence_that_is_none_gets_a_sentence(checkpoints: Path) -> None:

@@ -35,6 +35,7 @@ function watch(root, frame, view) {
     seen = plot;
     copy = still(plot, root);
     view.place?.(plot);
+    plot.on("plotly_afterplot", () => view.place?.(plot)); // Drawn anew where the window is another.
     plot.on("plotly_click", ({ points: [point] }) => view.send({ row: point.y, column: point.x }));
   };
   const observer = new MutationObserver(look);

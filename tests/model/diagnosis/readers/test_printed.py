@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import numpy as np
 import pytest
 import torch
@@ -81,9 +79,13 @@ def test_any_cut_or_changed_print_is_read_or_refused() -> None:
     random = np.random.default_rng(0)
     good = f"weights = {torch.rand(3, 4)!r}\nmask = {torch.ones(3, 4).bool()!r}"
     signs = list("[](),.-=<>'\"eE09ntf \n\0\u2026⟨é")
+    refused = 0
     for _ in range(1000):
         text = list(good[: int(random.integers(len(good)))])
         for at in random.integers(0, len(text) + 1, int(random.integers(4))):
             text.insert(int(at), str(random.choice(signs)))
-        with contextlib.suppress(DiagnosisError):
+        try:
             assert all(isinstance(found, np.ndarray) for found in read_printed("".join(text)).values())
+        except DiagnosisError:
+            refused += 1
+    assert 0 < refused < 1000

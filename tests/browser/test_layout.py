@@ -1,0 +1,79 @@
+"""Nothing is cut off: every page and every main view, from a projector down to a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from .conftest import SCREEN, visit
+from .steps import boxes_at_rest, expect_head, open_page, settle
+from .views import VIEWS, open_view
+
+WIDTHS = (1440, 1280, 800, 390)
+OUTSIDE = """() => {
+  const main = document.querySelector('[data-testid="stMain"]');
+  const width = document.documentElement.clientWidth;
+  const parent = (one) => one.parentElement ?? one.getRootNode().host;
+  const inside = ({ left, right }) => left >= -1 && right <= width + 1;
+  const scrolls = (one) => {
+    for (let up = parent(one); up && up !== main; up = parent(up))
+      if (/auto|scroll/.test(getComputedStyle(up).overflowX)) return inside(up.getBoundingClientRect());
+    return false;
+  };
+  const shows = (one) => /^(canvas|svg|img|input|button|textarea)$/i.test(one.tagName)
+    || [...one.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+  const seen = { visibilityProperty: true, opacityProperty: true };
+  const outside = main.scrollWidth > width ? [`the page is ${main.scrollWidth} wide`] : [];
+  let shape = 0;
+  const look = (root) => root.querySelectorAll("*").forEach((one) => {
+    if (one.shadowRoot) look(one.shadowRoot);
+    const box = one.getBoundingClientRect();
+    shape += 3 * box.left + 5 * box.right + 7 * box.top + 11 * box.bottom;
+    if (box.width <= 1 || box.height <= 1 || inside(box) || !shows(one) || !one.checkVisibility(seen)) return;
+    const words = one.textContent.trim() || one.getAttribute("aria-label");
+    if (!scrolls(one)) outside.push(`${one.tagName} “${words}” from ${box.left} to ${box.right}`);
+  });
+  look(main);
+  return { outside, shape };
+}"""
+"""What can be seen of the page, stands outside the window and is in no part that scrolls; and a sum over all places."""
+
+
+@pytest.fixture(scope="module")
+def view(request: pytest.FixtureRequest, server: str, chromium: Browser) -> Iterator[Page]:
+    """A view, opened once for all widths."""
+    with visit(chromium, server, base_url=server, viewport=SCREEN, reduced_motion="reduce") as visitor:
+        open_view(visitor, request.param)
+        yield visitor
+
+
+def outside(page: Page) -> list[str]:
+    """What stands outside the window once nothing moves any more."""
+    seen: list[dict] = []
+    settle(page)
+    for _ in range(50):
+        seen.append(page.evaluate(OUTSIDE))
+        if seen[-3:] == [seen[-1]] * 3:
+            return seen[-1]["outside"]
+        page.wait_for_timeout(100)
+    raise AssertionError(f"The page did not come to rest: {seen[-2:]}")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("view", VIEWS, indirect=True)
+def test_nothing_is_cut_off(view: Page, width: int) -> None:
+    view.set_viewport_size({"width": width, "height": 900})
+    assert outside(view) == []
+
+
+@pytest.mark.parametrize("width", [1440, 1040, 800])
+def test_the_badge_stands_between_the_names_of_the_pages_and_the_button(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    open_page(page)
+    expect_head(page, 1, 1)
+    last = page.get_by_test_id("stTopNavLink").last
+    last_name, badge, button = boxes_at_rest(page, [last, ".st-key-badge", ".st-key-add-view"])
+    assert last_name["x"] + last_name["width"] < badge["x"]
+    assert badge["x"] + badge["width"] < button["x"]
