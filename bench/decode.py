@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from model.capture.hook_points import capture_attention
+from model.capture.attention import capture_attention
 from model.decoding.beam_search import beam_search
 from model.decoding.steps import greedy_batch
 from model.decoding.teacher_forcing import forced

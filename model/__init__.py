@@ -14,7 +14,7 @@ import importlib
 from typing import Any
 
 PUBLIC = {
-    "capture_attention": "capture.hook_points",
+    "capture_attention": "capture.attention",
     "TraceError": "trace",
     "AttentionMap": "trace",
     "AttentionTrace": "trace",

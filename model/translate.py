@@ -13,8 +13,8 @@ from unicodedata import category
 
 import torch
 
+from .capture.attention import capture_attention
 from .capture.base import Capture
-from .capture.hook_points import capture_attention
 from .checkpoint.load import Checkpoint, available, load_checkpoint
 from .decoding.beam_search import BeamStep, Stop, beam_batch, beam_search
 from .decoding.beam_tree import BeamTree, beam_tree

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from .capture.hook_points import capture_attention
+from .capture.attention import capture_attention
 from .text.token_names import Tokens
 from .trace import TENSORS, AttentionTrace
 from .translate import Translator

@@ -86,4 +86,4 @@ def imports() -> tuple[Import, ...]:
         for statement, runs in statements(tree(file))
         for name in full_names(file, statement)
     )
-    return tuple(one for one in found if one.file != one.target)
+    return tuple(arrow for arrow in found if arrow.file != arrow.target)

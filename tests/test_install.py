@@ -124,9 +124,13 @@ def run(python: str, script: str, folder: Path, **environment: str) -> str:
 
 def test_every_package_of_the_model_is_installed() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-    inner = {path.parent.relative_to(ROOT / "model") for path in (ROOT / "model").rglob("__init__.py")}
-    wanted = {".".join(("attenscope", *path.parts)) for path in inner} | {"attenscope.figures"}
-    assert set(settings["packages"]) == wanted
+    folders = {"attenscope": ROOT / "model", "attenscope.figures": ROOT / "viz" / "figures"}
+    packages = {
+        ".".join((name, *path.parent.relative_to(folder).parts))
+        for name, folder in folders.items()
+        for path in folder.rglob("__init__.py")
+    }
+    assert set(settings["packages"]) == packages
 
 
 def test_a_stranger_installs_records_draws_and_judges(tmp_path: Path) -> None:

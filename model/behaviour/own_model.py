@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..capture.hook_points import capture_attention
+from ..capture.attention import capture_attention
 from ..network.attention import attention_path
 from ..network.config import PAD_ID
 from ..network.layers import DecoderCache

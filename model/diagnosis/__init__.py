@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..trace import KINDS
-from .fault_catalogue import FAULTS, Fault, Severity
-from .findings import Diagnosis, Finding, Unknown
-from .inputs import NAMES, Arrays, DiagnosisError
+from .inputs.arrays import NAMES, Arrays, DiagnosisError
+from .inputs.shapes import arrange
+from .inputs.tensors import from_layers, from_tensor, is_tensor
 from .judge import judge
-from .shapes import arrange
-from .tensors import from_layers, from_tensor, is_tensor
+from .rules.fault_catalogue import FAULTS, Fault, Severity
+from .rules.findings import Diagnosis, Finding, Unknown
 
 __all__ = [
     "FAULTS",

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..masking.softmax import softmax
 from ..masking.structure import CAUSAL
-from .findings import Diagnosis
-from .inputs import NAMES, Arrays, as_columns
+from .inputs.arrays import NAMES, Arrays, as_columns
+from .rules.findings import Diagnosis
 
 _REPLACED_BY_MEANT = (
     "diagonal-blocked",

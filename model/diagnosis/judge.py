@@ -6,19 +6,19 @@ import dataclasses
 
 import numpy as np
 
-from .case import Case
-from .empty_rows import report_empty_rows, report_keyless_samples, rows_of_fills
-from .evidence import depth, gather
-from .explain import TRIANGLE_FIX, contradicts_mask, explanations, fits, report
-from .findings import Diagnosis, Finding, make_finding, undecided
-from .inputs import Arrays, as_columns
-from .intent import Intent, span
-from .intent_sources import proposed_intents, stated_intent
-from .matching import CHANCE
-from .residual import report_residual
-from .row_sums import check_sums
-from .score_checks import overflow_cells, soft_mask_cells, underflow_cells
-from .weak_fill import weak_fill_cells
+from .inputs.arrays import Arrays, as_columns
+from .inputs.evidence import depth, gather
+from .inputs.intent import Intent, span
+from .inputs.intent_sources import proposed_intents, stated_intent
+from .rules.case import Case
+from .rules.empty_rows import report_empty_rows, report_keyless_samples, rows_of_fills
+from .rules.explain import TRIANGLE_FIX, contradicts_mask, explanations, fits, report
+from .rules.findings import Diagnosis, Finding, make_finding, undecided
+from .rules.matching import CHANCE
+from .rules.residual import report_residual
+from .rules.row_sums import check_sums
+from .rules.score_checks import overflow_cells, soft_mask_cells, underflow_cells
+from .rules.weak_fill import weak_fill_cells
 
 
 @np.errstate(all="ignore")

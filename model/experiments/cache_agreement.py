@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..capture.hook_points import capture_attention
+from ..capture.attention import capture_attention
 from ..decoding.constraints import Constraints
 from ..decoding.steps import greedy
 from ..interventions.apply import intervening

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..capture.hook_points import capture_attention
+from ..capture.attention import capture_attention
 from ..decoding.steps import greedy, length_limit
 from ..interventions.apply import editing_masks
 from ..masking.rule import Sizes, build_mask

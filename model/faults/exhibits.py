@@ -22,7 +22,7 @@ from ..behaviour.dependencies import dependencies, reachable
 from ..behaviour.outcomes import Outcome
 from ..behaviour.subject import Subject
 from ..diagnosis import Diagnosis, arrange, judge
-from ..diagnosis.shapes import five_axes
+from ..diagnosis.inputs.shapes import five_axes
 from .batch import Batch
 from .cases import suitable
 from .recipes import Recipe

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..capture.hook_points import capture_attention
+from ..capture.attention import capture_attention
 from ..network.hooks import OutputHook, hook_outputs
 from ..network.positional_encoding import PositionalEncoding, sinusoidal_rows
 from ..network.token_ids import shift_right

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ..analysis.head_statistics import rows_with_choice
-from ..capture.hook_points import capture_attention
+from ..capture.attention import capture_attention
 from ..network.token_ids import shift_right
 from ..trace import KINDS, AttentionTrace, Kind, with_tokens
 from ..translate import Translation, Translator

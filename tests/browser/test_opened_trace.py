@@ -9,7 +9,7 @@ import torch
 from playwright.sync_api import Page, expect
 from torch import nn
 
-from model.capture.hook_points import capture_attention
+from model.capture.attention import capture_attention
 from tests.model.diagnosis.readers.hostile_files import mutated, special
 
 from .steps import (

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.__main__ import main
-from model.capture.hook_points import capture_attention
+from model.capture.attention import capture_attention
 from model.checkpoint.load import CheckpointError
 from model.network.attention import attention_path
 from model.network.config import BOS_ID, EOS_ID

@@ -11,7 +11,7 @@ import streamlit as st
 from model.analysis.alignment import rank_alignment
 from model.analysis.head_statistics import Measure, between, rank_heads
 from viz.components.overview import Ranked
-from viz.figures.flow import Flow
+from viz.figures.explore.flow import Flow
 from viz.figures.labels import readable
 from viz.ui import controls, widgets
 from viz.ui.addresses.explore import (

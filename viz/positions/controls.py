@@ -45,7 +45,7 @@ class TableChoice:
     own: bool
     """Whether it is the model's own tensor."""
     form: str
-    """The way in which it was computed, of position_forms.FORMS."""
+    """The way in which it was computed, of model.positions.forms.FORMS."""
     whole: np.ndarray
     """(P, D) the rows of all its real positions, also of those not shown."""
     sentence: int | None

@@ -18,7 +18,7 @@ from ..export.parts import Chart, Columns, Component, Part, Words
 from ..export.save import SavedView, facts_of
 from ..figures.labels import readable
 from ..figures.palette import Palette
-from ..figures.position_effects import belief, compared
+from ..figures.positions.effects import belief, compared
 from ..ui import cache, widgets
 from ..ui import controls as shared
 from ..ui.addresses.positions import (

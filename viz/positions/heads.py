@@ -14,7 +14,7 @@ from ..components.chart import chart
 from ..export.parts import Chart, Columns, Part, Words
 from ..export.save import SavedView, facts_of
 from ..figures.palette import Palette
-from ..figures.position_effects import compared, ranking
+from ..figures.positions.effects import compared, ranking
 from ..ui import cache
 from ..ui import controls as shared
 from ..ui.addresses.shared import KIND

@@ -19,7 +19,7 @@ from ..export.save import SavedView
 from ..figures.curves import Curves
 from ..figures.diverging import ramp
 from ..figures.palette import Palette
-from ..figures.position_forms import errors
+from ..figures.positions.forms import errors
 from ..ui import cache, theme
 from ..ui.addresses.positions import FORM
 from ..ui.captions import caption

@@ -18,7 +18,7 @@ from ..export.save import SavedView
 from ..figures.curves import Curves
 from ..figures.diverging import diverging
 from ..figures.palette import Palette
-from ..figures.position_geometry import circles
+from ..figures.positions.geometry import circles
 from ..ui import theme
 from ..ui.addresses.positions import DIM, POS, SHIFT
 from ..ui.captions import caption

@@ -16,7 +16,7 @@ from ..export.save import SavedView, facts_of
 from ..figures.diverging import diverging
 from ..figures.labels import readable
 from ..figures.palette import Palette
-from ..figures.position_effects import lengths
+from ..figures.positions.effects import lengths
 from ..ui import theme, widgets
 from ..ui.addresses.positions import PIECE, SIDE
 from ..ui.captions import caption

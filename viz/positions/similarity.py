@@ -20,7 +20,7 @@ from ..export.save import SavedView
 from ..figures.curves import Curves
 from ..figures.diverging import diverging, ramp
 from ..figures.palette import Palette
-from ..figures.position_geometry import profile
+from ..figures.positions.geometry import profile
 from ..ui import cache, theme, widgets
 from ..ui.addresses.positions import MEASURE, POS, SHIFT, Measure
 from ..ui.captions import caption

@@ -13,7 +13,7 @@ from ..export.parts import Columns, Component, Part, Words
 from ..export.save import SavedView
 from ..figures.curves import Curves
 from ..figures.palette import Palette
-from ..figures.positions import wavelengths, waves
+from ..figures.positions.waves import wavelengths, waves
 from ..ui import theme
 from ..ui.addresses.positions import DIMS
 from ..ui.captions import caption

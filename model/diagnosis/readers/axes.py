@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..shapes import own_axes
+from ..inputs.shapes import own_axes
 
 AXES = ("samples", "layers", "heads", "queries", "keys")
 _SINGULAR = {"samples": "sample", "layers": "layer", "heads": "head", "queries": "query", "keys": "key"}

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...trace import FORMAT, AttentionTrace, TraceError
-from ..inputs import NAMES, DiagnosisError
+from ..inputs.arrays import NAMES, DiagnosisError
 from .binary import read_npy, read_npz, read_safetensors, safetensors_metadata
 from .naming import group_by_map, known_names, name_array
 from .text import read_table

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...trace import KINDS
-from ..inputs import NAMES, DiagnosisError
+from ..inputs.arrays import NAMES, DiagnosisError
 
 MAX_LISTED, MAX_CHARACTERS = 5, 24
 """Unknown names that a refusal lists, and the characters of each."""

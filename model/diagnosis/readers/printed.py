@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs import DiagnosisError
+from ..inputs.arrays import DiagnosisError
 
 MAX_CHARACTERS = 2_000_000
 MAX_DEPTH = 8

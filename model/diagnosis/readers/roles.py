@@ -13,7 +13,7 @@ import numpy as np
 
 from ...masking.blocked import is_blocked
 from ...masking.structure import recognise
-from ..inputs import DiagnosisError
+from ..inputs.arrays import DiagnosisError
 
 Role = Literal[
     "weights",

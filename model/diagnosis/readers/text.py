@@ -14,7 +14,7 @@ from itertools import chain
 
 import numpy as np
 
-from ..inputs import DiagnosisError
+from ..inputs.arrays import DiagnosisError
 
 SEPARATORS = "\t;,"
 """Separators in the order in which they are tried; the comma last, which may be that of 0,5."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs import DiagnosisError
-from ..tensors import from_layers, from_tensor, is_tensor
+from ..inputs.arrays import DiagnosisError
+from ..inputs.tensors import from_layers, from_tensor, is_tensor
 from .naming import known_names
 
 

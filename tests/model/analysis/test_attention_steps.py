@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from model.analysis.attention_steps import pipeline
 from model.analysis.value_norm import output_projections, value_weighted, value_weighted_trace
-from model.capture.hook_points import capture_attention
+from model.capture.attention import capture_attention
 from model.decoding.steps import greedy
 from model.interventions.apply import intervening
 from model.interventions.changes import HeadChange

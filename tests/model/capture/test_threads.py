@@ -16,7 +16,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.capture.hook_points import capture_attention
+from model.capture.attention import capture_attention
 from model.network.hooks import hook_outputs
 from model.network.transformer import Transformer
 from model.trace import AttentionTrace

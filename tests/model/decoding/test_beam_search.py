@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 import torch
 
-from model.capture.hook_points import capture_attention
+from model.capture.attention import capture_attention
 from model.decoding.beam_search import beam_batch, beam_search
 from model.decoding.beam_tree import BeamTree, beam_tree
 from model.decoding.constraints import Constraints

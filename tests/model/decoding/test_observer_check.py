@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.capture import hook_points
 from model.checkpoint.load import available
 from model.decoding.sampling import Sampling
 from model.decoding.steps import GREEDY, Strategy
@@ -33,7 +32,7 @@ def scaling(calls: list[Tensor]) -> Callable[[Tensor], Tensor]:
 
 @pytest.fixture
 def scaled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hook_points, "_keeper", scaling)
+    monkeypatch.setattr("model.capture.attention._keeper", scaling)
 
 
 @pytest.fixture

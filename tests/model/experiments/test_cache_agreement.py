@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.capture.hook_points import capture_attention
+from model.capture.attention import capture_attention
 from model.checkpoint.files import FOLDER
 from model.checkpoint.load import available
 from model.experiments.cache_agreement import WAYS, Agreement, agreement_of, three_ways

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from model.capture.hook_points import capture_attention
+from model.capture.attention import capture_attention
 from model.decoding.steps import greedy
 from model.interventions.apply import intervening
 from model.interventions.changes import Change, HeadChange, InterventionError, MaskChange, parse, text_of

@@ -20,7 +20,7 @@ from model.masking.convention_table import CONVENTIONS
 from model.masking.conventions import from_boolean, to_boolean
 from model.masking.softmax import softmax
 from model.network.preset_interfaces import from_additive
-from viz.figures.mask_pipeline import mask_pipeline
+from viz.figures.masks.pipeline import mask_pipeline
 from viz.figures.palette import LIGHT, Look
 from viz.masks.judge.slices import Slice
 from viz.masks.judge.steps import stages

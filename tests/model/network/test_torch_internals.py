@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from model.capture.hook_points import capture_attention
+from model.capture.attention import capture_attention
 from model.network import torch_internals
 from model.network.hooks import HookPoint
 from model.network.torch_internals import TorchInternalsError, check_watchable, is_compiled, without_override_check

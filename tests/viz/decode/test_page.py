@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from model.capture import hook_points
 from model.decoding.constraints import Constraints
 from model.decoding.steps import Candidate
 from model.experiments.cache_agreement import Agreement, agreement_of
@@ -219,7 +218,7 @@ def test_the_badge_loses_its_tick_where_a_capture_changes_the_weights(
     opened: Callable[..., AppTest], asked: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = opened(changes=asked.get("changes", ""))
-    monkeypatch.setattr(hook_points, "_keeper", scaling)
+    monkeypatch.setattr("model.capture.attention._keeper", scaling)
     app.query_params.update(asked)
     app.run()
     assert not app.exception

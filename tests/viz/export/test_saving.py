@@ -13,8 +13,8 @@ import viz
 from viz.components.bundle import HERE
 from viz.export.parts import Chart, Columns, Component, Part, Words
 from viz.export.save import PICTURES, has_picture
-from viz.masks.judge.edits import Edits
-from viz.masks.judge.input import MaskInput
+from viz.masks.judge.input.edits import Edits
+from viz.masks.judge.input.mask_input import MaskInput
 from viz.masks.judge.judgement import judge_with_edits
 from viz.masks.judge.panels import panels
 from viz.masks.judge.slices import slice_of

@@ -20,10 +20,10 @@ from viz.components.packing import FULL, MASKED
 from viz.components.pipeline import packed as packed_pipeline
 from viz.components.text import packed as packed_text
 from viz.explore.views.multi_head_views import flow_of
-from viz.figures.flow import FLOWS, flow_heatmap
-from viz.figures.joint import joint_heatmap
+from viz.figures.explore.flow import FLOWS, flow_heatmap
+from viz.figures.explore.joint import joint_heatmap
+from viz.figures.explore.lens import lens_grid, lens_ranks
 from viz.figures.labels import named, readable
-from viz.figures.lens import lens_grid, lens_ranks
 from viz.figures.palette import DARK, LIGHT, Look, head_colour
 from viz.figures.words import lens_in_words
 

@@ -9,9 +9,9 @@ from model.network.positional_encoding import sinusoidal_table
 from model.positions.forms import FORMS, form_error
 from model.positions.geometry import by_distance, similarity, wavelengths
 from viz.components.curves import packed as packed_curves
-from viz.figures import position_forms, position_geometry, positions
 from viz.figures.curves import decades, linear
 from viz.figures.palette import LIGHT
+from viz.figures.positions import forms, geometry, waves
 from viz.positions import rotation
 
 from ..components.test_packing import unpack
@@ -19,7 +19,7 @@ from ..components.test_packing import unpack
 
 def test_waves_are_the_tables_columns() -> None:
     table = sinusoidal_table(50, 12).numpy()
-    figure = positions.waves(table, [0, 5], wavelengths(12), LIGHT)
+    figure = waves.waves(table, [0, 5], wavelengths(12), LIGHT)
     for wave, dimension in zip(figure.marks[:2], (0, 5), strict=True):
         assert wave.values is not None
         np.testing.assert_allclose(wave.values[:, 0], table[:, dimension], atol=1e-6)
@@ -28,7 +28,7 @@ def test_waves_are_the_tables_columns() -> None:
 
 
 def test_wavelengths_are_drawn_from_2_pi_on() -> None:
-    figure = positions.wavelengths(wavelengths(512), [0, 6], 512, 10000.0, LIGHT)
+    figure = waves.wavelengths(wavelengths(512), [0, 6], 512, 10000.0, LIGHT)
     chosen, line = figure.marks[:2]
     assert 10 ** line.points[0, 1] == pytest.approx(2 * np.pi)
     assert chosen.points[:, 0].tolist() == [0, 3]
@@ -36,7 +36,7 @@ def test_wavelengths_are_drawn_from_2_pi_on() -> None:
 
 def test_profile_holds_the_values() -> None:
     values = similarity(sinusoidal_table(30, 8).numpy())
-    figure = position_geometry.profile(by_distance(values), by_distance(values), ("a", "b"), "Dot", LIGHT)
+    figure = geometry.profile(by_distance(values), by_distance(values), ("a", "b"), "Dot", LIGHT)
     line, band = figure.marks[:2]
     np.testing.assert_allclose(line.points[:, 1], [values[0, distance] for distance in range(30)], atol=1e-6)
     np.testing.assert_allclose(band.points[:30, 1], np.flip(band.points[30:, 1]), atol=1e-6)
@@ -45,7 +45,7 @@ def test_profile_holds_the_values() -> None:
 def test_circles_show_both_positions() -> None:
     table = sinusoidal_table(30, 8).numpy().reshape(30, 4, 2)
     pairs = rotation.spread(4, 2)
-    figure = position_geometry.circles(table[3, pairs], table[8, pairs], pairs, wavelengths(8), 5, LIGHT)
+    figure = geometry.circles(table[3, pairs], table[8, pairs], pairs, wavelengths(8), 5, LIGHT)
     ends, hands = figure.marks[0:4:2], figure.marks[1:4:2]
     for hand, dots, position in zip(hands, ends, (8, 3), strict=True):
         starts, tips = hand.points[::3], hand.points[1::3]
@@ -55,14 +55,14 @@ def test_circles_show_both_positions() -> None:
 
 def test_an_arc_goes_from_one_hand_to_the_other() -> None:
     table = sinusoidal_table(30, 2).numpy()
-    arc = position_geometry.circles(table[3:4], table[8:9], [0], wavelengths(2), 5, LIGHT).marks[4].points[:-1]
+    arc = geometry.circles(table[3:4], table[8:9], [0], wavelengths(2), 5, LIGHT).marks[4].points[:-1]
     for end, position in ((arc[0], 3), (arc[-1], 8)):
         np.testing.assert_allclose(end / np.linalg.norm(end), table[position, ::-1], atol=1e-5)
 
 
 def test_curves_are_packed_as_they_are() -> None:
     table = sinusoidal_table(9, 4).numpy()
-    figure = positions.waves(table, [2], None, LIGHT)
+    figure = waves.waves(table, [2], None, LIGHT)
     header, body = unpack(packed_curves(figure))
     numbers = np.frombuffer(body, "<f4")
     points, values = numbers[:18].reshape(9, 2), numbers[18:27]
@@ -93,7 +93,7 @@ def test_the_names_on_an_axis_tell_its_numbers_apart() -> None:
 def test_errors_stand_where_they_are() -> None:
     found = [form_error(name, 32, 16) for name in FORMS]
     titles = [one.title for one in FORMS.values()]
-    figure = position_forms.errors(titles, found, "half", LIGHT)
+    figure = forms.errors(titles, found, "half", LIGHT)
     at = list(FORMS).index("half")
     assert 10 ** figure.marks[at].points[0, 0] == pytest.approx(found[at].largest)
     assert [note.text for note in figure.notes if note.colour == LIGHT.accent] == [

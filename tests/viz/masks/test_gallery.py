@@ -9,7 +9,7 @@ import pytest
 
 from model.faults.exhibits import Side
 from model.faults.gallery import EXHIBITS
-from viz.figures.gallery_pair import Panel, cells, gallery_pair
+from viz.figures.masks.pair import Panel, cells, gallery_pair
 from viz.figures.palette import DARK, LIGHT, Look
 from viz.masks.gallery.entry import verdict
 from viz.masks.gallery.page import matching

@@ -18,12 +18,12 @@ from model.masking.softmax import softmax
 from model.trace import AttentionMap, AttentionTrace
 from model.untrusted_trace import open_trace
 from viz.components.mask_editor import Mark, Panel, State, packed
-from viz.figures.mask_colours import mask_colours
-from viz.figures.mask_pipeline import Stage, mask_pipeline
+from viz.figures.masks.colours import mask_colours
+from viz.figures.masks.pipeline import Stage, mask_pipeline
 from viz.figures.palette import DARK, LIGHT, Look
 from viz.masks.judge.cells import compared, effect, given_marks, uniform
-from viz.masks.judge.edits import Edits
-from viz.masks.judge.input import MaskInput
+from viz.masks.judge.input.edits import Edits
+from viz.masks.judge.input.mask_input import MaskInput
 from viz.masks.judge.judgement import judge_with_edits
 from viz.masks.judge.panels import panels
 from viz.masks.judge.slices import dependence, slice_of

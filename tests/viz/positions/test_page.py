@@ -18,9 +18,9 @@ from model.positions.table import cell, formula_table, table_of
 from model.translate import Translator
 from viz.components.matrix import Matrix, packed
 from viz.components.packing import FULL
-from viz.figures import position_effects
 from viz.figures.diverging import colorscale, diverging, negative
 from viz.figures.palette import DARK, LIGHT, Look
+from viz.figures.positions import effects
 from viz.positions import experiment_texts, rotation, texts, waves
 from viz.positions.controls import TableChoice
 from viz.positions.table import numbers, picture
@@ -235,7 +235,7 @@ def test_the_first_waves_are_dimensions_that_exist(width: int) -> None:
 def test_the_three_panels_share_their_rows_and_the_third_is_the_difference() -> None:
     tokens = ("<s>", " a", " <b>x")
     old, new = attention("decoder", tokens, tokens, seed=1), attention("decoder", tokens, tokens, seed=2)
-    figure = position_effects.compared([("before", old), ("after", new)], 1, 2, Look(), "fed", difference=True)
+    figure = effects.compared([("before", old), ("after", new)], 1, 2, Look(), "fed", difference=True)
     cells = [
         trace
         for trace in figure.data
@@ -251,7 +251,7 @@ def test_the_three_panels_share_their_rows_and_the_third_is_the_difference() -> 
 def test_lengths_are_of_the_vectors() -> None:
     tokens, encoding = np.array([[3.0, 4.0]]), np.array([[0.0, 2.0]])
     parts = EmbeddingParts((" a",), tokens, encoding, tokens + encoding, 2.0)
-    figure = position_effects.lengths(parts, 0, LIGHT)
+    figure = effects.lengths(parts, 0, LIGHT)
     assert [float(trace.y[0]) for trace in figure.data] == [5.0, 2.0, 2.5]
     assert "from 2.50 (the mark) to 5.00" in texts.sentence(parts)
     assert parts.share[0] == pytest.approx(2 / 7)

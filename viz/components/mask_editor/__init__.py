@@ -19,7 +19,7 @@ from ..bundle import component
 from ..packing import pack
 
 if TYPE_CHECKING:
-    from ...figures.mask_colours import MaskColours
+    from ...figures.masks.colours import MaskColours
 
 Tokens = tuple[Sequence[str], Sequence[str]]
 """Of the queries and of the keys; empty where nobody knows them."""

@@ -16,7 +16,7 @@ from model.trace import TraceError
 from model.translate import InputError
 from viz.components.chart import chart
 from viz.export.parts import Chart, Words
-from viz.figures.comparison import CHANGE, ROW, SECOND, Pins, Side, clicked, comparison, comparison_in_words
+from viz.figures.explore.comparison import CHANGE, ROW, SECOND, Pins, Side, clicked, comparison, comparison_in_words
 from viz.ui.captions import caption, plain
 
 from ..saving import DrawnView

@@ -13,7 +13,7 @@ from model.analysis.joint import Joint
 from model.analysis.joint import joint as join
 from model.trace import TraceError
 from viz.components.chart import chart
-from viz.figures.joint import joint_heatmap, joint_in_words
+from viz.figures.explore.joint import joint_heatmap, joint_in_words
 from viz.ui.captions import caption, plain
 
 from .. import choices

@@ -15,8 +15,8 @@ from model.analysis.value_norm import VALUES_ALONE, WITH_PROJECTION
 from model.trace import TraceError
 from viz.components.chart import chart
 from viz.export.parts import Chart, Part, Words
-from viz.figures.flow import flow_heatmap, flow_in_words, flow_weights
-from viz.figures.lens import lens_grid, lens_ranks
+from viz.figures.explore.flow import flow_heatmap, flow_in_words, flow_weights
+from viz.figures.explore.lens import lens_grid, lens_ranks
 from viz.figures.words import lens_in_words
 from viz.ui.captions import caption, plain
 
@@ -27,7 +27,7 @@ from ..view_texts import VIEW_TEXTS
 if TYPE_CHECKING:
     from model.experiments.logit_lens import Lens
     from model.trace import AttentionMap, AttentionTrace, Kind
-    from viz.figures.flow import Flow
+    from viz.figures.explore.flow import Flow
     from viz.figures.palette import Look
 
     from ..scene import Scene

@@ -18,7 +18,7 @@ from model.masking.rule import RuleError, Sizes, build_mask, read_lengths
 from ...components.chart import chart
 from ...export.parts import Chart, Part, Words
 from ...export.save import SavedView, save
-from ...figures.gallery_pair import Panel, gallery_pair
+from ...figures.masks.pair import Panel, gallery_pair
 from ...figures.palette import Look
 from ...ui import theme, widgets
 from ...ui.addresses.masks import (

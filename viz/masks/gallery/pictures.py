@@ -8,7 +8,7 @@ import numpy as np
 
 from model.faults.exhibits import Exhibit, Side
 
-from ...figures.gallery_pair import Panel, gallery_pair
+from ...figures.masks.pair import Panel, gallery_pair
 from ...figures.palette import Look
 
 SENTENCE = ("the", "old", "man", "reads", "a", "book", "outside", "today", "and", "smiles")

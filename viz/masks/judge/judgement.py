@@ -11,8 +11,8 @@ from model.diagnosis import Arrays, Diagnosis, arrange, judge
 from model.diagnosis.fixes import apply_fix, can_fix
 from model.masking.toy_attention import Reader
 
-from .edits import Edits
-from .input import MaskInput
+from .input.edits import Edits
+from .input.mask_input import MaskInput
 
 
 @dataclass(frozen=True, eq=False)

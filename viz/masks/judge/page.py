@@ -14,8 +14,9 @@ from ...export.save import save
 from ...ui import widgets
 from ...ui.addresses.masks import FROM
 from ...ui.captions import plain
-from . import build, edits, from_trace, paste, pictures, saving, steps, upload, verdict
-from .input import MaskInput
+from . import pictures, saving, steps, verdict
+from .input import build, edits, from_trace, paste, upload
+from .input.mask_input import MaskInput
 from .judgement import judge_with_edits
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from model.behaviour.dependencies import reach
 
 from ...components.mask_editor import Panel, State
 from .cells import compared, effect, given_marks
-from .input import MaskInput
+from .input.mask_input import MaskInput
 from .judgement import Judgement
 from .slices import LARGEST_RUN, Slice, dependence
 

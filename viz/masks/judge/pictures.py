@@ -7,12 +7,13 @@ import html
 import streamlit as st
 
 from ...components.mask_editor import Panel, mask_editor
-from ...figures.mask_colours import MaskColours, mask_colours
+from ...figures.masks.colours import MaskColours, mask_colours
 from ...ui import theme, widgets
 from ...ui.addresses.masks import DEPTH, HEAD, LAYER, SAMPLE
 from ...ui.url_state.kinds import Number
-from . import edits, verdict
-from .input import MaskInput
+from . import verdict
+from .input import edits
+from .input.mask_input import MaskInput
 from .judgement import Judgement
 from .panels import panels
 from .slices import LARGEST_RUN, slice_of

@@ -11,15 +11,15 @@ import pandas as pd
 from ...components.mask_editor import Panel, packed
 from ...export.parts import Component, Part, Words
 from ...export.save import SavedView
-from ...figures.mask_colours import mask_colours
+from ...figures.masks.colours import mask_colours
 from . import verdict
-from .edits import edits
+from .input.edits import edits
 
 if TYPE_CHECKING:
     from model.diagnosis import Finding
 
     from ...figures.palette import Palette
-    from .input import MaskInput
+    from .input.mask_input import MaskInput
     from .judgement import Judgement
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from model.diagnosis import Arrays
-from model.diagnosis.evidence import gather
+from model.diagnosis.inputs.evidence import gather
 from model.masking.softmax import softmax
 from model.masking.toy_attention import Reader, mask_dependence, random_scores, weight_dependence
 

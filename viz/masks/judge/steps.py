@@ -6,7 +6,7 @@ from model.masking.blocked import is_blocked
 from model.masking.toy_attention import dropout
 
 from ...components.chart import chart
-from ...figures.mask_pipeline import Stage, mask_pipeline
+from ...figures.masks.pipeline import Stage, mask_pipeline
 from ...figures.palette import Look
 from ...ui import theme, widgets
 from ...ui.addresses.masks import DROPOUT

@@ -9,8 +9,8 @@ from model.diagnosis.fixes import can_fix
 
 from ...ui.addresses.masks import HEAD, LAYER, SAMPLE
 from ...ui.captions import caption, plain
-from . import edits
-from .input import MaskInput
+from .input import edits
+from .input.mask_input import MaskInput
 from .judgement import Judgement
 from .verdict_files import downloads
 

@@ -13,9 +13,9 @@ import streamlit as st
 
 from ...components.chart import chart
 from ...export.parts import Chart, Words
-from ...figures.gallery_pair import Panel, gallery_pair
-from ...figures.gallery_poked import poked_bars
 from ...figures.labels import KIND_NAMES, readable
+from ...figures.masks.input_perturbation import poked_bars
+from ...figures.masks.pair import Panel, gallery_pair
 from ...figures.palette import Look
 from ...ui import cache, controls, theme, widgets
 from ...ui.addresses.masks import TOKEN

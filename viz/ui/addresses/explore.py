@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from model.analysis.head_statistics import Measure
 from model.trace import KINDS
-from viz.figures.flow import FLOWS
+from viz.figures.explore.flow import FLOWS
 
 from ..url_state.kinds import choice, number, switch, text
 from ..url_state.page import Page, parameters_in

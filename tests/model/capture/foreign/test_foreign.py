@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention.bias import causal_lower_right
 
+from model.capture.attention import capture_attention
 from model.capture.foreign.recording import FAST_PATH, UNCHANGED
-from model.capture.hook_points import capture_attention
 from model.trace import TraceError
 from tests.model.capture.foreign.models import (
     AttentionSeq2Seq,

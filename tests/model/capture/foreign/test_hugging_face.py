@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 
+from model.capture.attention import capture_attention
 from model.capture.foreign.recording import UNCHANGED
-from model.capture.hook_points import capture_attention
 from model.diagnosis import diagnose
 from model.trace import AttentionMap, TraceError
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.capture.hook_points import capture_attention
+from model.capture.attention import capture_attention
 from model.diagnosis import diagnose
 from model.trace import AttentionTrace, TraceError
 from tests.model.capture.foreign.models import encoder, state

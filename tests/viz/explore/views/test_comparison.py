@@ -16,7 +16,7 @@ from model.trace import AttentionMap
 from viz.explore.token_display import display_tokens
 from viz.explore.views.comparison import HeadComparison, in_words, table
 from viz.explore.views.multi_head_views import lens_table
-from viz.figures.comparison import CHANGE, OFFSET, SECOND, Side, clicked, comparison, comparison_in_words
+from viz.figures.explore.comparison import CHANGE, OFFSET, SECOND, Side, clicked, comparison, comparison_in_words
 from viz.figures.palette import DARK, LIGHT, Look
 from viz.ui import cache
 

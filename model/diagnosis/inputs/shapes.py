@@ -1,0 +1,205 @@
+"""From arrays of any accepted shape to one form: (B, L, H, Q, K) weights, and the others able to broadcast to them.
+
+Shapes are right-aligned: (Q, K), (H, Q, K), (B, H, Q, K), (B, L, H, Q, K). ``key_keep`` is (K,) or (B, K),
+``query_keep`` (Q,) or (B, Q). A boolean mask is True where a query may attend, a float mask is added to the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ...masking.blocked import is_blocked
+from ...masking.softmax import softmax
+from .arrays import MAX_CELLS, NAMES, Arrays, DiagnosisError
+
+WEAKEST_FILL = -10
+"""A float mask of two values, the lower one below this, is meant to block with it, however weak it is."""
+
+
+@np.errstate(all="ignore")
+def arrange(raw: Mapping[str, np.ndarray], map_name: str = "") -> Arrays:
+    """Return the named arrays (:data:`NAMES`; others are left alone) in one form.
+
+    Raises:
+        DiagnosisError: for shapes that do not fit each other, wrong kinds of numbers, or nothing to judge.
+    """
+    named = {name: _check_numbers(name, np.asarray(raw[name])) for name in NAMES if raw.get(name) is not None}
+    weights = five_axes(named["weights"]) if "weights" in named else _implied_weights(named)
+    transposed = _is_transposed(weights, named)
+    if transposed:
+        weights = np.swapaxes(weights, -1, -2)
+    if "weights" in named:
+        _check_weights(weights)
+    shape = weights.shape
+    bias, mask = _mask(named.get("mask"), shape)
+    return Arrays(
+        weights=weights,
+        given=frozenset(named),
+        map=map_name,
+        scores=_scores("scores", named.get("scores"), shape),
+        masked_scores=_scores("masked_scores", named.get("masked_scores"), shape),
+        bias=bias,
+        mask=mask,
+        meant=_meant(named.get("meant"), shape),
+        key_keep=_keep("key_keep", named.get("key_keep"), shape[0], shape[4]),
+        query_keep=_keep("query_keep", named.get("query_keep"), shape[0], shape[3]),
+        transposed=transposed,
+    )
+
+
+def five_axes(array: np.ndarray) -> np.ndarray:
+    """Return (Q, K), (H, Q, K), (B, H, Q, K) or (B, L, H, Q, K) as the last of these. Raises DiagnosisError."""
+    if array.ndim < 2:
+        raise DiagnosisError(
+            f"An attention map needs the axes (queries, keys), but this one has the shape {array.shape}."
+        )
+    return array.reshape([size or 1 for size in own_axes(array.shape)])
+
+
+def own_axes(shape: Sequence[int], samples: int = 0, heads: int = 0) -> list[int | None]:
+    """Return the sizes B, L, H, Q, K that an array of ``shape`` has of its own; None for an axis it lacks.
+
+    With the numbers of ``samples`` and ``heads`` of the map, three axes may also be (B, Q, K) or the batch-major
+    (B*H, Q, K) of torch.
+    """
+    if len(shape) == 4:
+        return [shape[0], None, *shape[1:]]
+    if len(shape) == 3 and shape[0] not in (1, heads):
+        if shape[0] == samples:
+            return [samples, None, None, *shape[1:]]
+        if shape[0] == samples * heads:
+            return [samples, None, heads, *shape[1:]]
+    return [None] * (5 - len(shape)) + list(shape)
+
+
+def _check_numbers(name: str, array: np.ndarray) -> np.ndarray:
+    if array.dtype.kind not in "biuf":
+        raise DiagnosisError(f"{name} holds {array.dtype} values; it must hold numbers or booleans.")
+    if array.size == 0:
+        raise DiagnosisError(f"{name} is empty: its shape is {array.shape}.")
+    if array.ndim > 5 or array.size > MAX_CELLS:
+        raise DiagnosisError(f"{name} has the shape {array.shape}; at most five axes and {MAX_CELLS:,} cells are read.")
+    return array
+
+
+def _implied_weights(named: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the softmax of scores or mask, for files without weights; rows that boolean masks leave empty are zero."""
+    if "masked_scores" in named:
+        scores = five_axes(named["masked_scores"]).astype(np.float32)
+    elif "mask" in named:
+        mask = five_axes(np.atleast_2d(named["mask"]))
+        added = mask if mask.dtype.kind == "f" else np.where(mask.astype(bool), 0.0, -np.inf)
+        base = five_axes(named["scores"]) if "scores" in named else np.zeros((1, 1))
+        try:
+            scores = base.astype(np.float32) + added.astype(np.float32)
+        except ValueError as error:
+            raise DiagnosisError(f"The mask {mask.shape} does not broadcast to the scores {base.shape}.") from error
+    else:
+        raise DiagnosisError("There is nothing to judge: give weights, masked_scores or a mask.")
+    if scores.size > MAX_CELLS:
+        raise DiagnosisError(f"The mask and the scores broadcast to {scores.size:,} cells; {MAX_CELLS:,} are read.")
+    return softmax(scores, nan_rows="mask" not in named or named["mask"].dtype.kind == "f")
+
+
+def _is_transposed(weights: np.ndarray, named: Mapping[str, np.ndarray]) -> bool:
+    """Whether the shapes of the other arrays say that the weights are (K, Q)."""
+    queries, keys = weights.shape[-2:]
+    if queries == keys or "weights" not in named:
+        return False
+    votes: list[tuple[bool, bool]] = []
+    have: tuple[int, ...]
+    want: tuple[int, ...]
+    other: tuple[int, ...]
+    for name, array in named.items():
+        if name in ("key_keep", "query_keep"):
+            have, want = array.shape[-1:], (keys,) if name == "key_keep" else (queries,)
+            other = (queries,) if name == "key_keep" else (keys,)
+        elif name != "weights" and array.ndim >= 2 and 1 not in array.shape[-2:]:
+            have, want, other = array.shape[-2:], (queries, keys), (keys, queries)
+        else:
+            continue
+        votes.append((have == want, have == other))
+    return bool(votes) and all(swapped and not straight for straight, swapped in votes)
+
+
+def _check_weights(weights: np.ndarray) -> None:
+    if weights.dtype.kind == "b":
+        raise DiagnosisError("The weights are booleans. If this is a mask, name it mask.")
+    with np.errstate(invalid="ignore"):
+        if np.isinf(weights).any():
+            raise DiagnosisError("The weights hold infinite values. If these are scores, name them masked_scores.")
+        if (weights < -1e-6).any():
+            raise DiagnosisError("The weights hold negative values. If these are scores, name them scores.")
+        if (weights > 100).any():
+            raise DiagnosisError("The weights hold values far above 1, so they are not attention weights.")
+
+
+def _fit(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the array with five axes, each 1 or that of ``shape``. Raises DiagnosisError."""
+    if not array.ndim:
+        raise DiagnosisError(f"{name} is a single value; it needs the axes (queries, keys).")
+    fitted = array.reshape([size or 1 for size in own_axes(array.shape, shape[0], shape[2])])
+    if any(have not in (1, want) for have, want in zip(fitted.shape, shape, strict=True)):
+        raise DiagnosisError(
+            f"{name} has the shape {array.shape}, which does not fit weights of {shape[0]} samples, {shape[1]} layers, "
+            f"{shape[2]} heads, {shape[3]} queries and {shape[4]} keys."
+        )
+    return fitted
+
+
+def _scores(name: str, array: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray | None:
+    """Return scores, one for each weight."""
+    if array is None:
+        return None
+    if array.dtype.kind == "b":
+        raise DiagnosisError(f"{name} holds booleans; scores are numbers.")
+    return np.broadcast_to(_fit(name, array, shape), shape)
+
+
+def _mask(array: np.ndarray | None, shape: tuple[int, ...]) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return the mask as it is added (float masks only), and as booleans, True = may attend."""
+    if array is None:
+        return None, None
+    fitted = _fit("mask", array, shape)
+    if array.dtype.kind != "f":
+        return None, _boolean("mask", fitted)
+    if np.isnan(fitted).any():
+        raise DiagnosisError("The mask holds NaN.")
+    if np.isin(fitted, (0, 1)).all():
+        return fitted, fitted > 0
+    levels = np.unique(fitted)
+    if levels.size == 2 and levels.min() < WEAKEST_FILL:
+        return fitted, fitted > levels.min()
+    return fitted, ~is_blocked(fitted)
+
+
+def _meant(array: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray | None:
+    if array is None:
+        return None
+    fitted = _fit("meant", array, shape)
+    if array.dtype.kind == "f" and not np.isin(fitted, (0, 1)).all():
+        return fitted > WEAKEST_FILL
+    return _boolean("meant", fitted)
+
+
+def _keep(name: str, array: np.ndarray | None, samples: int, length: int) -> np.ndarray | None:
+    """Return (B, length) bool, True = a real token."""
+    if array is None:
+        return None
+    keep = _boolean(name, array)
+    if keep.ndim == 4 and keep.shape[1:3] == (1, 1):
+        keep = keep[:, 0, 0]
+    keep = keep[None] if keep.ndim == 1 else keep
+    if keep.ndim != 2 or keep.shape[1] != length or keep.shape[0] not in (1, samples):
+        raise DiagnosisError(f"{name} has the shape {array.shape}; it must be ({length},) or ({samples}, {length}).")
+    if not keep.any():
+        raise DiagnosisError(f"{name} says that no token is real. True means a real token: give ids != pad_id.")
+    return np.broadcast_to(keep, (samples, length))
+
+
+def _boolean(name: str, array: np.ndarray) -> np.ndarray:
+    if array.dtype.kind != "b" and not np.isin(array, (0, 1)).all():
+        raise DiagnosisError(f"{name} must hold booleans, or nothing but 0 and 1.")
+    return array.astype(bool)

@@ -1,0 +1,58 @@
+"""Tensors of torch as arrays of numpy. Torch is not imported: a tensor is known by its methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .arrays import MAX_CELLS, DiagnosisError
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether this is a tensor of torch."""
+    return hasattr(value, "detach") and hasattr(value, "numel")
+
+
+def from_tensor(name: str, tensor: Any) -> np.ndarray:
+    """Return a dense tensor, on whatever device, as an array; bfloat16, which numpy lacks, is widened.
+
+    A view may promise more cells than are held, so they are counted before anything is copied.
+
+    Raises:
+        DiagnosisError: for a tensor that is sparse, quantized, complex or too large.
+    """
+    if str(tensor.layout) != "torch.strided" or tensor.is_quantized or tensor.is_complex():
+        raise DiagnosisError(f"{name} is not a plain array of numbers; give a dense tensor of real numbers.")
+    _check_cells(name, tensor.numel())
+    plain = tensor.detach().cpu()
+    return (plain.float() if str(plain.dtype).startswith(("torch.bfloat16", "torch.float8")) else plain).numpy()
+
+
+def from_layers(name: str, layers: Sequence[Any]) -> np.ndarray:
+    """Return (B, L, H, Q, K) from one tensor (B, H, Q, K) a layer, as Hugging Face returns attentions.
+
+    Raises:
+        DiagnosisError: for anything else in the list, and for tensors of different shapes.
+    """
+    if others := [layer for layer in layers if not is_tensor(layer)]:
+        kind = type(others[0]).__name__
+        raise DiagnosisError(f"{name} is a list that holds {kind}; a list is read as one tensor for each layer.")
+    shapes = list(dict.fromkeys(tuple(layer.shape) for layer in layers))
+    if len(shapes) > 1:
+        raise DiagnosisError(f"{name} has layers of different shapes, {shapes[0]} and {shapes[1]}; give them apart.")
+    if len(shapes[0]) != 4:
+        raise DiagnosisError(
+            f"{name} is a list of tensors of the shape {shapes[0]}; a list is read as one tensor for each layer, with "
+            "the axes (batch, heads, queries, keys). Stack other lists into one tensor."
+        )
+    _check_cells(name, sum(layer.numel() for layer in layers))
+    return np.stack([from_tensor(name, layer) for layer in layers], axis=1)
+
+
+def _check_cells(name: str, cells: int) -> None:
+    if cells > MAX_CELLS:
+        raise DiagnosisError(
+            f"{name} has {cells:,} cells; at most {MAX_CELLS:,} are read. Give fewer layers or samples."
+        )

@@ -1,0 +1,59 @@
+"""All three attentions of a layer as one matrix over source and target, after Tensor2Tensor's visualization."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..heatmap import Grid, weight_grid
+from ..labels import quoted
+from ..palette import Look
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from model.analysis.joint import Joint
+
+    from ..heatmap import Rows
+
+
+def joint_heatmap(
+    joint: Joint,
+    layer: int,
+    head: int | None,
+    *,
+    model: str = "",
+    look: Look | None = None,
+    rows: Rows = "predicted",
+    pinned: tuple[int | None, int | None] = (None, None),
+) -> go.Figure:
+    """One head of a layer (from 0), or the mean over its heads; lines stand where source and target meet.
+
+    `pinned` is (row, column) of the matrix.
+    """
+    which = "mean of all heads" if head is None else f"head {head + 1}"
+    grid = Grid(
+        joint.weights,
+        joint.mask,
+        joint.predicted_tokens if rows == "predicted" else joint.row_tokens,
+        joint.column_tokens,
+        f"All three attentions · layer {layer + 1}, {which}",
+        (joint.source_length,),
+    )
+    return weight_grid(grid, look or Look(), model=model, pinned=pinned[0], pinned_key=pinned[1])
+
+
+def joint_in_words(joint: Joint, rows: Rows) -> str:
+    """The strongest link of each of the three attentions."""
+    split, names = joint.source_length, joint.predicted_tokens if rows == "predicted" else joint.row_tokens
+    found = []
+    for kind, first_row, first_column, block in (
+        ("encoder", 0, 0, joint.weights[:split, :split]),
+        ("cross", split, 0, joint.weights[split:, :split]),
+        ("decoder", split, split, joint.weights[split:, split:]),
+    ):
+        row, column = np.unravel_index(int(block.argmax()), block.shape)
+        link = f"{quoted(names[first_row + row])} → {quoted(joint.column_tokens[first_column + column])}"
+        found.append(f"{kind} {link} {block[row, column]:.2f}")
+    return f"The strongest link of each: {', '.join(found)}."

@@ -1,0 +1,108 @@
+"""How the arrays that a person hands over are read: what each one is, of which attention, and what mask was meant."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import get_args
+
+import numpy as np
+import streamlit as st
+
+from model.diagnosis import DiagnosisError, arrange
+from model.diagnosis.readers.axes import ambiguous, in_words
+from model.diagnosis.readers.files import Contents
+from model.diagnosis.readers.roles import FLIPPED, ROLE_NAMES, ROLES, Guess, Role, guess, in_role
+from model.trace import Kind
+from model.untrusted_trace import clean_tokens
+
+from ....ui.captions import caption, plain
+from .mask_input import MOST_CELLS, MaskInput
+
+KINDS: tuple[str, ...] = get_args(Kind)
+MEANT = ("full", "causal", "causal+window:4", "prefix:2", "packed:3,3")
+
+
+def interpret(contents: Contents, identity: str) -> MaskInput | None:
+    """Draw what each array is read as, of which attention it is and what mask was meant, and let all be changed."""
+    arrays = contents.arrays
+    largest = max(array.size for array in arrays.values())
+    if largest > MOST_CELLS:
+        st.error(f"An array has {largest:,} cells; this page takes {MOST_CELLS:,}. Use python -m model diagnose.")
+        return None
+    with st.container(key="roles"):
+        roles = {name: _role(name, array, identity) for name, array in arrays.items()} if not contents.map else {}
+        named, kind = _meaning(contents.map, identity)
+    notes = [note for name in roles if (note := _note(name, roles[name]))]
+    place = st.container(key="read-as")
+    try:
+        named_arrays = dict(in_role(array, roles[name][0]) for name, array in arrays.items()) if roles else dict(arrays)
+        if len(named_arrays) < len(arrays):
+            raise DiagnosisError("Two arrays are read as the same thing. Say above what each of them is.")
+        mask = _mask_input(named_arrays, kind, named, f"{identity} {kind}")
+    except DiagnosisError as error:
+        st.error(plain(str(error)))
+        return None
+    with place:
+        caption(" ".join([*notes, *mask.notes]))
+    queries, keys = map(clean_tokens, contents.tokens)
+    return replace(mask, tokens=(queries, keys))
+
+
+def _meaning(kind: str, identity: str) -> tuple[str | None, str]:
+    """What was meant, and of which attention the map is: a mask that is right for one is wrong for another."""
+    named = st.selectbox(
+        "Meant",
+        MEANT,
+        index=None,
+        key="mask_meant",
+        placeholder="not said: propose it",
+        accept_new_options=True,
+        width=270,
+    )
+    if kind:
+        return named, kind
+    chosen = st.selectbox("Attention", KINDS, None, placeholder="not said", key=_key("map", identity), width=270)
+    return named, chosen or ""
+
+
+def _key(what: str, identity: str) -> str:
+    """The key of a widget that begins anew with every mask."""
+    return f"{what}-{hashlib.sha1(identity.encode()).hexdigest()[:12]}"
+
+
+def _mask_input(arrays: dict[str, np.ndarray], kind: str, named: str | None, identity: str) -> MaskInput:
+    notes = []
+    if not {"weights", "mask", "masked_scores"} & set(arrays):
+        if "key_keep" not in arrays:
+            raise DiagnosisError("There is nothing to judge yet: add weights, a mask, or scores after the mask.")
+        keep = np.atleast_2d(arrays["key_keep"])
+        arrays["mask"] = np.repeat(keep[:, None, None, :], keep.shape[1], 2)
+        notes.append("Only key padding was given, so the mask is the one that it makes.")
+    sizes = arrange(arrays, kind).sizes
+    read_as = [in_words(name, array.shape, sizes) for name, array in arrays.items()]
+    doubts = [ambiguous(name, array.shape, sizes) for name, array in arrays.items()]
+    editable = {"meant"} if "weights" in arrays or "mask" not in arrays else {"meant", "given"}
+    every = (*notes, *read_as, *filter(None, doubts))
+    return MaskInput(identity, arrays, kind, named or None, notes=tuple(every), editable=frozenset(editable))
+
+
+def _role(name: str, array: np.ndarray, identity: str) -> tuple[Role, Guess]:
+    found = guess(array, name)
+    label = plain(name) if name else "Read as"
+    first = [found.role, FLIPPED[found.role]] if found.role in FLIPPED else [found.role]
+    options = [*first, *(role for role in ROLES if role not in first)]
+    chosen = st.selectbox(
+        label, options, format_func=ROLE_NAMES.__getitem__, key=_key(f"role-{name}", identity), width=340
+    )
+    return chosen, found
+
+
+def _note(name: str, chosen: tuple[Role, Guess]) -> str:
+    """How sure the guess is, where it is one; nothing for an array that says by its name what it is."""
+    role, found = chosen
+    if role != found.role:
+        return f"You say that {name or 'the array'} is: {ROLE_NAMES[role]}."
+    if found.why.startswith("its name"):
+        return ""
+    return f"Taken for {ROLE_NAMES[role]}: {found.sure:.0%} sure, since {found.why}."

@@ -1,0 +1,39 @@
+"""The arrays that a person hands over to be judged, whichever way, and how they were read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from model.masking.toy_attention import Reader
+
+MOST_CELLS = 2**22
+"""Cells of the largest array that the page takes; the command line takes more."""
+
+
+@dataclass(frozen=True, eq=False)
+class MaskInput:
+    """The arrays of one map."""
+
+    identity: str
+    """Changes, fixes and marks of a visitor belong to this."""
+    arrays: Mapping[str, np.ndarray]
+    """Under the names of a diagnosis, in its conventions."""
+    map: str = ""
+    """encoder, decoder or cross, where that is known."""
+    named: str | None = None
+    """The meant mask, as :func:`model.masking.structure_names.parse_structure` reads it, where the person named it."""
+    rule: str = ""
+    """The rule that the mask was built from, where there is one."""
+    notes: tuple[str, ...] = ()
+    """How it was read, a sentence each."""
+    editable: frozenset[str] = frozenset()
+    """Pictures whose cells can be turned over: ``meant``, ``given``."""
+    raw_mask: np.ndarray | None = None
+    """The mask exactly as a program would hand it over, where that is known."""
+    reader: Reader = "sdpa"
+    """Who reads it."""
+    tokens: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """The tokens of the queries and of the keys, where they are known."""

@@ -1,0 +1,95 @@
+"""Files that a person uploads: a sentence for each that cannot be read, and the map chosen of those that can."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from model.diagnosis import NAMES
+from model.diagnosis.readers.files import ENDINGS, Contents, UnreadableError, read
+
+from ....ui.captions import caption, plain
+from . import from_trace
+from .interpretation import interpret
+from .mask_input import MaskInput
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+MOST_FILES, MEGABYTES = 32, 64
+
+
+def mask_input() -> MaskInput | None:
+    """Draw the place to drop files, a sentence for each that cannot be read, and the choice among all maps."""
+    files = st.file_uploader(
+        "Files", accept_multiple_files=True, key="mask_files", label_visibility="collapsed", max_upload_size=MEGABYTES
+    )
+    caption(
+        f"Read are {', '.join(ENDINGS)} and saved traces, up to {MEGABYTES} MB. Nothing in a file is ever executed."
+    )
+    found, refused = _sorted(files[:MOST_FILES])
+    if len(files) > MOST_FILES:
+        refused.append(f"{len(files)} files were given; the first {MOST_FILES} are read.")
+    if refused:
+        st.error("  \n".join(plain(one) for one in refused))
+    if not found:
+        return None
+    chosen = next(iter(found))
+    if len(found) > 1:
+        chosen = st.selectbox("File", list(found), key="mask_file", width=420) or chosen
+    contents = found[chosen]
+    if contents.tokens[1]:
+        caption("This is a saved trace: Explore shows it as well.")
+    return interpret(contents, f"file {chosen} {[one.file_id for one in files]}")
+
+
+def _sorted(files: list[UploadedFile]) -> tuple[dict[str, Contents], list[str]]:
+    """The maps of all files by a name for each, and a sentence for every file that cannot be read."""
+    found: dict[str, Contents] = {}
+    refused = []
+    for file in files:
+        try:
+            maps = _contents(file, len(files) == 1)
+        except UnreadableError as error:
+            refused.append(f"{file.name}: {error}")
+            continue
+        for one in maps:
+            name = f"{file.name} · {one.map}" if one.map else file.name
+            found[name if name not in found else f"{name} ({len(found) + 1})"] = one
+    return found, refused
+
+
+def _contents(file: UploadedFile, alone: bool) -> list[Contents]:
+    """The maps of an uploaded file; what was read is kept for this visitor as long as the file is."""
+    kept = st.session_state.setdefault("mask_read", {})
+    if file.file_id not in kept:
+        try:
+            kept[file.file_id] = _read(file, alone)
+        except UnreadableError as error:
+            kept[file.file_id] = error
+    found = kept[file.file_id]
+    if isinstance(found, UnreadableError):
+        raise found
+    return found
+
+
+def _read(file: UploadedFile, alone: bool) -> list[Contents]:
+    """Through a file of our own naming: the visitor's name is never a path."""
+    given = Path(file.name)
+    ending = given.suffix if re.fullmatch(r"\.\w{1,16}", given.suffix) else ""
+    stem = given.stem if given.stem in NAMES else "array"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{stem}{ending}"
+        path.write_bytes(file.getbuffer())
+        maps = read(path)
+    if maps[0].tokens[1]:
+        from_trace.share(file.name, file.getbuffer(), alone=alone)
+    for one in maps:
+        for name, array in one.arrays.items():
+            if array.dtype.kind not in "biuf" or not array.size:
+                raise UnreadableError(f"{name} holds no numbers.")
+    return maps
