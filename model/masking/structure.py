@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -74,12 +75,12 @@ class Structure:
 
     def shifted_ends(self) -> tuple[Structure, ...]:
         """Return the same window one wider or narrower, at one end or at both."""
-        ends = {(lo, hi) for lo in _neighbours(self.lo) for hi in _neighbours(self.hi)}
-        if self.hi == 0:  # a causal window: its right end is the diagonal, and moving it is another fault
-            ends = {(lo, 0) for lo in _neighbours(self.lo)}
         if self.lo is None:
-            ends = set()
-        return tuple(dataclasses.replace(self, lo=lo, hi=hi) for lo, hi in ends - {(self.lo, self.hi)})
+            return ()
+        # The right end of a causal window is the diagonal, and moving it is another fault.
+        his = (0,) if self.hi == 0 else _neighbours(self.hi)
+        ends = product(_neighbours(self.lo), his)
+        return tuple(dataclasses.replace(self, lo=lo, hi=hi) for lo, hi in ends if (lo, hi) != (self.lo, self.hi))
 
     def words(self) -> str:
         """Return a few words for people, such as ``a causal window of 4``."""

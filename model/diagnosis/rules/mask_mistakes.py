@@ -91,7 +91,7 @@ def _unwanted_causal(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
     if intent.causal:
         return
     code = {"self": "over-blocked", "cross": "causal-on-cross"}.get(arrays.self_or_cross, "")
-    for shift in {0, keys - queries}:
+    for shift in dict.fromkeys((0, keys - queries)):
         triangle = intent.allowed & CAUSAL.allowed(queries, keys, shift)
         if queries < keys and shift == 0 and code != "causal-on-cross" and (queries == 1 or not intent.binding):
             yield "top-left-causal", triangle
