@@ -7,11 +7,18 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from viz.decode import runs
 from viz.ui import cache
 
 from .fakes import FakeTranslator
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
+
+
+@pytest.fixture(autouse=True)
+def whole_decodings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page is read once: it waits for the end of its decoding, however busy the machine is."""
+    monkeypatch.setattr(runs, "PATIENCE", 60)
 
 
 @pytest.fixture
