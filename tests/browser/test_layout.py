@@ -68,12 +68,12 @@ def test_nothing_is_cut_off(view: Page, width: int) -> None:
     assert outside(view) == []
 
 
-@pytest.mark.parametrize("width", [1440, 1040, 800])
-def test_the_badge_stands_between_the_names_of_the_pages_and_the_button(page: Page, width: int) -> None:
+@pytest.mark.parametrize("width", [1440, 1040, 800, 390])
+def test_the_badge_stands_between_the_navigation_and_the_button(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     open_page(page)
     expect_head(page, 1, 1)
-    last = page.get_by_test_id("stTopNavLink").last
-    last_name, badge, button = boxes_at_rest(page, [last, ".st-key-badge", ".st-key-add-view"])
-    assert last_name["x"] + last_name["width"] < badge["x"]
+    last = page.locator('[data-testid="stTopNavLink"], [data-testid="stExpandSidebarButton"]').last  # Or their arrow.
+    name, badge, button = boxes_at_rest(page, [last, ".st-key-badge", ".st-key-add-view"])
+    assert name["x"] + name["width"] < badge["x"]
     assert badge["x"] + badge["width"] < button["x"]
