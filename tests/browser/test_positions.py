@@ -21,7 +21,6 @@ from .steps import (
     settle,
 )
 
-VIEWS = ("table", "waves", "similarity", "rotation", "precision", "sentence", "experiments", "heads")
 TITLES = {
     "table": "Positional encoding",
     "waves": "Waves: chosen dimensions",
@@ -53,7 +52,7 @@ def value(page: Page, label: str) -> str:
 @pytest.mark.walk
 def test_a_walk_through_every_view(page: Page) -> None:
     open_page(page, "/positions")
-    for view in VIEWS:
+    for view in TITLES:
         click(page.get_by_role("radio", name=view, exact=True))
         expect(page.get_by_text(TITLES[view]).first).to_be_visible()
         settle(page)
