@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from model.checkpoint.load import available
 from model.checkpoint.snapshots import snapshot_steps
+from model.network.presets import PRESETS
 
 from .steps import LOADING, click, click_at, download, open_menu, open_page, point, settle, tile
 
@@ -153,7 +154,7 @@ def test_tables_are_saved(page: Page, tmp_path: Path) -> None:
         open_page(page, f"/training?training={name}")
         saved[name] = download(page.get_by_role("button", name=button), tmp_path)
     architecture = saved["architecture"].read_text().splitlines()
-    assert architecture[0] == "field,this model,pad_row,torch_like,annotated,original,shared_bpe"
-    assert "d_model,256,512,512,512,512,512" in architecture
+    assert architecture[0] == ",".join(["field", "this model", *PRESETS])
+    assert ",".join(["d_model", "256", *["512"] * len(PRESETS)]) in architecture
     tensors = saved["parameters"].read_text().splitlines()
     assert tensors[1].startswith("source_embedding.table.weight,8000x256,2048000,")
