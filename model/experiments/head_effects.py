@@ -1,0 +1,139 @@
+"""What each head does for a translation: the change of its log-probabilities when that head alone is switched off.
+
+All heads are rows of a few forward passes by teacher forcing. Michel et al. (2019), "Are Sixteen Heads Really Better
+than One?", section 3.2, remove one head at a time in the same way and measure BLEU; here it is the log-probability of
+one translation, token by token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..capture.sites import AttentionSite, attention_sites
+from ..network.config import PAD_ID
+from ..network.hooks import OutputHook, hook_outputs
+from ..network.masks import padding_mask
+from ..network.token_ids import shift_right
+from ..network.transformer import Transformer
+from ..trace import Kind
+
+Head = tuple[Kind, int, int]
+"""The attention, the layer and the head, both from 0."""
+TOKENS_A_PASS = 2400
+"""Source and target tokens of all rows of one forward pass: more makes no row faster, and none shows how far it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeadEffects:
+    """How switching off each head changes the log-probability of every token of a translation, in nats.
+
+    Below 0: the token is less probable without the head, so the head speaks for it.
+    """
+
+    changes: Mapping[Kind, np.ndarray]
+    """(L, H, T) for each kind of attention."""
+
+    def total(self, kind: Kind, token: int | None = None) -> np.ndarray:
+        """Return the change of the whole translation, or of one token of it from 0 -> (L, H)."""
+        changes = self.changes[kind]
+        return changes.sum(-1) if token is None else changes[..., token]
+
+    def strongest(self, token: int | None = None) -> list[tuple[Head, float]]:
+        """All heads and their changes, the largest in either direction first."""
+        found = [
+            ((kind, *place), float(value))
+            for kind in self.changes
+            for place, value in np.ndenumerate(self.total(kind, token))
+        ]
+        return sorted(found, key=lambda one: -abs(one[1]))
+
+
+def head_effects(model: Transformer, source: Tensor, target_ids: Sequence[int]) -> HeadEffects:
+    """Switch off every head of the model, one at a time, and read the T target ids of source (1, S) again."""
+    passes = plan(model, source.shape[1], len(target_ids))
+    return joined(passes, [effects_of(model, source, target_ids, heads) for heads in passes])
+
+
+def plan(model: nn.Module, source_length: int, target_length: int) -> tuple[tuple[Head, ...], ...]:
+    """The heads of each forward pass. Those of the encoder go by themselves, since the others share its output."""
+    sites = attention_sites(model)
+    rows = max(1, TOKENS_A_PASS // (source_length + target_length) - 1)
+    encoder, decoder = (
+        [head for site in sites if (site.kind == "encoder") is inside for head in _heads(site)]
+        for inside in (True, False)
+    )
+    return tuple(tuple(part) for heads in (encoder, decoder) for part in _parts(heads, rows))
+
+
+def joined(passes: Sequence[Sequence[Head]], changes: Sequence[np.ndarray]) -> HeadEffects:
+    """Put together what :func:`effects_of` gave for each pass."""
+    heads = [head for part in passes for head in part]
+    found = dict(zip(heads, np.concatenate(changes), strict=True))
+    stacked: dict[Kind, np.ndarray] = {}
+    for kind in dict.fromkeys(kind for kind, _, _ in heads):
+        stacked[kind] = _stacked({head[1:]: row for head, row in found.items() if head[0] == kind})
+    return HeadEffects(stacked)
+
+
+@torch.inference_mode()
+def effects_of(model: Transformer, source: Tensor, target_ids: Sequence[int], heads: Sequence[Head]) -> np.ndarray:
+    """The changes for some heads, in one forward pass: (heads, T).
+
+    Row 0 of the batch is the model with all heads, so that both sides of each difference are rounded alike. Changes
+    that are open in this thread take part. Raises ValueError for heads of the encoder beside others.
+    """
+    in_encoder = {kind == "encoder" for kind, _, _ in heads}
+    if len(in_encoder) != 1:
+        raise ValueError("One pass switches off heads of the encoder or of the decoder, not of both.")
+    rows = len(heads) + 1
+    target = shift_right(torch.tensor([target_ids], device=source.device)).expand(rows, -1)
+    memory_mask = padding_mask(source, PAD_ID)
+    with hook_outputs(_silences(model, heads)):
+        memory = model.encode(source.expand(rows, -1) if in_encoder == {True} else source).expand(rows, -1, -1)
+        log_probs = model.generator(model.decode(target, memory, memory_mask)).log_softmax(-1)
+    tokens = torch.tensor(target_ids, device=source.device).expand(rows, -1)
+    found = log_probs.gather(-1, tokens[..., None])[..., 0].double().cpu().numpy()
+    return found[1:] - found[0]
+
+
+def _silences(model: nn.Module, heads: Sequence[Head]) -> dict[nn.Module, OutputHook]:
+    """Hooks that set the context of head i to zero in row i + 1 of the batch, and leave row 0 as it is."""
+    hooks: dict[nn.Module, OutputHook] = {}
+    for site in attention_sites(model):
+        places = enumerate(heads, 1)
+        off = [(row, head) for row, (kind, layer, head) in places if (kind, layer) == (site.kind, site.layer)]
+        if off:
+            hooks[site.module.get_submodule("context")] = _silence(*zip(*off, strict=True))
+    return hooks
+
+
+def _silence(rows: tuple[int, ...], heads: tuple[int, ...]) -> OutputHook:
+    def silenced(context: Tensor) -> Tensor:
+        changed = context.clone()
+        changed[list(rows), list(heads)] = 0.0
+        return changed
+
+    return silenced
+
+
+def _heads(site: AttentionSite) -> Iterator[Head]:
+    count = site.module.heads
+    assert isinstance(count, int)
+    return ((site.kind, site.layer, head) for head in range(count))
+
+
+def _parts(heads: Sequence[Head], rows: int) -> Iterator[Sequence[Head]]:
+    """As few parts as have at most so many heads each, of like size."""
+    count = -(-len(heads) // rows)
+    return (heads[at * len(heads) // count : (at + 1) * len(heads) // count] for at in range(count))
+
+
+def _stacked(rows: Mapping[tuple[int, int], np.ndarray]) -> np.ndarray:
+    """(layer, head) -> (T,) as one array (L, H, T)."""
+    layers, heads = (max(place) + 1 for place in zip(*rows, strict=True))
+    return np.array([[rows[layer, head] for head in range(heads)] for layer in range(layers)])
