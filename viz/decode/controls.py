@@ -24,6 +24,7 @@ from ..ui.addresses.decode import (
     EARLY,
     METHOD,
     NEVER,
+    OF_BRANCH,
     OWN,
     PENALTY,
     SEED,
@@ -37,6 +38,8 @@ from ..ui.addresses.decode import (
     Method,
 )
 from ..ui.addresses.shared import CHANGES, GIVEN
+from ..ui.decode_link import branch_owner, own_branch
+from ..ui.pins import pin, pin_of, toggle_pins
 from ..ui.teacher_forced import given_input
 from .request import Request
 
@@ -48,8 +51,6 @@ if TYPE_CHECKING:
 
     from ..ui.url_state.kinds import Number
 
-OF_BRANCH = (BRANCH, WITHOUT, WAY, STEP)
-"""What belongs to one decoding of one sentence, and is forgotten with it."""
 STOP_EARLY = (
     "Off: search until no running hypothesis can still enter the list of the best, whatever length it ends at. "
     "On: until none would enter it by ending at once, the usual rule, which with a length penalty above 0 may miss a "
@@ -96,8 +97,17 @@ def step_is_chosen() -> bool:
     return STEP.get() is not None
 
 
-def on_step(step: int) -> None:
+def on_step(step: int, text: str = "") -> None:
+    """Come to rest at a step, from 0; for callbacks. An open card, of a word of the translation of `text`, follows."""
     STEP.set(step + 1)
+    if text and pin_of(text, "target") is not None:
+        pin(text, {"target": step})
+
+
+def on_word(text: str, step: int) -> None:
+    """Open the card of the word written at a step, or close it where it is open; for callbacks."""
+    STEP.set(step + 1)
+    toggle_pins(text, {"target": step})
 
 
 def on_view(cross: str, own: str) -> None:
@@ -204,7 +214,7 @@ def _forget_branch() -> None:
 
 def _forget_branch_of_another(model: str, text: str) -> None:
     """Leave the branch with another model or sentence, unless a link or the Back button has brought both."""
-    of, before = (model, text), st.session_state.get("branch-of")
-    st.session_state["branch-of"] = of
+    before, of = branch_owner(), (model, text)
+    own_branch(*of)
     if before not in (None, of) and not went_through_history():
         _forget_branch()

@@ -12,13 +12,17 @@ from ..components.chart import chart
 from ..components.decode_player import PlayerStart, decode_player
 from ..components.switchboard import switchboard
 from ..components.versions import Version, versions
+from ..components.word_card import CardActions
 from ..export.save import SavedView
 from ..figures.beam_tree import beam_tree, node_in_words
 from ..figures.labels import signed
 from ..ui import cache
 from ..ui.captions import caption, hints
+from ..ui.explore_link import open_on_explore
+from ..ui.pins import pin_of, toggle_pins
 from ..ui.teacher_forced import given_text
 from ..ui.translation_changes import attention_difference, word_changes
+from ..ui.word_card import word_card
 from . import controls, runs, texts
 from .saving import saved_view
 
@@ -65,6 +69,7 @@ def show_result(model: Translator, run: runs.Run, look: Look) -> SavedView:
     assert result is not None
     last = len(result.steps) - 1 if run.shown_live and not controls.step_is_chosen() else None
     _player(result, look, run.request, f"{id(run)}-{path}", last)
+    _card(model, run, result)
     hints(model, result)
     sentences = texts.problems(result, run.stopped)
     if run.request.method == "given":
@@ -97,11 +102,25 @@ def _player(result: Translation, look: Look, request: Request, run: str, step: i
         look,
         key="decode-player",
         run=run,
-        on_step=controls.on_step,
+        on_step=lambda at: controls.on_step(at, request.text),
         on_view=controls.on_view,
         on_pick=lambda at, token: controls.choose(request.branch(result, at, token), at),
         on_forbid=lambda at, token: controls.choose(request.forbid(token), at),
+        on_word=lambda at: controls.on_word(request.text, at),
     )
+
+
+def _card(model: Translator, run: runs.Run, result: Translation) -> None:
+    """The card of the word that is pinned."""
+    at = pin_of(run.request.text, "target")
+    if at is None or at >= len(result.steps):
+        return
+    actions = CardActions(
+        close=lambda: toggle_pins(run.request.text, {"target": at}),
+        candidate=lambda token: controls.choose(run.request.branch(result, at, token), at),
+        head=open_on_explore,
+    )
+    word_card(model.name, result, at, actions, run.request.changes)
 
 
 def _tree(tree: BeamTree, look: Look, chosen: tuple[int, ...]) -> None:

@@ -7,28 +7,25 @@ from typing import TYPE_CHECKING
 
 from model.analysis.alignment import EXPLAINED as ALIGNMENT_EXPLAINED
 from model.analysis.alignment import rank_alignment
-from model.analysis.head_statistics import EXPLAINED
 from viz.figures.words import head_in_words, overview_in_words, row_in_words
 from viz.ui.captions import caption
 
-from .choices import SMALLEST_FIRST
 from .intervention_texts import head_remark
 
 if TYPE_CHECKING:
-    from model.analysis.head_statistics import Measure
-
+    from .choices import HeadOrder
     from .scene import Scene
     from .token_display import TokenDisplay
 
 
-def head_captions(scene: Scene, measure: Measure | None) -> None:
+def head_captions(scene: Scene, order: HeadOrder) -> None:
     """Draw what the order of the tiles is, what the chosen head does, and where its pinned row looks."""
-    caption(_order(measure) if measure else overview_in_words(scene.attention))
+    caption(order.text or overview_in_words(scene.attention))
     caption(scene.summary)
     run = scene.source.run
     if run and (remark := head_remark(run, scene.kind, scene.layer, scene.head)):
         caption(remark)
-    if measure == "alignment":
+    if order.measure == "alignment":
         _alignment(scene)
     caption(_looks(scene))
 
@@ -42,11 +39,6 @@ def _looks(scene: Scene) -> str:
     """Where the pinned row looks, or else the head's strongest link."""
     place = scene.attention, scene.layer, scene.head
     return head_in_words(*place, scene.rows) if scene.query is None else row_in_words(*place, scene.query, scene.rows)
-
-
-def _order(measure: Measure) -> str:
-    first = "smallest" if measure in SMALLEST_FIRST else "largest"
-    return f"Ordered by {measure}, the {first} first. {EXPLAINED[measure]}"
 
 
 def _alignment(scene: Scene) -> None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
 from model.analysis.alignment import rank_alignment
-from model.analysis.head_statistics import Measure, between, rank_heads
+from model.analysis.head_statistics import EXPLAINED, Measure, between, rank_heads
 from viz.components.overview import Ranked
 from viz.figures.explore.flow import Flow
-from viz.figures.labels import readable
+from viz.figures.labels import readable, signed
 from viz.ui import controls, widgets
 from viz.ui.addresses.explore import (
     BESIDE,
     BY_LAYER,
+    EFFECT,
     FLOW,
     HIDE,
     LAYOUT,
@@ -39,9 +41,19 @@ if TYPE_CHECKING:
     from model.trace import AttentionMap, Kind
 
     from .scene import Scene
+    from .trace_source import TraceSource
 
 SMALLEST_FIRST: tuple[Measure, ...] = ("entropy", "distance")
 """Measures by which the heads with the smallest values come first."""
+
+
+@dataclass(frozen=True)
+class HeadOrder:
+    """An order of the heads of a map, and what it is by; without heads it is that of the layers."""
+
+    heads: tuple[Ranked, ...] = ()
+    text: str = ""
+    measure: Measure | None = None
 
 
 def view() -> View:
@@ -67,24 +79,41 @@ def kind(kinds: Sequence[Kind]) -> Kind:
     )
 
 
-def order(kind: Kind, statistics: Mapping[Measure, np.ndarray]) -> tuple[tuple[Ranked, ...], Measure | None]:
-    """Return the heads of a map ordered by a chosen measure, and the measure; () and None for the order by layer.
-
-    Heads outside a chosen range are faint. `statistics` are those of head_statistics, each (L, H).
-    """
-    measures = (BY_LAYER, *statistics)
+def order(kind: Kind, source: TraceSource) -> HeadOrder:
+    """Return the order of the heads of a map that is chosen; heads outside a chosen range are faint."""
+    statistics = source.statistics(kind)
+    measures = (BY_LAYER, *statistics, *((EFFECT,) if source.run else ()))
     if st.session_state.get(ORDER.key) not in (None, *measures):
         st.session_state[ORDER.key] = BY_LAYER  # a measure that only another kind of attention has
     with st.popover("Sort heads", type="tertiary", key="sort"):
         measure = st.radio("Order of the heads", measures, **ORDER.binding)
-        if measure == BY_LAYER:
-            return (), None
-        values = statistics[measure]
-        top = max(1.0, float(np.ceil(values.max())))
-        low, high = st.slider("Show heads between", 0.0, top, (0.0, top), 0.05, key=f"range-{kind}-{measure}")
+        if measure in statistics:
+            return _by_measure(measure, statistics[measure], f"range-{kind}-{measure}")
+    effects = source.effects(kind) if measure == EFFECT else None
+    return _by_effect(*effects) if effects else HeadOrder()
+
+
+def _by_measure(measure: Measure, values: np.ndarray, key: str) -> HeadOrder:
+    """Draw the range of the measure whose heads are shown, and return the order by it; values (L, H)."""
+    top = max(1.0, float(np.ceil(values.max())))
+    low, high = st.slider("Show heads between", 0.0, top, (0.0, top), 0.05, key=key)
     inside = between(values, low, high)
-    heads = rank_heads(values, largest_first=measure not in SMALLEST_FIRST)
-    return tuple(Ranked(*place, float(values[place]), bool(inside[place])) for place in heads), measure
+    smallest = measure in SMALLEST_FIRST
+    heads = rank_heads(values, largest_first=not smallest)
+    text = f"Ordered by {measure}, the {'smallest' if smallest else 'largest'} first. {EXPLAINED[measure]}"
+    return HeadOrder(
+        tuple(Ranked(*place, f"{values[place]:.2f}", bool(inside[place])) for place in heads), text, measure
+    )
+
+
+def _by_effect(values: np.ndarray, of: str) -> HeadOrder:
+    """The order by what switching off each head changes (L, H), the largest change in either direction first."""
+    heads = rank_heads(np.abs(values), largest_first=True)
+    text = (
+        f"Ordered by effect: how the log-probability of {of} changes, in nats, when that head alone is switched off; "
+        "the largest change first. Below 0, the head speaks for it."
+    )
+    return HeadOrder(tuple(Ranked(*place, signed(values[place], plus=True), True) for place in heads), text)
 
 
 def find_aligning(attention: AttentionMap) -> None:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from model.analysis.head_claims import head_claim
 from viz.figures.labels import KIND_NAMES
+from viz.ui.pins import pin_of, toggle_pins
 
-from .pins import pin_of, toggle_pins
 from .token_display import Display, TokenDisplay, display_tokens
 
 if TYPE_CHECKING:
     from model.text.words import Label
     from model.trace import AttentionMap, AttentionTrace, Kind
     from viz.figures.palette import Look
-    from viz.ui.addresses.explore import Place
+    from viz.ui.addresses.pins import Place
 
     from .trace_source import TraceSource
 

@@ -74,5 +74,11 @@ class TraceSource(Protocol):
     def head_controls(self, attention: AttentionMap, layer: int, head: int) -> None:
         """Draw what can be done to a head, counted from 0."""
 
+    def effects(self, kind: Kind) -> tuple[np.ndarray, str] | None:
+        """Return what switching off each head changes (L, H), in nats, and of which words; None without a model."""
+
+    def word_card(self) -> None:
+        """Draw the card of the pinned word of the translation, if there is one and a model to ask."""
+
     def saved_texts(self) -> list[Part]:
         """Return what stands above the pictures in a saved file: the sentence and its translation."""

@@ -49,6 +49,13 @@ def signed(value: float, digits: int = 2, plus: bool = False) -> str:
     return f"{value:{'+' if plus else ''}.{digits}f}".replace("-", "−")
 
 
+def percent(share: float) -> str:
+    """A share as people read it: whole percents from 10 on, and no small one as nothing."""
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    return f"{share:.0%}" if share == 0 or share >= 0.0995 else f"{share:.1%}"
+
+
 def labels(tokens: Sequence[str]) -> list[str]:
     return [label(token) for token in tokens]
 

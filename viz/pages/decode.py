@@ -6,11 +6,13 @@ from viz import frame
 from viz.decode import controls, panels, runs
 from viz.export.save import save
 from viz.ui import controls as shared
+from viz.ui.addresses.pins import PIN
 from viz.ui.captions import badge, plain
 
 frame.begin("decode")
 st.html(panels.STYLE)
 model, text = shared.sentence()
+PIN.hold(of=text)
 with st.container(key="strategy", horizontal=True, vertical_alignment="center"):
     request = controls.request(model, text)
     look, _ = shared.look()

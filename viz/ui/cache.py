@@ -1,4 +1,4 @@
-"""What is computed once and shared: the only calls of st.cache_* in the project."""
+"""What is computed once and shared by all visitors; what the card of a word needs is in :mod:`.word_facts`."""
 
 from __future__ import annotations
 

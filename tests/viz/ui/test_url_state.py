@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 import viz
 from viz.ui.addresses import decode, explore, masks, shared
+from viz.ui.addresses import pins as pins_of
 from viz.ui.addresses.pages import PAGES
 from viz.ui.url_state.kinds import Choice, Number, choice, number, switch, text
 from viz.ui.url_state.page import Page
@@ -89,9 +90,9 @@ def test_of_several_texts_the_last_counts_and_of_a_list_any() -> None:
     assert not PAGES["positions"].parameters["dims"].understands(["x", "1e999"])
 
 
-@given(st.dictionaries(st.sampled_from(explore.PLACES), st.integers(0, 9999)), st.sets(st.integers(0, 99)))
-def test_pins_and_heads_are_read_back(pins: dict[explore.Place, int], heads: set[int]) -> None:
-    assert explore.PIN.value_of(explore.write_pins(pins)) == pins
+@given(st.dictionaries(st.sampled_from(pins_of.PLACES), st.integers(0, 9999)), st.sets(st.integers(0, 99)))
+def test_pins_and_heads_are_read_back(pins: dict[pins_of.Place, int], heads: set[int]) -> None:
+    assert pins_of.PIN.value_of(pins_of.write_pins(pins)) == pins
     assert explore.BESIDE.value_of(explore.write_heads(tuple(sorted(heads)))) == tuple(sorted(heads))
 
 
@@ -133,7 +134,7 @@ def test_a_scene_is_what_the_shown_view_can_read() -> None:
         "threshold": "0.2",
         "pin": "source.1",
     }
-    assert PAGES["decode"].view_of(address) == {"sentence": "a", "step": "3"}
+    assert PAGES["decode"].view_of(address) == {"sentence": "a", "step": "3", "pin": "source.1"}
 
 
 # In the app.

@@ -49,11 +49,13 @@ def decode_player(
     on_view: Callable[[str, str], None],
     on_pick: Callable[[int, int], None],
     on_forbid: Callable[[int, int], None],
+    on_word: Callable[[int], None],
 ) -> None:
     """Draw all steps of `result`; another `run` starts anew.
 
     Heard of, steps from 0: `on_step(step)` a step one has come to rest at, `on_view(cross, own)` the heads chosen,
-    `on_pick(step, token_id)` and `on_forbid(step, token_id)` a candidate to go on from or never to write.
+    `on_pick(step, token_id)` and `on_forbid(step, token_id)` a candidate to go on from or never to write,
+    `on_word(step)` a word of the translation that was pressed.
     """
     state = lambda: st.session_state[key]  # noqa: E731  (what the browser sent, read when a callback runs)
     _mount(
@@ -62,6 +64,7 @@ def decode_player(
         on_step_change=lambda: on_step(int(state().step)),
         on_view_change=lambda: on_view(str(state().view["cross"]), str(state().view["own"])),
         on_pick_change=lambda: on_pick(int(state().pick["step"]), int(state().pick["id"])),
+        on_word_change=lambda: on_word(int(state().word)),
         on_forbid_change=lambda: on_forbid(int(state().forbid["step"]), int(state().forbid["id"])),
     )
 

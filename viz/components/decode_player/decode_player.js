@@ -76,6 +76,13 @@ function build(root, view, header, body) {
     root.dataset.drew = (performance.now() - started).toFixed(2);
   };
   const player = buildPlayer(root, steps, show, (step) => view.send("step", step));
+  text.targets.slice(1).forEach((span, step) => {
+    span.onclick = () => {
+      player.pause();
+      player.go(step, null);
+      view.send("word", step);
+    };
+  });
   const redraw = () => player.step >= 0 && show(player.step);
   matrix.canvas.onmousemove = (event) => {
     const cell = cellAt(matrix, event, size);

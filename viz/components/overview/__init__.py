@@ -29,7 +29,8 @@ class Ranked:
 
     layer: int
     head: int
-    value: float
+    value: str
+    """What stands below its tile."""
     shown: bool
     """False for a head that was filtered out: it is drawn faintly."""
 
@@ -81,9 +82,7 @@ def packed(
         "scale": look.scale,
         "masked": look.palette.masked,
         "changed": [layer * heads + head for layer, head in changed],
-        "order": [
-            {"layer": one.layer, "head": one.head, "value": f"{one.value:.2f}", "shown": one.shown} for one in order
-        ],
+        "order": [{"layer": one.layer, "head": one.head, "value": one.value, "shown": one.shown} for one in order],
     }
     return pack(header, cells.tobytes())
 

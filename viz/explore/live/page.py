@@ -8,7 +8,7 @@ import streamlit as st
 
 from viz.traces.upload import offer
 from viz.ui import controls
-from viz.ui.addresses.explore import PIN
+from viz.ui.addresses.pins import PIN
 from viz.ui.captions import badge
 
 from ..views.screen import screen

@@ -13,17 +13,21 @@ from model.analysis.value_norm import value_weighted_trace
 from model.translate import InputError
 from viz.components.tokens import pieces, tokens
 from viz.export.parts import Component, Part, Words
+from viz.figures.labels import quoted
 from viz.ui import cache, widgets
 from viz.ui.addresses.explore import FORCED
 from viz.ui.addresses.shared import GIVEN
 from viz.ui.captions import caption, hints, plain
+from viz.ui.pins import pin_of, toggle_pins
 from viz.ui.teacher_forced import given_input, given_text
+from viz.ui.word_card import word_card
+from viz.ui.word_facts import head_effects
 
 from ..intervention_texts import saved_effect
-from ..pins import pin_of, toggle_pins
 from ..run_key import RunKey
 from ..token_display import Display, TokenDisplay, display_tokens
 from . import interventions
+from .card_actions import card_actions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,9 +86,24 @@ class LiveRun:
     def head_controls(self, attention: AttentionMap, layer: int, head: int) -> None:
         interventions.head_switch(attention, layer, head)
 
+    @property
+    def pinned(self) -> int | None:
+        """The pinned token of the translation."""
+        position = pin_of(self.identity, "target")
+        return position if position is not None and position < len(self.translation.steps) else None
+
+    def effects(self, kind: Kind) -> tuple[np.ndarray, str]:
+        effects = head_effects(self.run.model, self.translation, self.run.changes)
+        of = "the translation" if self.pinned is None else quoted(self.translation.target_tokens[self.pinned])
+        return effects.total(kind, self.pinned), of
+
+    def word_card(self) -> None:
+        if self.pinned is not None:
+            actions = card_actions(self.run, self.translation, self.pinned)
+            word_card(self.run.model, self.translation, self.pinned, actions, self.run.changes)
+
     def saved_texts(self) -> list[Part]:
-        steps, pinned = self.translation.steps, pin_of(self.identity, "target")
-        line = {"pieces": pieces(steps), "pinned": pinned if pinned is not None and pinned < len(steps) else None}
+        line = {"pieces": pieces(self.translation.steps), "pinned": self.pinned}
         effect = saved_effect(self.run) if self.run.changes else []
         return [Words(self.trace.source, "sentence", "large"), Component("tokens", line, "translation"), *effect]
 
@@ -101,8 +120,9 @@ def live_run(model: Translator, text: str) -> LiveRun:
     key = RunKey(model.name, text, given, interventions.effect(model, text, given))
     run = LiveRun(key, cache.reading(*key))
     with line:
-        pinned = pin_of(text, "target")
-        tokens(run.translation.steps, pinned, key="translation", on_pin=lambda at: toggle_pins(text, {"target": at}))
+        tokens(
+            run.translation.steps, run.pinned, key="translation", on_pin=lambda at: toggle_pins(text, {"target": at})
+        )
     hints(model, run.translation)
     return run
 

@@ -78,6 +78,12 @@ class StaticTrace:
         arguments = kind, layer, weighted
         return remember(self.opened, "attention flow", arguments, lambda: attention_flow(trace, kind, layer))
 
+    def effects(self, kind: Kind) -> None:
+        return None
+
+    def word_card(self) -> None:
+        pass
+
     def changed_heads(self, kind: Kind) -> Collection[Place]:
         return ()
 

@@ -23,7 +23,7 @@ from ..view_texts import VIEW_TEXTS
 
 if TYPE_CHECKING:
     from model.trace import Kind
-    from viz.ui.addresses.explore import Place
+    from viz.ui.addresses.pins import Place
 
     from ..scene import Scene
 

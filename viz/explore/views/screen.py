@@ -38,11 +38,14 @@ def screen(source: TraceSource) -> None:
         menu = st.container(width="content")
     with left:
         scene = _heads(source, display)
+        card = st.container()
     with right:
         try:
             head_views.show(view, scene, menu)
         except source.view_errors as error:
             caption(f"This view cannot be drawn of this trace: {error}.")
+    with card:  # after the pictures: it may have to run the model
+        source.word_card()
 
 
 def _heads(source: TraceSource, display: Display) -> Scene:
@@ -50,7 +53,7 @@ def _heads(source: TraceSource, display: Display) -> Scene:
     maps = source.trace.maps
     with st.container(key="kindbar", horizontal=True, vertical_alignment="center"):
         kind = choices.kind(tuple(maps))
-        order, measure = choices.order(kind, source.statistics(kind))
+        order = choices.order(kind, source)
         if "cross" in maps:
             choices.find_aligning(maps["cross"])
     tiles = st.container()
@@ -64,12 +67,12 @@ def _heads(source: TraceSource, display: Display) -> Scene:
             layer,
             head,
             display.look,
-            order,
+            order.heads,
             source.changed_heads(kind),
             key="overview",
             on_pick=controls.choose,
         )
-    head_captions(scene, measure)
+    head_captions(scene, order)
     return scene
 
 

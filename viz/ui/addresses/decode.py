@@ -9,6 +9,7 @@ from ..url_state.kinds import choice, number, switch, text
 from ..url_state.page import Page, parameters_in
 from ..url_state.parameter import Parameter
 from . import shared
+from .pins import PIN
 
 Method = Literal["greedy", "sample", "beam", "given"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -64,4 +65,6 @@ CROSS = text("cross", slot="cross head")
 OWN = text("own", slot="own head")
 """The same for the decoder's self-attention."""
 
-PAGE = Page.of("decode", *shared.COMMON, shared.GIVEN, shared.CHANGES, *parameters_in(globals()), view=METHOD)
+OF_BRANCH = (BRANCH, WITHOUT, WAY, STEP)
+"""What belongs to one decoding of one sentence, and is forgotten with it."""
+PAGE = Page.of("decode", *shared.COMMON, shared.GIVEN, shared.CHANGES, PIN, *parameters_in(globals()), view=METHOD)

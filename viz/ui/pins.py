@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from viz.ui.addresses.explore import PIN, Place
+from .addresses.pins import PIN, Place
 
 
 def pin_of(text: str, place: Place) -> int | None:
     """Return the pinned position of `text` or of its translation, from 0; another sentence starts with none."""
     return PIN.get(of=text).get(place)
+
+
+def pin(text: str, cell: Mapping[Place, int]) -> None:
+    """Pin positions beside those that are pinned; for callbacks."""
+    PIN.set(PIN.get(of=text) | dict(cell), of=text)
 
 
 def toggle_pins(text: str, cell: Mapping[Place, int]) -> None:

@@ -1,0 +1,102 @@
+"""One word of a translation: its probability, what else was considered, where it looked, and the heads that matter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from ...figures.labels import percent, quoted, readable, signed
+from ..bundle import component
+
+if TYPE_CHECKING:
+    from model.decoding.steps import DecodingStep
+    from model.experiments.head_effects import Head
+    from model.experiments.word_facts import WordFacts
+
+_mount = component("word_card")
+ROWS = 4
+"""Rows of each part of the card."""
+
+
+@dataclass(frozen=True)
+class CardActions:
+    """What a card does when it is pressed."""
+
+    close: Callable[[], None]
+    candidate: Callable[[int], None]
+    """Of a token id, to be written instead."""
+    head: Callable[[Head], None]
+    open: Callable[[], None] | None = None
+    """Of "Open in Decode"; None where the card stands there."""
+
+
+def word_card(data: dict[str, Any], actions: CardActions, *, key: str) -> None:
+    """Draw a card of what :func:`card_data` gives."""
+    state = lambda: st.session_state[key]  # noqa: E731  (what the browser sent, read when a callback runs)
+
+    def head() -> None:
+        kind, layer, number = state().head
+        actions.head((kind, int(layer), int(number)))
+
+    _mount(
+        key=key,
+        data=data | {"open": "Open in Decode" if actions.open else ""},
+        on_close_change=actions.close,
+        on_candidate_change=lambda: actions.candidate(int(state().candidate)),
+        on_head_change=head,
+        on_open_change=actions.open or (lambda: None),
+    )
+
+
+def card_data(step: DecodingStep, facts: WordFacts, heads: Sequence[tuple[Head, float]]) -> dict[str, Any]:
+    """What word_card.js reads. `heads` and the change of the token's log-probability without each, largest first."""
+    name, position = readable(step.token), step.position
+    others = [one for one in step.candidates if one.token_id != step.token_id and not one.forbidden][:ROWS]
+    largest = max((abs(change) for _, change in heads), default=0.0) or 1.0
+    return {
+        "label": f"The word {name}",
+        "word": name,
+        "fact": f"{percent(math.exp(step.log_prob))} · {_rank(step.rank)}",
+        "others": [
+            {"id": one.token_id, "text": readable(one.token), "value": percent(share), "share": share}
+            for one, share in ((one, math.exp(one.log_prob)) for one in others)
+        ],
+        "sources": [
+            {"text": readable(one.text), "value": percent(one.share), "share": one.share}
+            for one in facts.source_shares(position)[:ROWS]
+        ],
+        "heads": [_head(head, change, largest) for head, change in heads[:ROWS]],
+        "headsNote": "log-probability without it",
+        "decided": decided_text(step, facts),
+    }
+
+
+def decided_text(step: DecodingStep, facts: WordFacts) -> str:
+    """From which layer on the token written is the one that the model would write."""
+    name, place = quoted(step.token), facts.decided(step.position)
+    if place is None:
+        return f"After the last layer another token than {name} is the most probable."
+    if place == facts.lens.places[0]:
+        return f"{name} is the most probable token from the embedding on, before any layer."
+    return f"{name} is the most probable token from {place} of {len(facts.lens.places) - 1} on."
+
+
+def _rank(rank: int) -> str:
+    return "the most probable token" if rank == 1 else f"rank {rank:,}"
+
+
+def _head(head: Head, change: float, largest: float) -> dict[str, Any]:
+    kind, layer, number = head
+    name = f"{kind} {layer + 1}.{number + 1}"
+    value = signed(change, plus=True)
+    return {
+        "place": [kind, layer, number],
+        "text": name,
+        "value": value,
+        "share": abs(change) / largest,
+        "label": f"Show {name}: {value} nats without it",
+    }

@@ -1,0 +1,30 @@
+"""What the card of a word does on Explore."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from viz.components.word_card import CardActions
+from viz.ui.decode_link import open_in_decode
+from viz.ui.explore_link import choose_head
+from viz.ui.pins import toggle_pins
+
+if TYPE_CHECKING:
+    from model.translate import Translation
+
+    from ..run_key import RunKey
+
+
+def card_actions(run: RunKey, result: Translation, position: int) -> CardActions:
+    """Go on from another candidate on Decode, show a head that matters here, or open the step on Decode."""
+
+    def candidate(token_id: int) -> None:
+        prefix = (*result.target_ids[:position], token_id)
+        open_in_decode(run.model, run.sentence, position, prefix=prefix)
+
+    return CardActions(
+        close=lambda: toggle_pins(run.sentence, {"target": position}),
+        candidate=candidate,
+        head=choose_head,
+        open=lambda: open_in_decode(run.model, run.sentence, position, given=bool(run.given)),
+    )

@@ -1,0 +1,31 @@
+"""The pinned positions of a sentence and of its translation, as the addresses of several pages say them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+from ..url_state.parameter import Parameter
+
+Place = Literal["source", "target", "source_key", "target_key"]
+"""What a pinned position counts: tokens of the sentence, of its translation, or, in self-attention, keys of either."""
+PLACES: tuple[Place, ...] = get_args(Place)
+
+
+def read_pins(text: str) -> dict[Place, int]:
+    """``target.4,source.2``, counted from 1 -> positions from 0; what is no pin is left out."""
+    pairs = (part.split(".") for part in text.split(","))
+    pins = {pair[0]: int(pair[1]) - 1 for pair in pairs if len(pair) == 2 and is_number(pair[1])}
+    return {place: pins[place] for place in PLACES if pins.get(place, -1) >= 0}
+
+
+def write_pins(pins: Mapping[Place, int]) -> str:
+    return ",".join(f"{place}.{position + 1}" for place, position in pins.items())
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a short whole number without a sign."""
+    return text.isascii() and text.isdecimal() and len(text) < 6
+
+
+PIN: Parameter[dict[Place, int]] = Parameter("pin", {}, read_pins, write=write_pins, slot="pins")
