@@ -56,7 +56,7 @@ def card_data(step: DecodingStep, facts: WordFacts, heads: Sequence[tuple[Head, 
     """What word_card.js reads. `heads` and the change of the token's log-probability without each, largest first."""
     name, position = readable(step.token), step.position
     others = [one for one in step.candidates if one.token_id != step.token_id and not one.forbidden][:ROWS]
-    largest = max((abs(change) for _, change in heads), default=0.0) or 1.0
+    largest = max(1.0, *(abs(change) for _, change in heads))  # of less than a nat, a bar is not to look like much
     return {
         "label": f"The word {name}",
         "word": name,
@@ -70,7 +70,7 @@ def card_data(step: DecodingStep, facts: WordFacts, heads: Sequence[tuple[Head, 
             for one in facts.source_shares(position)[:ROWS]
         ],
         "heads": [_head(head, change, largest) for head, change in heads[:ROWS]],
-        "headsNote": "log-probability without it",
+        "headsNote": "log-prob. without",
         "decided": decided_text(step, facts),
     }
 
