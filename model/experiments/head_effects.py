@@ -53,10 +53,10 @@ class HeadEffects:
         return sorted(found, key=lambda one: -abs(one[1]))
 
 
-def head_effects(model: Transformer, source: Tensor, target_ids: Sequence[int]) -> HeadEffects:
-    """Switch off every head of the model, one at a time, and read the T target ids of source (1, S) again."""
-    passes = plan(model, source.shape[1], len(target_ids))
-    return joined(passes, [effects_of(model, source, target_ids, heads) for heads in passes])
+def head_effects(model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]) -> HeadEffects:
+    """Switch off every head of the model, one at a time, and read the T target ids of the source again."""
+    passes = plan(model, len(source_ids), len(target_ids))
+    return joined(passes, [effects_of(model, source_ids, target_ids, heads) for heads in passes])
 
 
 def plan(model: nn.Module, source_length: int, target_length: int) -> tuple[tuple[Head, ...], ...]:
@@ -81,7 +81,9 @@ def joined(passes: Sequence[Sequence[Head]], changes: Sequence[np.ndarray]) -> H
 
 
 @torch.inference_mode()
-def effects_of(model: Transformer, source: Tensor, target_ids: Sequence[int], heads: Sequence[Head]) -> np.ndarray:
+def effects_of(
+    model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int], heads: Sequence[Head]
+) -> np.ndarray:
     """The changes for some heads, in one forward pass: (heads, T).
 
     Row 0 of the batch is the model with all heads, so that both sides of each difference are rounded alike. Changes
@@ -90,14 +92,14 @@ def effects_of(model: Transformer, source: Tensor, target_ids: Sequence[int], he
     in_encoder = {kind == "encoder" for kind, _, _ in heads}
     if len(in_encoder) != 1:
         raise ValueError("One pass switches off heads of the encoder or of the decoder, not of both.")
-    rows = len(heads) + 1
-    target = shift_right(torch.tensor([target_ids], device=source.device)).expand(rows, -1)
+    rows, device = len(heads) + 1, next(model.parameters()).device
+    source, tokens = (torch.tensor([ids], device=device) for ids in (source_ids, target_ids))
+    target = shift_right(tokens).expand(rows, -1)
     memory_mask = padding_mask(source, PAD_ID)
     with hook_outputs(_silences(model, heads)):
         memory = model.encode(source.expand(rows, -1) if in_encoder == {True} else source).expand(rows, -1, -1)
         log_probs = model.generator(model.decode(target, memory, memory_mask)).log_softmax(-1)
-    tokens = torch.tensor(target_ids, device=source.device).expand(rows, -1)
-    found = log_probs.gather(-1, tokens[..., None])[..., 0].double().cpu().numpy()
+    found = log_probs.gather(-1, tokens.expand(rows, -1)[..., None])[..., 0].double().cpu().numpy()
     return found[1:] - found[0]
 
 

@@ -38,7 +38,7 @@ from ..ui.addresses.decode import (
     Method,
 )
 from ..ui.addresses.shared import CHANGES, GIVEN
-from ..ui.decode_link import branch_owner, own_branch
+from ..ui.links import branch_owner, own_branch
 from ..ui.pins import pin, pin_of, toggle_pins
 from ..ui.teacher_forced import given_input
 from .request import Request

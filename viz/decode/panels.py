@@ -18,7 +18,7 @@ from ..figures.beam_tree import beam_tree, node_in_words
 from ..figures.labels import signed
 from ..ui import cache
 from ..ui.captions import caption, hints
-from ..ui.explore_link import open_on_explore
+from ..ui.links import open_on_explore
 from ..ui.pins import pin_of, toggle_pins
 from ..ui.teacher_forced import given_text
 from ..ui.translation_changes import attention_difference, word_changes

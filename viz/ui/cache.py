@@ -1,4 +1,4 @@
-"""What is computed once and shared by all visitors; what the card of a word needs is in :mod:`.word_facts`."""
+"""What is computed once and shared: the only calls of st.cache_* in the project."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ from model.checkpoint.preset_comparison import PresetModel, read_preset_model
 from model.checkpoint.snapshots import snapshot_steps as kept_steps
 from model.decoding.observer_check import ObserverCheck
 from model.devices import one_thread_each
+from model.experiments import head_effects
 from model.experiments.ablation import Comparison, compare, force_changed
 from model.experiments.cache_agreement import Agreement, agreement_of
+from model.experiments.head_effects import Head
 from model.experiments.input_perturbation import Perturbation, perturb, run_checks
 from model.experiments.logit_lens import Lens, logit_lens
 from model.experiments.mask_trial import MaskTrial, TrialResult, run_trial
 from model.experiments.training_timeline import Moment, Stop, timeline
 from model.experiments.training_timeline import stops as training_stops
+from model.experiments.word_facts import WordFacts
+from model.experiments.word_facts import word_facts as facts_of
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
 from model.network.config import TransformerConfig
@@ -194,6 +198,22 @@ def lens(name: str, sentence: str, target: str = "", changes: str = "") -> Lens:
     model, found = translator(name), reading(name, sentence, target, changes)
     with intervening(model.model, parse(changes)):
         return logit_lens(model, found)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def word_facts(name: str, text: str, target_ids: tuple[int, ...], changes: str = "") -> WordFacts:
+    """What a translation rests on, word by word; frozen. Raises InterventionError."""
+    return facts_of(translator(name), text, target_ids, parse(changes))
+
+
+@st.cache_resource(max_entries=512, show_spinner=False)
+def effects_of(
+    name: str, source_ids: tuple[int, ...], target_ids: tuple[int, ...], heads: tuple[Head, ...], changes: str
+) -> np.ndarray:
+    """What switching off each of some heads changes, in one forward pass: (heads, T). Raises InterventionError."""
+    model = translator(name).model
+    with intervening(model, parse(changes)):
+        return head_effects.effects_of(model, source_ids, target_ids, heads)
 
 
 @st.cache_resource(max_entries=64, show_spinner="Computing the attention flow …")

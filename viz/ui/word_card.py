@@ -1,4 +1,4 @@
-"""The card of one word of a translation, the same on Explore and on Decode."""
+"""The card of one word of a translation, the same on Explore and on Decode, and the effects of heads that it shows."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.experiments.head_effects import HeadEffects, joined, plan
+
 from ..components.word_card import CardActions, card_data
 from ..components.word_card import word_card as mount
-from . import navigation
-from .word_facts import head_effects, word_facts
+from . import cache, links
 
 if TYPE_CHECKING:
     from model.translate import Translation
@@ -17,8 +18,21 @@ if TYPE_CHECKING:
 
 def word_card(model: str, result: Translation, position: int, actions: CardActions, changes: str = "") -> None:
     """Draw the card of the token at `position`, from 0, of a translation by the model with the changes made."""
-    navigation.follow()
+    links.follow()
     with st.container(key="wordcard"):
-        facts = word_facts(model, result.source, result.target_ids, changes)
+        facts = cache.word_facts(model, result.source, result.target_ids, changes)
         effects = head_effects(model, result, changes)
         mount(card_data(result.steps[position], facts, effects.strongest(position)), actions, key="word-card")
+
+
+def head_effects(model: str, result: Translation, changes: str = "") -> HeadEffects:
+    """What switching off each head changes, with a bar of how far it is while it is computed. InterventionError."""
+    ids = result.source_ids, result.target_ids
+    passes = plan(cache.translator(model).model, *map(len, ids))
+    bar, parts = st.empty(), []
+    for at, heads in enumerate(passes):
+        if at:  # what is in the cache needs no bar, and the first pass says how long the others take
+            bar.progress(at / len(passes), f"Switching off each of {sum(map(len, passes))} heads …")
+        parts.append(cache.effects_of(model, *ids, heads, changes))
+    bar.empty()
+    return joined(passes, parts)

@@ -56,7 +56,7 @@ def test_a_batch_of_heads_is_each_head_by_itself(
     monkeypatch.setattr(module, "TOKENS_A_PASS", tokens)
     translation = toy_translator.translate(SENTENCE)
     source = torch.tensor([translation.source_ids])
-    found = head_effects(toy_translator.model, source, translation.target_ids)
+    found = head_effects(toy_translator.model, translation.source_ids, translation.target_ids)
     check(found, one_at_a_time(toy_translator.model, source, translation.target_ids))
     assert min(one.min() for one in found.changes.values()) < -0.5  # the toy model does use its heads
 
@@ -65,8 +65,6 @@ def test_a_batch_of_heads_is_each_head_by_itself(
 def test_every_preset(name: str) -> None:
     torch.manual_seed(3)
     sizes = {
-        "vocab_size": 30,
-        "target_vocab_size": 30,
         "d_model": 24,
         "heads": 3,
         "encoder_layers": 2,
@@ -75,14 +73,14 @@ def test_every_preset(name: str) -> None:
     }
     model = Transformer(preset(name, vocab_size=30, target_vocab_size=30, **sizes)).eval()
     source, target = torch.randint(4, 30, (1, 7)), tuple(torch.randint(4, 30, (5,)).tolist())
-    check(head_effects(model, source, target), one_at_a_time(model, source, target))
+    check(head_effects(model, source[0].tolist(), target), one_at_a_time(model, source, target))
 
 
 def test_changes_that_are_open_take_part(toy_translator: Translator) -> None:
     model, translation = toy_translator.model, toy_translator.translate(SENTENCE)
     source, changes = torch.tensor([translation.source_ids]), parse("cross.1.2:off, encoder.2.1:uniform")
     with intervening(model, changes):
-        found = head_effects(model, source, translation.target_ids)
+        found = head_effects(model, translation.source_ids, translation.target_ids)
     assert not found.changes["cross"][0, 1].any()  # it is off already
     for place in (("cross", 1, 0), ("encoder", 0, 1), ("decoder", 1, 1)):
         expected = change(model, source, translation.target_ids, place, changes)
@@ -115,4 +113,4 @@ def toy_model() -> Transformer:
 
 def test_a_mixed_pass_is_refused(toy_translator: Translator) -> None:
     with pytest.raises(ValueError, match="not of both"):
-        effects_of(toy_translator.model, torch.tensor([[5, 2]]), (5,), [("encoder", 0, 0), ("cross", 0, 0)])
+        effects_of(toy_translator.model, (5, 2), (5,), [("encoder", 0, 0), ("cross", 0, 0)])

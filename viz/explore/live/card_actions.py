@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from viz.components.word_card import CardActions
-from viz.ui.decode_link import open_in_decode
-from viz.ui.explore_link import choose_head
+from viz.ui.links import choose_head, open_in_decode
 from viz.ui.pins import toggle_pins
 
 if TYPE_CHECKING:

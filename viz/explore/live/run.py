@@ -20,8 +20,7 @@ from viz.ui.addresses.shared import GIVEN
 from viz.ui.captions import caption, hints, plain
 from viz.ui.pins import pin_of, toggle_pins
 from viz.ui.teacher_forced import given_input, given_text
-from viz.ui.word_card import word_card
-from viz.ui.word_facts import head_effects
+from viz.ui.word_card import head_effects, word_card
 
 from ..intervention_texts import saved_effect
 from ..run_key import RunKey
