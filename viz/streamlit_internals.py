@@ -1,7 +1,7 @@
 """All that is used of Streamlit beyond its public interface, as version 1.67 has it.
 
-- Query parameters: one that a widget is bound to can be neither removed by code nor told apart from one that the
-  visitor's Back button has brought (``QueryParams``, ``ScriptRunContext``).
+- Query parameters: one that a widget is bound to can be neither removed by code nor taken to another page, nor told
+  apart from one that the visitor's Back button has brought (``QueryParams``, ``ScriptRunContext``).
 - Runs of a page without a browser, in a session of their own (``LocalScriptRunner`` and what it needs, ``Runtime``).
   The public ``AppTest`` cannot be used: each of its runs takes the place of the process's runtime and leaves none
   behind, while that runtime serves visitors.
@@ -47,6 +47,18 @@ def remove_query_parameters(names: Iterable[str]) -> None:
         for name in names:
             parameters.remove_param(name)
         parameters.set_initial_query_params_from_current()
+
+
+def unbind_query_parameters() -> None:
+    """Part the parameters of the address from the widgets that they are bound to. Raises InternalsError."""
+    context = _context()
+    if context is None:
+        return
+    parts = "QueryParams.get_binding_for_param or QueryParams.unbind_widget"
+    with _named(parts), context.session_state.query_params() as parameters:
+        for name in list(parameters):
+            if binding := parameters.get_binding_for_param(name):
+                parameters.unbind_widget(binding.widget_id)
 
 
 def went_through_history() -> bool:

@@ -63,7 +63,7 @@ def test_a_word_pressed_on_decode_has_the_same_card(page: Page) -> None:
     open_card(page, "Fahrrad")
     said = card(page).inner_text().replace("Open in Decode", "")
     card(page).get_by_role("button", name="Open in Decode").click()
-    expect(page).to_have_url(re.compile(r"/decode\?.*step=7"))
+    expect(page).to_have_url(re.compile(r"/decode\?sentence=.*step=7"))
     settle(page)
     assert card(page).inner_text().split() == said.split()
     page.locator(".decode-player .target .piece", has_text="hast").click()

@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from ..streamlit_internals import unbind_query_parameters
 from .addresses.decode import BEGIN, BRANCH, METHOD, NEVER, OF_BRANCH, STEP
 from .addresses.explore import VIEW
+from .addresses.pages import PAGES
 from .addresses.shared import KIND
 from .controls import choose
 
 if TYPE_CHECKING:
     from model.experiments.head_effects import Head
+
+    from .url_state.page import Page
 
 _PAGE = "page to open"
 _OWNER = "branch-of"
@@ -21,7 +25,19 @@ _OWNER = "branch-of"
 def follow() -> None:
     """Go where a callback has asked to go, if it has; comes before what need not be drawn then."""
     if page := st.session_state.pop(_PAGE, None):
-        st.switch_page(f"viz/pages/{page}.py")
+        unbind_query_parameters()  # Streamlit refuses to leave a page whose widgets stand in the address.
+        st.switch_page(f"viz/pages/{page}.py", query_params=_address_for(PAGES[page]))
+
+
+def _address_for(page: Page) -> dict[str, str]:
+    """What the address says now that the other page can read, and that a callback has not changed."""
+    known = {name: page.parameters[name] for name in st.query_params if name in page.parameters}
+    state = st.session_state
+    return {
+        name: st.query_params[name]
+        for name, one in known.items()
+        if one.key not in state or one.value_of(st.query_params[name]) == state[one.key]
+    }
 
 
 def branch_owner() -> tuple[str, str] | None:
