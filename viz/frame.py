@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from .components.history import history
 from .components.presenter import presenter, presenting
 from .talk import session
 from .ui import theme
@@ -25,6 +26,7 @@ def begin(page: str) -> None:
         st.html(PRESENTED)
     else:
         _around(page)
+    history(PAGES[page].scrubbed if page in PAGES else ())
     theme.watch()
 
 
