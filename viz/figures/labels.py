@@ -49,6 +49,13 @@ def signed(value: float, digits: int = 2, plus: bool = False) -> str:
     return f"{value:{'+' if plus else ''}.{digits}f}".replace("-", "−")
 
 
+def percent(share: float) -> str:
+    """A probability as it is printed, as ``percent`` of the decode player does: what is not zero never reads so."""
+    if share == 0:
+        return "0%"
+    return "<0.1%" if share < 0.0005 else f"{share:.{1 if share < 0.0995 else 0}%}"
+
+
 def labels(tokens: Sequence[str]) -> list[str]:
     return [label(token) for token in tokens]
 
