@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from .components.arrival import arrival
 from .components.history import history
 from .components.presenter import presenter, presenting
 from .talk import session
@@ -22,6 +23,7 @@ def begin(page: str) -> None:
     if page in PAGES:
         clean_address(PAGES[page])
     st.html(theme.STYLE)
+    arrival(page)
     if presenting():
         st.html(PRESENTED)
     else:
