@@ -5,17 +5,18 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from .steps import LOADING, open_page
 
-PHONE = {"width": 390, "height": 844}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 LONG = "sentence=The+old+man+who+lives+next+door+reads+a+book+in+the+garden+every+evening."
 HEADER = [".st-key-badge", ".st-key-add-view", '[data-testid="stHeader"]']
 
 # Where the words and signs of some parts stand: what is seen of an element without children, by the number of its part.
 LEAVES = """(parts) => parts.flatMap((part, at) => [...document.querySelectorAll(`${part} :not([fill=none])`)]
-  .filter((one) => !one.childElementCount && one.checkVisibility({ opacityProperty: true, visibilityProperty: true }))
+  .filter((one) => !one.childElementCount || one.title)
+  .filter((one) => one.checkVisibility({ opacityProperty: true, visibilityProperty: true }))
   .map((one) => one.getBoundingClientRect()).filter(({ width, height }) => width > 1 && height > 1)
   .map(({ left, right }) => [at, { left, right }]))"""
 
@@ -26,7 +27,8 @@ LABELS = """(root) => {
   const scale = root.getBoundingClientRect().width / root.clientWidth;
   const sizes = labels.map((label) => parseFloat(label.getAttribute("font-size")));
   const gaps = turned.slice(1).map((one, at) => Math.abs((one.e - turned[at].e) * one.b));
-  return { overlap: gaps.some((gap, at) => gap < sizes[at]), smallest: Math.min(...sizes) * scale, count: labels.length };
+  const overlap = gaps.some((gap, at) => gap < sizes[at]);
+  return { overlap, smallest: Math.min(...sizes) * scale, count: labels.length };
 }"""
 
 
@@ -41,7 +43,7 @@ def test_nothing_covers_the_status_line(phone: Page, path: str) -> None:
     open_page(phone, path)
     phone.locator(":root[data-arrived]").wait_for(state="attached")
     boxes = phone.evaluate(LEAVES, HEADER)
-    assert len(boxes) > 2
+    assert len(boxes) > 1
     for (part, one), (other_part, other) in combinations(boxes, 2):
         assert part == other_part or one["right"] <= other["left"] or other["right"] <= one["left"], (one, other)
     assert not [box for _, box in boxes if box["left"] < 0 or box["right"] > PHONE["width"]]
@@ -66,10 +68,11 @@ def test_no_curve_of_decode_crosses_a_word(phone: Page) -> None:
     crossed = """(root) => {
       const words = [...root.querySelectorAll(".text .piece")].map((word) => word.getBoundingClientRect());
       const origin = root.querySelector(".text").getBoundingClientRect();
-      const inside = ({ x, y }) => words.some((word) =>
-        x > word.left - origin.left && x < word.right - origin.left && y > word.top - origin.top && y < word.bottom - origin.top);
+      const isIn = (word, x, y) => x > word.left && x < word.right && y > word.top && y < word.bottom;
+      const inside = ({ x, y }) => words.some((word) => isIn(word, x + origin.left, y + origin.top));
+      const places = (path) => Array.from({ length: 41 }, (_, i) => path.getPointAtLength((path.getTotalLength() * i) / 40));
       return [...root.querySelectorAll(".text path")].filter((path) => path.style.display !== "none")
-        .some((path) => Array.from({ length: 41 }, (_, i) => path.getPointAtLength((path.getTotalLength() * i) / 40)).some(inside));
+        .some((path) => places(path).some(inside));
     }"""
     steps = int(phone.get_by_label("Decoding step").get_attribute("max") or 0) + 1
     for step in range(3, steps):
@@ -82,13 +85,16 @@ def test_no_curve_of_decode_crosses_a_word(phone: Page) -> None:
 def test_presented_the_picture_stays_until_the_large_one_is_there(page: Page, size: tuple[int, int]) -> None:
     page.set_viewport_size({"width": size[0], "height": size[1]})
     open_page(page, f"/?{LONG}")
-    expect(page.locator(".st-key-heatmap .heatmap")).to_have_attribute("data-painted", "Cross-attention · layer 1, head 1")
+    expect(page.locator(".st-key-heatmap .heatmap")).to_have_attribute(
+        "data-painted", "Cross-attention · layer 1, head 1"
+    )
     page.locator(":root[data-arrived]").wait_for(state="attached")
     page.keyboard.press("p")
     show = page.locator("dialog.show")
     show.wait_for(state="attached")
     seen = """() => {
-      const show = [...document.querySelectorAll("*")].map((one) => one.shadowRoot?.querySelector("dialog.show")).find(Boolean);
+      const roots = [...document.querySelectorAll("*")].map((one) => one.shadowRoot).filter(Boolean);
+      const show = roots.map((root) => root.querySelector("dialog.show")).find(Boolean);
       if (!show) return "page";
       const frame = show.querySelector("iframe.seen");
       if (getComputedStyle(show).opacity === "0") return "page";

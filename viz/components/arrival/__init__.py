@@ -8,5 +8,5 @@ _mount = component("arrival")
 
 
 def arrival(page: str) -> None:
-    """Keep `page` out of sight until its script has run and nothing in it moves; the style sheet of all pages hides it."""
+    """Keep `page` out of sight, as the style sheet does, until its script has run and nothing in it moves."""
     _mount(key="arrival", data={"page": page})

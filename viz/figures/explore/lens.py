@@ -59,7 +59,9 @@ def lens_ranks(lens: Lens, position: int, *, look: Look | None = None) -> go.Fig
     palette = look.palette
     ranks = lens.ranks[:, position]
     best = [
-        ", ".join(f"{label(token)} {escaped(percent(np.exp(chance)))}" for token, chance in zip(tokens, chances, strict=True))
+        ", ".join(
+            f"{label(token)} {escaped(percent(np.exp(chance)))}" for token, chance in zip(tokens, chances, strict=True)
+        )
         for tokens, chances in zip((place[position] for place in lens.tokens), lens.log_probs[:, position], strict=True)
     ]
     line = {
