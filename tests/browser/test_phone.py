@@ -70,7 +70,8 @@ def test_no_curve_of_decode_crosses_a_word(phone: Page) -> None:
       const origin = root.querySelector(".text").getBoundingClientRect();
       const isIn = (word, x, y) => x > word.left && x < word.right && y > word.top && y < word.bottom;
       const inside = ({ x, y }) => words.some((word) => isIn(word, x + origin.left, y + origin.top));
-      const places = (path) => Array.from({ length: 41 }, (_, i) => path.getPointAtLength((path.getTotalLength() * i) / 40));
+      const at = (path, share) => path.getPointAtLength(path.getTotalLength() * share);
+      const places = (path) => Array.from({ length: 41 }, (_, i) => at(path, i / 40));
       return [...root.querySelectorAll(".text path")].filter((path) => path.style.display !== "none")
         .some((path) => places(path).some(inside));
     }"""
