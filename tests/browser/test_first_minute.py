@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from .conftest import visit
 from .steps import LOADING, open_page, settle, type_sentence
 
 SENTENCES = ("He reads a book.", "Where did you buy this red bicycle?", "The bank by the river was closed.")
@@ -30,16 +31,14 @@ PLAYERS = """
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_decode_opens_once_at_its_first_step(server: str, chromium: Browser, sentence: str) -> None:
     for _ in range(3):
-        context = chromium.new_context(base_url=server)
-        page = context.new_page()
-        page.add_init_script(PLAYERS)
-        page.goto(f"/decode?sentence={sentence.replace(' ', '+')}")
-        expect(page.get_by_text("The attention weights agree")).to_be_visible(timeout=LOADING)
-        settle(page)
-        page.wait_for_timeout(500)
-        assert page.evaluate("players") == [1]
-        assert "step=" not in page.url
-        context.close()
+        with visit(chromium, server, base_url=server) as page:
+            page.add_init_script(PLAYERS)
+            page.goto(f"/decode?sentence={sentence.replace(' ', '+')}")
+            expect(page.get_by_text("The attention weights agree")).to_be_visible(timeout=LOADING)
+            settle(page)
+            page.wait_for_timeout(500)
+            assert page.evaluate("players") == [1]
+            assert "step=" not in page.url
 
 
 def test_a_decoding_followed_while_it_is_made_opens_at_its_first_step(page: Page) -> None:
