@@ -4,10 +4,14 @@ PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
 
-.PHONY: run test walks check browser bench clean
+.PHONY: run dev test walks check browser bench clean
 
+# A watched tree costs time whenever any file in it changes: only `make dev` watches.
 run: .venv/app
-	$(BIN)/python -m viz --server.port $(PORT)
+	$(BIN)/python -m viz --server.port $(PORT) --server.fileWatcherType none
+
+dev: .venv/dev
+	$(BIN)/python -m viz --server.port $(PORT) --server.fileWatcherType auto --server.runOnSave true
 
 SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist worksteal
 

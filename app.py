@@ -6,7 +6,8 @@ import streamlit as st
 
 HERE = Path(__file__).parent
 
-st.set_page_config(page_title="Attenscope", page_icon=str(HERE / "viz" / "icon.png"), layout="wide")
+# Not wide: viz/ui/style.css says how wide a page is, at once with all else, so that nothing moves as it arrives.
+st.set_page_config(page_title="Attenscope", page_icon=str(HERE / "viz" / "icon.png"))
 PAGES = [
     st.Page("viz/pages/explore.py", title="Explore", default=True),
     st.Page("viz/pages/decode.py", title="Decode"),

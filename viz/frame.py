@@ -6,6 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from .components.arrival import arrival
+from .components.history import history
 from .components.presenter import presenter, presenting
 from .talk import session
 from .ui import theme
@@ -21,10 +23,12 @@ def begin(page: str) -> None:
     if page in PAGES:
         clean_address(PAGES[page])
     st.html(theme.STYLE)
+    arrival(page)
     if presenting():
         st.html(PRESENTED)
     else:
         _around(page)
+    history(PAGES[page].scrubbed if page in PAGES else ())
     theme.watch()
 
 

@@ -16,7 +16,7 @@ from model.translate import InputError
 from ..components.decode_player import PlayerStart
 from ..components.switchboard import Head
 from ..streamlit_internals import went_through_history
-from ..ui import widgets
+from ..ui import cache, widgets
 from ..ui.addresses.decode import (
     BEGIN,
     BRANCH,
@@ -71,7 +71,7 @@ def request(model: Translator, text: str) -> Request:
         width, penalty = _number("Width", WIDTH), _number("Length penalty", PENALTY)
         stop = "early" if widgets.toggle("Stop early", EARLY, help=STOP_EARLY, on_change=_forget_branch) else stop
     elif method == "given":
-        given = given_input()
+        given = given_input(text, _own_translation(model, text))
     return Request(text, method, sampling, seed, width, penalty, stop, given, _constraints(model, method), _changes())
 
 
@@ -90,11 +90,6 @@ def player_start(cross: AttentionMap, own: AttentionMap, off: list[Head]) -> Pla
         own=_head(OWN.hold(), own) or f"{own.layers}.mean",
         aligning=(best.layer, best.head),
     )
-
-
-def step_is_chosen() -> bool:
-    """Whether somebody has chosen a step, here or in the link that was followed."""
-    return STEP.get() is not None
 
 
 def on_step(step: int, text: str = "") -> None:
@@ -150,6 +145,14 @@ def choose_path(ids: tuple[int, ...]) -> None:
     """Show the translation that ends in a node of the beam tree; for callbacks."""
     WAY.set(ids)
     on_step(len(ids) - 1)
+
+
+def _own_translation(model: Translator, text: str) -> str:
+    """What the unchanged model writes; "" for a text that it cannot read."""
+    try:
+        return cache.translation(model.name, text)[0].text
+    except InputError:
+        return ""
 
 
 def _changes() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import html
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,23 +40,22 @@ POLL = 0.2
 
 
 def show_progress(run: runs.Run, look: Look) -> None:
-    """The player of an unfinished decoding, following its last step, and a button to stop it."""
-
-    run.shown_live = True
+    """What an unfinished decoding has written so far, in the room of its player, and a button to stop it."""
 
     @st.fragment(run_every=POLL)
     def watch() -> None:
         if not run.working:
             st.rerun()
         tree, result = run.progress.tree, run.progress.result
-        if result is not None:
-            _player(result, look, run.request, f"{id(run)}-{len(result.steps)}", len(result.steps) - 1)
-        elif tree is not None:
-            _tree(tree, look, ())
         count = 0 if result is None else len(result.steps)
-        with st.container(key="working", horizontal=True, vertical_alignment="center"):
-            st.caption(f"Decoding … {count} tokens so far" if count else "Decoding …")
-            st.button("Stop", key="stop", on_click=run.stop)
+        with st.container(key="working"):
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.caption(f"Decoding … {count} tokens so far" if count else "Decoding …")
+                st.button("Stop", key="stop", on_click=run.stop)
+            if result is not None:
+                st.html(f'<p class="so-far" dir="auto">{html.escape(result.text)}</p>')
+            elif tree is not None:
+                _tree(tree, look, ())
 
     watch()
 
@@ -67,8 +66,7 @@ def show_result(model: Translator, run: runs.Run, look: Look) -> SavedView:
     progress = runs.with_path(model, run.progress, run.request, path)
     result = progress.result
     assert result is not None
-    last = len(result.steps) - 1 if run.shown_live and not controls.step_is_chosen() else None
-    _player(result, look, run.request, f"{id(run)}-{path}", last)
+    _player(result, look, run.request, f"{id(run)}-{path}")
     _card(model, run, result)
     hints(model, result)
     sentences = texts.problems(result, run.stopped)
@@ -94,11 +92,10 @@ def _start(result: Translation, request: Request) -> PlayerStart:
     return controls.player_start(cross, own, controls.heads_off(request))
 
 
-def _player(result: Translation, look: Look, request: Request, run: str, step: int | None = None) -> None:
-    start = _start(result, request)
+def _player(result: Translation, look: Look, request: Request, run: str) -> None:
     decode_player(
         result,
-        start if step is None else replace(start, step=step),
+        _start(result, request),
         look,
         key="decode-player",
         run=run,

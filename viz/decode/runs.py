@@ -48,8 +48,6 @@ class Run:
         self.check: ObserverCheck | None = None
         self.error: Exception | None = None
         self.stopped = False
-        self.shown_live = False
-        """It was shown before it had finished, so the player stands at its last step."""
         self._finished = threading.Event()
         self._started = self._published = time.monotonic()
         self._thread = threading.Thread(target=self._work, args=(model,), daemon=True)

@@ -13,7 +13,7 @@ from ..components.decode_player import PlayerStart, packed
 from ..export.parts import Chart, Component, Part, Words
 from ..export.save import SavedView, facts_of
 from ..figures.beam_tree import beam_tree
-from ..figures.labels import readable
+from ..figures.labels import percent, readable
 
 if TYPE_CHECKING:
     from model.decoding.beam_tree import BeamTree
@@ -57,7 +57,7 @@ def numbers(result: Translation) -> pd.DataFrame:
     rows = [
         {"token": readable(step.token), "probability": math.exp(step.log_prob), "rank": step.rank}
         | {
-            f"candidate {at}": f"{readable(one.token)} {math.exp(one.log_prob):.4f}"
+            f"candidate {at}": f"{readable(one.token)} {percent(math.exp(one.log_prob))}"
             for at, one in enumerate(step.candidates, 1)
         }
         for step in result.steps

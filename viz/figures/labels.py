@@ -50,10 +50,10 @@ def signed(value: float, digits: int = 2, plus: bool = False) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as people read it: whole percents from 10 on, and no small one as nothing."""
-    if 0 < share < 0.0005:
-        return "<0.1%"
-    return f"{share:.0%}" if share == 0 or share >= 0.0995 else f"{share:.1%}"
+    """A probability as it is printed, as ``percent`` of the decode player does: what is not zero never reads so."""
+    if share == 0:
+        return "0%"
+    return "<0.1%" if share < 0.0005 else f"{share:.{1 if share < 0.0995 else 0}%}"
 
 
 def labels(tokens: Sequence[str]) -> list[str]:

@@ -57,6 +57,12 @@ def configurations() -> dict[str, TransformerConfig]:
     return {name: config_of(folder, read_facts(folder)) for name, folder in folders.items()}
 
 
+@st.cache_data(ttl=10, show_spinner=False)
+def source_languages() -> dict[str, str]:
+    """The code of the language that each checkpoint reads, by name, "" where its card says none; nothing is loaded."""
+    return {name: read_facts(folder_of(name))["card"].get("source_language", "") for name in checkpoints()}
+
+
 @st.cache_resource(show_spinner="Loading the model …")
 def _local(spec: str) -> Translator | LocalModel | LocalError:
     """A failure is kept too: the factory runs once."""

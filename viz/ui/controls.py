@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from model.trace import AttentionMap, Kind
 from model.translate import InputError, Translation, Translator
 from model.user_model import LocalError, LocalModel
 
+from ..components.presenter import presenting
 from ..figures.heatmap import ROW_NAMES, Rows
 from ..figures.palette import SCALE_NAMES, Look
 from . import cache, theme, widgets
@@ -79,8 +81,17 @@ def plain_sentence(beside: Callable[[], None]) -> str:
 def _box(place: DeltaGenerator, first: str) -> str:
     """The sentence box itself, with the sentence that it begins with."""
     with place:
+        if presenting():
+            return _written(SENTENCE.get() or first)
         hint = "Type a sentence and press Enter"
         return widgets.text_input("Sentence", SENTENCE, first, placeholder=hint, label_visibility="collapsed")
+
+
+def _written(text: str) -> str:
+    """The sentence of a scene on the whole screen: words, in as many lines as they need."""
+    with st.container(key="sentence"):
+        st.html(f'<p dir="auto">{html.escape(text)}</p>')
+    return text
 
 
 def translation(model: Translator, text: str) -> tuple[Translation, ObserverCheck]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import streamlit as st
+
 from ..figures.labels import quoted, signed
 from . import widgets
 from .addresses.shared import GIVEN
@@ -16,11 +18,24 @@ HINT = "Type a translation: how probable is each of its tokens?"
 SURPRISING = 0.05
 """A given token less probable than this is named."""
 NAMED = 4
+GIVEN_FOR = "given-for"
+"""Where the session has the sentence that the given translation belongs to."""
 
 
-def given_input() -> str:
-    """The text field for a given translation, which pages share."""
-    return widgets.text_input("Given", GIVEN, placeholder=HINT, label_visibility="collapsed")
+def given_input(sentence: str, own: str) -> str:
+    """The text field for a given translation, which pages share: its text, or the model's `own` while it is empty.
+
+    For a sentence without a given translation it begins with the model's own, for the visitor to change.
+    """
+    state = st.session_state
+    if GIVEN_FOR not in state and GIVEN.get():
+        state[GIVEN_FOR] = sentence  # a link has brought both
+    if state.get(GIVEN_FOR) != sentence:
+        state[GIVEN.key], state[GIVEN_FOR] = own, sentence
+    given = widgets.text_input("Given", GIVEN, placeholder=HINT, label_visibility="collapsed").strip()
+    if not given:
+        del state[GIVEN_FOR]
+    return given or own
 
 
 def given_text(steps: tuple[DecodingStep, ...]) -> str:

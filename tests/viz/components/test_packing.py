@@ -59,7 +59,7 @@ def test_pieces_tell_doubt_and_the_end() -> None:
     assert [piece["text"] for piece in made] == [" A", " <B>", " C", "</s>"]
     assert made[0]["doubt"] == pytest.approx(0.6)
     assert [piece["special"] for piece in made] == [False, False, False, True]
-    assert made[0]["note"] == "A 40%; next best: other 5%"
+    assert made[0]["note"] == "A 40%; next best: other 5.0%"
 
 
 def test_a_piece_cut_off_is_not_the_end() -> None:

@@ -39,7 +39,10 @@ export function buildText(root, header) {
   return { text, sources: source.spans, targets: target.spans, paths, labels, places: null };
 }
 
-/** Where every token stands, measured once a layout: scrubbing then only writes. */
+/**
+ * Where every token stands, measured once a layout: scrubbing then only writes. Curves run between the last line of the
+ * source and the first one of the target, so that none crosses a word where a sentence needs several lines.
+ */
 export function measure(view) {
   const origin = view.text.getBoundingClientRect();
   const zoom = view.text.currentCSSZoom ?? 1; // Boxes are measured on the screen; lines are drawn in the view's own pixels.
@@ -49,7 +52,8 @@ export function measure(view) {
     return { x: x / zoom, top: top / zoom, bottom: bottom / zoom };
   };
   view.thick = parseFloat(getComputedStyle(view.text).fontSize) / 3;
-  view.places = { sources: view.sources.map(place), targets: view.targets.map(place) };
+  const [sources, targets] = [view.sources.map(place), view.targets.map(place)];
+  view.places = { sources, targets, from: Math.max(...sources.map(({ bottom }) => bottom)), to: Math.min(...targets.map(({ top }) => top)) };
 }
 
 function strongest(row) {
@@ -66,15 +70,15 @@ function shade(view, row, table, inks) {
 const isNear = (one, other) => Math.abs(one.x - other.x) < 36 && Math.abs(one.top - other.top) < 12;
 
 function connect(view, step, links) {
-  const { sources, targets } = view.places;
-  const to = targets[step + 1]; // The line begins with <s>.
+  const { sources, targets, from, to } = view.places;
+  const end = targets[step + 1].x; // The line begins with <s>.
   view.paths.forEach((path, i) => {
     const link = links[i];
     path.style.display = link ? "" : "none";
     if (!link) return;
-    const from = sources[link.key];
-    const middle = (from.bottom + to.top) / 2;
-    path.setAttribute("d", `M${from.x} ${from.bottom + 3}C${from.x} ${middle} ${to.x} ${middle} ${to.x} ${to.top - 3}`);
+    const { x } = sources[link.key];
+    const middle = (from + to) / 2;
+    path.setAttribute("d", `M${x} ${from + 3}C${x} ${middle} ${end} ${middle} ${end} ${to - 3}`);
     path.setAttribute("stroke-width", (1 + (view.thick * link.byte) / FULL).toFixed(1));
     path.setAttribute("stroke-opacity", Math.sqrt(link.byte / FULL).toFixed(2));
   });

@@ -8,51 +8,67 @@ const FEWEST = 12; // A short sentence leaves room free rather than being blown 
 const TICKS = { linear: [0, 0.25, 0.5, 0.75, 1], sqrt: [0, 0.1, 0.25, 0.5, 1], log: [0.001, 0.01, 0.1, 1] };
 // Fixed, so that nothing moves when another head, kind or sentence is chosen.
 const MARGIN = { left: 112, right: 56, top: 100, bottom: 4 };
-const BAR = { width: 8, share: 0.5 };
+const SLIM = { left: 84, right: 8, top: 100, bottom: 34 }; // On a phone the ramp lies under the cells.
+const SLIM_BELOW = 480; // Pixels of width.
+const BAR = { width: 8, share: 0.5, lying: 0.8 };
+const LINE = 1.1; // The height of a line, in sizes of its letters.
+const SIZES = { smallest: 9, slanted: 12, largest: 15 }; // Pixels of letters.
+const SLANT = Math.SQRT1_2;
+
+const isSlim = (width) => width < SLIM_BELOW;
+const marginOf = (width) => (isSlim(width) ? SLIM : MARGIN);
 
 /** Where the cells stand in a frame of `width` x `height`. */
 export function placed({ rows, columns }, width, height) {
-  const w = Math.max(0, width - MARGIN.left - MARGIN.right) / Math.max(columns.length, FEWEST);
-  const h = (height - MARGIN.top - MARGIN.bottom) / Math.max(rows.length, FEWEST);
-  return { left: MARGIN.left, top: MARGIN.top, w, h, width: w * columns.length, height: h * rows.length, whole: width };
+  const margin = marginOf(width);
+  const w = Math.max(0, width - margin.left - margin.right) / Math.max(columns.length, FEWEST);
+  const h = (height - margin.top - margin.bottom) / Math.max(rows.length, FEWEST);
+  return { left: margin.left, top: margin.top, w, h, width: w * columns.length, height: h * rows.length, whole: width };
 }
 
-/** Every how many tokens are named, as in figures/labels.py. */
-const every = (count) => (count <= LABELS_UP_TO ? 1 : Math.ceil((2 * count) / LABELS_UP_TO));
-const fontSize = (count) => Math.min(15, Math.max(7, 400 / Math.max(count / every(count), 1)));
+/** Every how many tokens are named, as in figures/labels.py, or where they stand `space` apart, so that none overlap. */
+function ticks(count, space) {
+  const every = count <= LABELS_UP_TO ? 1 : Math.ceil((2 * count) / LABELS_UP_TO);
+  const step = Math.max(every, Math.ceil((SIZES.smallest * LINE) / space));
+  return { step, size: Math.min(SIZES.largest, (step * space) / LINE) };
+}
 const isNamed = (at, pinned, step) => at === pinned || (at % step === 0 && Math.abs(at - (pinned ?? -step)) >= step);
 
 function tokens(header, place, { ink }) {
   const [pinnedRow, pinnedColumn] = header.pinned;
   const weight = (one, pinned) => ({ "font-weight": one === pinned ? 700 : 400 });
   const found = [];
-  const each = (labels, pinned, draw) => {
-    const step = every(labels.length);
-    const look = { "dominant-baseline": "central", fill: ink, "font-size": fontSize(labels.length) };
+  const each = (labels, pinned, space, draw) => {
+    const { step, size } = ticks(labels.length, space);
+    const look = { "dominant-baseline": "central", fill: ink, "font-size": size };
     labels.forEach((text, at) => {
       if (isNamed(at, pinned, step)) found.push(drawn("text", { ...look, ...draw(at), ...weight(at, pinned) }, text));
     });
   };
-  each(header.rowLabels, pinnedRow, (at) => ({ class: "row", x: place.left - 8, y: place.top + (at + 0.5) * place.h, "text-anchor": "end" }));
-  each(header.columnLabels, pinnedColumn, (at) => {
-    const transform = `translate(${place.left + (at + 0.5) * place.w},${place.top - 8}) rotate(-45)`;
+  const slanted = place.w * SLANT >= SIZES.slanted * LINE;
+  each(header.rowLabels, pinnedRow, place.h, (at) => ({ class: "row", x: place.left - 8, y: place.top + (at + 0.5) * place.h, "text-anchor": "end" }));
+  each(header.columnLabels, pinnedColumn, slanted ? place.w * SLANT : place.w, (at) => {
+    const transform = `translate(${place.left + (at + 0.5) * place.w},${place.top - 8}) rotate(${slanted ? -45 : -90})`;
     return { class: "column", transform };
   });
   return found;
 }
 
-/** The ramp, evenly, with the weights that stand at its places. */
+/** The ramp, evenly, with the weights that stand at its places: beside the cells, or under them where it is slim. */
 function bar({ stops, scale, top }, place, height, { soft }) {
-  const length = (height - MARGIN.top - MARGIN.bottom) * BAR.share;
-  const x = place.whole - MARGIN.right + 8;
-  const gradient = drawn("linearGradient", { id: "ramp", x1: 0, y1: 1, x2: 0, y2: 0 });
+  const lying = isSlim(place.whole);
+  const margin = marginOf(place.whole);
+  const length = lying ? (place.whole - margin.left - margin.right) * BAR.lying : (height - margin.top - margin.bottom) * BAR.share;
+  const [x, y] = lying ? [margin.left, height - margin.bottom + 8] : [place.whole - margin.right + 8, margin.top];
+  const gradient = drawn("linearGradient", { id: "ramp", x1: 0, y1: lying ? 0 : 1, x2: lying ? 1 : 0, y2: 0 });
   stops.forEach((colour, at) => gradient.append(drawn("stop", { offset: at / (stops.length - 1), "stop-color": colour })));
-  const ticks = TICKS[scale].map((share) => {
-    const y = MARGIN.top + length * (1 - position(share, scale));
-    const text = `${Number((share * top).toPrecision(2))}`;
-    return drawn("text", { x: x + BAR.width + 4, y, "dominant-baseline": "central", "font-size": 12, fill: soft }, text);
+  const marks = TICKS[scale].map((share) => {
+    const at = length * position(share, scale);
+    const spot = lying ? { x: x + at, y: y + BAR.width + 10, "text-anchor": "middle" } : { x: x + BAR.width + 4, y: y + length - at };
+    return drawn("text", { ...spot, "dominant-baseline": "central", "font-size": 12, fill: soft }, `${Number((share * top).toPrecision(2))}`);
   });
-  return [gradient, drawn("rect", { x, y: MARGIN.top, width: BAR.width, height: length, fill: "url(#ramp)" }), ...ticks];
+  const [width, tall] = lying ? [length, BAR.width] : [BAR.width, length];
+  return [gradient, drawn("rect", { x, y, width, height: tall, fill: "url(#ramp)" }), ...marks];
 }
 
 function outlines({ pinned: [row, column], breaks }, place, { accent, ink }) {
@@ -87,7 +103,7 @@ function numbers(header, map, place, { ink, background }) {
 export function drawFrame(svg, header, map, place, height) {
   const { colours: palette } = header;
   svg.setAttribute("viewBox", `0 0 ${place.whole} ${height}`);
-  const named = drawn("text", { class: "title", x: 0, y: 16, "font-size": 16, "font-weight": 700, fill: palette.ink }, header.title);
+  const named = drawn("text", { class: "title", x: 0, y: 16, "font-size": isSlim(place.whole) ? 14 : 16, "font-weight": 700, fill: palette.ink }, header.title);
   named.append(drawn("tspan", { dx: 8, "font-weight": 400, fill: palette.soft }, header.model));
   const axes = { x: place.left - 8, y: place.top - 8, "text-anchor": "end", "font-size": 13, fill: palette.soft };
   svg.replaceChildren(

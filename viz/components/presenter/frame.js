@@ -3,7 +3,7 @@ import { cover } from "./parts.js";
 const LOOK_EVERY = 60; // Milliseconds.
 const STILL_FOR = 5; // Looks in a row that find nothing changed.
 const GIVE_UP = 90_000;
-const ROWS = 480; // The height, in the page's own pixels, that a scene is laid out for.
+const ROWS = 480; // The shorter side, in the page's own pixels, that a scene is laid out for.
 const LARGEST = 1.6; // A short page grows no more than this beyond it.
 const SMALLEST = 0.55;
 const ROUNDS = 5;
@@ -61,7 +61,7 @@ async function fit(frame) {
 export function openFrame(box, scene, listen) {
   const element = document.createElement("iframe");
   element.title = scene.title || "The page, presented";
-  const base = box.clientHeight / ROWS;
+  const base = Math.min(box.clientHeight, box.clientWidth) / ROWS;
   const frame = { scene, element, base, zoom: base, revealed: !scene.hide.length, done: false };
   element.style.zoom = base;
   element.src = `${scene.address}${scene.address.includes("?") ? "&" : "?"}present=1&embed=true`;

@@ -88,6 +88,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
     show.later = setTimeout(prepare, SETTLES); // Not while the scene is being painted.
   }
   function swap(to, pressedAt) {
+    screen.dialog.classList.remove("waiting");
     delete screen.dialog.dataset.took;
     for (const [index, { element: frame }] of frames) {
       frame.classList.toggle("seen", index === to);
@@ -136,6 +137,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
       if (before) closed();
     },
   };
+  screen.dialog.classList.add("waiting"); // Until the first scene is painted, what was there stays.
   screen.dialog.classList.toggle("contrast", contrast || matchMedia("(prefers-contrast: more)").matches);
   screen.dialog.oncancel = (event) => (event.preventDefault(), ACTIONS.close());
   listen(window);

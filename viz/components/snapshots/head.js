@@ -34,8 +34,8 @@ export function buildHead(root, header) {
   return view;
 }
 
-function names(parent, texts, cell, side) {
-  const step = Math.ceil(LABEL / cell);
+function names(parent, texts, cell, side, label) {
+  const step = Math.ceil(label / cell);
   const made = texts.map((text, i) => {
     if (i % step) return null;
     const name = element("span", "", text);
@@ -56,8 +56,8 @@ export function layHead(view, { queries, keys, rows, columns }) {
   canvas.style.height = `${view.height * queries}px`;
   canvas.width = Math.round(view.width * keys * devicePixelRatio);
   canvas.height = Math.round(view.height * queries * devicePixelRatio);
-  names(view.rows, rows, view.height, "top");
-  names(view.columns, columns, view.width, "left");
+  names(view.rows, rows, view.height, "top", LABEL);
+  names(view.columns, columns, view.width, "left", LABEL * Math.SQRT2); // Slanted.
 }
 
 /** Paint the weights (queries x keys, bytes). */

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from ...figures.labels import readable
+from ...figures.labels import percent, readable
 from ..bundle import component
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ def pieces(steps: Sequence[DecodingStep]) -> list[dict[str, Any]]:
 
 def _note(step: DecodingStep) -> str:
     others = [
-        f"{readable(one.token)} {math.exp(one.log_prob):.0%}"
+        f"{readable(one.token)} {percent(math.exp(one.log_prob))}"
         for one in step.candidates
         if one.token_id != step.token_id
     ]
     after = f"; next best: {', '.join(others[:3])}" if others else ""
-    return f"{readable(step.token)} {math.exp(step.log_prob):.0%}{after}"
+    return f"{readable(step.token)} {percent(math.exp(step.log_prob))}{after}"

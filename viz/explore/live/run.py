@@ -16,7 +16,6 @@ from viz.export.parts import Component, Part, Words
 from viz.figures.labels import quoted
 from viz.ui import cache, widgets
 from viz.ui.addresses.explore import FORCED
-from viz.ui.addresses.shared import GIVEN
 from viz.ui.captions import caption, hints, plain
 from viz.ui.pins import pin_of, toggle_pins
 from viz.ui.teacher_forced import given_input, given_text
@@ -114,8 +113,8 @@ def live_run(model: Translator, text: str) -> LiveRun:
         caption("Underlined where the model was less sure. Click a piece to pin its row.")
         own = cache.translation(model.name, text)[0]
         interventions.board(own.trace.maps)
-        forced = _forced(text, own.text)
-    given = _given(model, text) if forced else ""
+        forced = _forced(text)
+    given = _given(model, text, own.text) if forced else ""
     key = RunKey(model.name, text, given, interventions.effect(model, text, given))
     run = LiveRun(key, cache.reading(*key))
     with line:
@@ -126,24 +125,17 @@ def live_run(model: Translator, text: str) -> LiveRun:
     return run
 
 
-def _forced(text: str, own: str) -> bool:
+def _forced(text: str) -> bool:
     """Return whether the model reads a given translation instead of its own; a new sentence turns this off."""
     state = st.session_state
     if state.setdefault("given-of", text) != text:
         state["given-of"], state[FORCED.key] = text, False
-
-    def fill_in() -> None:
-        if state[FORCED.key] and (state.get("given-for") != text or not state.get(GIVEN.key)):
-            state[GIVEN.key], state["given-for"] = own, text  # what the model wrote, for the visitor to change
-
-    return widgets.toggle("Given translation", FORCED, on_change=fill_in)
+    return widgets.toggle("Given translation", FORCED)
 
 
-def _given(model: Translator, text: str) -> str:
+def _given(model: Translator, text: str, own: str) -> str:
     """Return the translation that a visitor types, and draw its probability; "" where it cannot be read."""
-    given = given_input().strip()
-    if not given:
-        return ""
+    given = given_input(text, own)
     try:
         caption(given_text(cache.teacher_forced(model.name, text, given).steps))
     except InputError as error:

@@ -20,6 +20,7 @@ from viz.ui.addresses.explore import (
     Second,
 )
 from viz.ui.captions import caption
+from viz.ui.language import guess
 
 if TYPE_CHECKING:
     from model.trace import AttentionMap
@@ -95,7 +96,7 @@ def _sentence(scene: Scene, run: RunKey) -> SecondSide | None:
 
 
 def _model(scene: Scene, run: RunKey) -> SecondSide | None:
-    others = [name for name in cache.checkpoints() if name != run.model]
+    others = _other_models(run)
     if not others:
         caption("There is only one model. Train another with `python -m model train`, and it can be chosen here.")
         return None
@@ -107,6 +108,14 @@ def _model(scene: Scene, run: RunKey) -> SecondSide | None:
     layer, head = _place(attention, scene.layer, scene.head)
     titles = f"{run.model}: L{scene.layer + 1} h{scene.head + 1}", f"{name}: L{layer + 1} h{head + 1}"
     return SecondSide(attention, layer, head, *titles, in_words=first.source_tokens != second.source_tokens)
+
+
+def _other_models(run: RunKey) -> list[str]:
+    """Return the models that a run can be compared with, those that read the language of its sentence first."""
+    languages = cache.source_languages()
+    language = guess(run.sentence) or languages.get(run.model)
+    others = [name for name in cache.checkpoints() if name != run.model]
+    return sorted(others, key=lambda name: languages[name] != language)
 
 
 def _original(scene: Scene, run: RunKey) -> SecondSide:

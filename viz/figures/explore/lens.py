@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ..frame import surface
-from ..labels import LONGEST_WITH_LABELS, escaped, label, label_text, named
+from ..labels import LONGEST_WITH_LABELS, escaped, label, label_text, named, percent
 from ..palette import Look
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ def lens_ranks(lens: Lens, position: int, *, look: Look | None = None) -> go.Fig
     palette = look.palette
     ranks = lens.ranks[:, position]
     best = [
-        ", ".join(f"{label(token)} {np.exp(chance):.0%}" for token, chance in zip(tokens, chances, strict=True))
+        ", ".join(
+            f"{label(token)} {escaped(percent(np.exp(chance)))}" for token, chance in zip(tokens, chances, strict=True)
+        )
         for tokens, chances in zip((place[position] for place in lens.tokens), lens.log_probs[:, position], strict=True)
     ]
     line = {

@@ -58,7 +58,7 @@ WITHOUT: Parameter[tuple[Ids, ...]] = Parameter("without", (), read_several_ids,
 """Sequences of token ids that are never written."""
 WAY: Parameter[Ids] = Parameter("way", (), read_ids, write=write_ids, longest=10_000, views=("beam",))
 """The node of the beam tree that the player shows, as the token ids that lead to it."""
-STEP = number("step", None, 1, 99_999, slot="decoding step")
+STEP = number("step", None, 1, 99_999, slot="decoding step", scrubbed=True)
 """Where the player stands, from 1; None until somebody has chosen a step."""
 CROSS = text("cross", slot="cross head")
 """The head of cross-attention that the player shows: ``3.1``, ``3.mean`` or ``aligning``."""

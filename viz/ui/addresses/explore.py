@@ -46,7 +46,7 @@ PICTURES = choice("pictures", get_args(Pictured))
 LAYOUT = choice("layout", get_args(Layout), views=("links",))
 THRESHOLD = choice("threshold", (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5), 0.05, views=("links",))
 BESIDE: Parameter[tuple[int, ...]] = Parameter("beside", (), read_heads, write=write_heads, views=("links",))
-STEP = number("step", 1, 1, shared.MOST, views=("pipeline",), slot="pipeline step")
+STEP = number("step", 1, 1, shared.MOST, views=("pipeline",), slot="pipeline step", scrubbed=True)
 """Of the pipeline, from 1."""
 MEAN = switch("mean", True, views=("joint",))
 FLOW = choice("flow", FLOWS, views=("flow",))

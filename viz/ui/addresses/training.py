@@ -13,7 +13,7 @@ VIEWS: tuple[View, ...] = get_args(View)
 
 TRAINING = choice("training", VIEWS)
 LOGSTEPS = switch("logsteps", views=("curves", "comparison"))
-AT = text("at", longest=20, views=("snapshots",))
+AT = text("at", longest=20, views=("snapshots",), scrubbed=True)
 """The stop that is shown, by its step: ``366``, or ``released``; "" until somebody has chosen one."""
 
 PAGE = Page.of("training", *shared.COMMON, *shared.CHOSEN_HEAD, *parameters_in(globals()), view=TRAINING)

@@ -29,6 +29,11 @@ class Page:
         """A page and its parameters."""
         return cls(name, {one.name: one for one in parameters}, view)
 
+    @property
+    def scrubbed(self) -> list[str]:
+        """Names of the parameters whose change alone is no step of the browser's history."""
+        return [one.name for one in self.parameters.values() if one.scrubbed]
+
     def view_of(self, address: Mapping[str, str]) -> dict[str, str]:
         """The part of an address that the view it shows can read."""
         view = self.view.value_of(address.get(self.view.name, "")) if self.view else ""

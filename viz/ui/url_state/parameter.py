@@ -39,6 +39,8 @@ class Parameter(Generic[T]):
     views: tuple[str, ...] = field(default=(), kw_only=True)
     """The views of its page that it belongs to; empty for all."""
     longest: int = field(default=LONGEST, kw_only=True)
+    scrubbed: bool = field(default=False, kw_only=True)
+    """Whether one runs through its values, so that a change of it alone is no step of the browser's history."""
     slot: str = field(default="", kw_only=True)
     """Its key in the session, where that is not its name."""
 

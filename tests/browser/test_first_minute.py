@@ -1,0 +1,86 @@
+"""What a new visitor meets first: pages that open once, at their beginning, and stand still."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from .conftest import visit
+from .steps import LOADING, open_page, settle, type_sentence
+
+SENTENCES = ("He reads a book.", "Where did you buy this red bicycle?", "The bank by the river was closed.")
+
+PLAYERS = """
+    window.players = [];
+    const look = () => {
+      const host = document.querySelector(".st-key-decode-player [data-testid='stBidiComponentRegular']")
+        ?? document.querySelector(".st-key-decode-player");
+      const found = [host, ...(host?.querySelectorAll("*") ?? [])].map((one) => one?.shadowRoot ?? one)
+        .map((root) => root?.querySelector?.(".decode-player")).find(Boolean);
+      const state = found?.checkVisibility({ visibilityProperty: true }) ? Number(found.dataset.step) : null;
+      if (state !== (window.players.at(-1) ?? null)) window.players.push(state);
+      requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+"""
+"""Keeps every change of the step that the player of Decode shows, null where there is no player."""
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_decode_opens_once_at_its_first_step(server: str, chromium: Browser, sentence: str) -> None:
+    for _ in range(3):
+        with visit(chromium, server, base_url=server) as page:
+            page.add_init_script(PLAYERS)
+            page.goto(f"/decode?sentence={sentence.replace(' ', '+')}")
+            expect(page.get_by_text("The attention weights agree")).to_be_visible(timeout=LOADING)
+            settle(page)
+            page.wait_for_timeout(500)
+            assert page.evaluate("players") == [1]
+            assert "step=" not in page.url
+
+
+def test_a_decoding_followed_while_it_is_made_opens_at_its_first_step(page: Page) -> None:
+    page.add_init_script(PLAYERS)
+    sentence = "+".join(["the+old+man+reads+a+book+in+the+garden+and"] * 12)
+    page.goto(f"/decode?method=beam&width=10&penalty=3.0&sentence={sentence}")
+    page.get_by_role("button", name="Stop", exact=True).click(timeout=LOADING)
+    expect(page.get_by_text(re.compile(r"^Stopped (after|while)"))).to_be_visible(timeout=LOADING)
+    settle(page)
+    assert page.evaluate("players") == [1]
+
+
+def test_given_begins_with_the_translation_of_the_model(page: Page) -> None:
+    open_page(page, "/decode?sentence=He+reads+a+book.")
+    player, given = page.locator(".decode-player"), page.get_by_label("Given", exact=True)
+    written = player.locator(".target .piece")
+    expect(written.first).to_be_visible()
+    own = written.all_text_contents()
+    page.get_by_role("radio", name="given", exact=True).click()
+    expect(given).to_have_value(re.compile("Buch"))
+    expect(page.get_by_text(re.compile("^Log-probability"))).to_be_visible()
+    expect(written).to_have_text(own)
+    given.fill("Er liest kein Buch.")
+    given.press("Enter")
+    expect(page.get_by_text(re.compile("Surprising: “\u2068kein"))).to_be_visible()
+    type_sentence(page, "Where did you buy this red bicycle?")
+    expect(given).to_have_value(re.compile("Fahrrad"))
+    open_page(page, "/decode?sentence=He+reads+a+book.&method=given")
+    expect(given).to_have_value(re.compile("Buch"))
+    expect(written).to_have_text(own)
+
+
+def test_a_comparison_proposes_a_model_that_reads_the_language(page: Page) -> None:
+    open_page(page, "/?model=everyday-en-de&view=compare&with=model&sentence=A+man+reads+a+book.")
+    second = page.get_by_role("combobox", name="Second model")
+    expect(second).to_have_value(re.compile("en-de|^five"))
+
+
+def test_a_small_probability_does_not_read_as_none(page: Page) -> None:
+    open_page(page, "/decode?sentence=He+reads+a+book.&step=5")
+    shares = page.locator(".decode-player .candidate .share")
+    expect(shares.first).to_be_visible()
+    texts = shares.all_text_contents()
+    assert "<0.1%" in texts
+    assert not {"0%", "0.0%"} & set(texts)

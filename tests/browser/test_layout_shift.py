@@ -1,0 +1,73 @@
+"""Nothing jumps: how far the parts of a page move while it loads and as another head is chosen.
+
+Layout shift as browsers measure it (https://web.dev/articles/cls): the share of the window that moves times how far.
+"""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from .steps import open_page, settle, tile
+
+MOST = 0.02
+PATHS = ("/", "/decode", "/positions", "/training", "/masks")
+SIZES = ((1440, 900), (1280, 720), (800, 1000), (390, 844))
+OBSERVE = """
+    window.shifts = [];
+    new PerformanceObserver((list) => window.shifts.push(...list.getEntries().map(({ value }) => value)))
+      .observe({ type: "layout-shift", buffered: true });
+"""
+
+
+def shifted(page: Page) -> float:
+    return float(page.evaluate("shifts.reduce((sum, one) => sum + one, 0)"))
+
+
+def arrive(page: Page, path: str) -> None:
+    """Open a page and wait until it is in sight and at rest."""
+    open_page(page, path)
+    page.locator(":root[data-arrived]").wait_for(state="attached")
+    page.wait_for_timeout(600)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_nothing_jumps_while_a_page_loads(page: Page, path: str) -> None:
+    """At every size; the app's own files are in the browser's cache, as they are after the first page."""
+    arrive(page, path)
+    page.add_init_script(OBSERVE)
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        arrive(page, path)
+        assert shifted(page) < MOST, (width, shifted(page))
+
+
+@pytest.mark.parametrize("path", ["/", "/training"])
+def test_nothing_jumps_as_another_head_is_chosen(page: Page, path: str) -> None:
+    page.add_init_script(OBSERVE)
+    arrive(page, path)
+    page.evaluate("shifts.length = 0")
+    for layer, head in ((2, 3), (1, 2), (2, 1)):
+        tile(page, layer, head).click()
+        expect(tile(page, layer, head)).to_have_attribute("aria-pressed", "true")
+        settle(page)
+        page.wait_for_timeout(300)
+    assert shifted(page) < MOST
+
+
+def test_nothing_jumps_as_another_head_is_chosen_on_decode(page: Page) -> None:
+    page.add_init_script(OBSERVE)
+    arrive(page, "/decode")
+    page.evaluate("shifts.length = 0")
+    for label, head in (("Cross-attention head", "2.3"), ("Decoder self-attention head", "1.2")):
+        page.get_by_label(label).select_option(head)
+        settle(page)
+        page.wait_for_timeout(300)
+    assert shifted(page) < MOST
+
+
+def test_a_page_shows_even_where_it_never_comes_to_rest(page: Page) -> None:
+    page.add_init_script("Object.defineProperty(document.fonts, 'status', { value: 'loading' })")
+    open_page(page, "/masks")
+    expect(page.get_by_text("Paste what torch")).to_be_visible()
+    expect(page.locator(":root[data-arrived]")).to_have_count(0)

@@ -1,0 +1,115 @@
+"""A phone, 390 pixels wide: nothing covers anything, and labels can be read. And the whole screen, at any size."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from playwright.sync_api import Page, ViewportSize, expect
+
+from .steps import LOADING, open_page
+
+PHONE: ViewportSize = {"width": 390, "height": 844}
+LONG = "sentence=The+old+man+who+lives+next+door+reads+a+book+in+the+garden+every+evening."
+HEADER = [".st-key-badge", ".st-key-add-view", '[data-testid="stHeader"]']
+
+# Where the words and signs of some parts stand: what is seen of an element without children, by the number of its part.
+LEAVES = """(parts) => parts.flatMap((part, at) => [...document.querySelectorAll(`${part} :not([fill=none])`)]
+  .filter((one) => !one.childElementCount || one.title)
+  .filter((one) => one.checkVisibility({ opacityProperty: true, visibilityProperty: true }))
+  .map((one) => one.getBoundingClientRect()).filter(({ width, height }) => width > 1 && height > 1)
+  .map(({ left, right }) => [at, { left, right }]))"""
+
+# Whether two labels of a heatmap lie on each other, and the smallest of their letters, in pixels of the screen.
+LABELS = """(root) => {
+  const labels = [...root.querySelectorAll("text.column")];
+  const turned = labels.map((label) => label.transform.baseVal.consolidate().matrix);
+  const scale = root.getBoundingClientRect().width / root.clientWidth;
+  const sizes = labels.map((label) => parseFloat(label.getAttribute("font-size")));
+  const gaps = turned.slice(1).map((one, at) => Math.abs((one.e - turned[at].e) * one.b));
+  const overlap = gaps.some((gap, at) => gap < sizes[at]);
+  return { overlap, smallest: Math.min(...sizes) * scale, count: labels.length };
+}"""
+
+
+@pytest.fixture
+def phone(page: Page) -> Page:
+    page.set_viewport_size(PHONE)
+    return page
+
+
+@pytest.mark.parametrize("path", ["/", "/decode", "/training", "/positions", "/masks", "/talk"])
+def test_nothing_covers_the_status_line(phone: Page, path: str) -> None:
+    open_page(phone, path)
+    phone.locator(":root[data-arrived]").wait_for(state="attached")
+    boxes = phone.evaluate(LEAVES, HEADER)
+    assert len(boxes) > 1
+    for (part, one), (other_part, other) in combinations(boxes, 2):
+        assert part == other_part or one["right"] <= other["left"] or other["right"] <= one["left"], (one, other)
+    assert not [box for _, box in boxes if box["left"] < 0 or box["right"] > PHONE["width"]]
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (800, 1000), (390, 844)])
+def test_column_labels_can_be_read(page: Page, size: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    open_page(page, f"/?{LONG}&kind=encoder")
+    heatmap = page.locator(".st-key-heatmap .heatmap")
+    expect(heatmap.locator("text.column").first).to_be_attached()
+    labels = heatmap.evaluate(LABELS)
+    assert not labels["overlap"]
+    assert labels["smallest"] >= 9
+    assert labels["count"] == 18
+
+
+def test_no_curve_of_decode_crosses_a_word(phone: Page) -> None:
+    open_page(phone, f"/decode?{LONG}&step=3")
+    player = phone.locator(".decode-player")
+    expect(player).to_have_attribute("data-step", "3")
+    crossed = """(root) => {
+      const words = [...root.querySelectorAll(".text .piece")].map((word) => word.getBoundingClientRect());
+      const origin = root.querySelector(".text").getBoundingClientRect();
+      const isIn = (word, x, y) => x > word.left && x < word.right && y > word.top && y < word.bottom;
+      const inside = ({ x, y }) => words.some((word) => isIn(word, x + origin.left, y + origin.top));
+      const at = (path, share) => path.getPointAtLength(path.getTotalLength() * share);
+      const places = (path) => Array.from({ length: 41 }, (_, i) => at(path, i / 40));
+      return [...root.querySelectorAll(".text path")].filter((path) => path.style.display !== "none")
+        .some((path) => places(path).some(inside));
+    }"""
+    steps = int(phone.get_by_label("Decoding step").get_attribute("max") or 0) + 1
+    for step in range(3, steps):
+        assert not player.evaluate(crossed), step
+        phone.keyboard.press("ArrowRight")
+        expect(player).to_have_attribute("data-step", str(step + 1))
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (800, 1000), (390, 844)])
+def test_presented_the_picture_stays_until_the_large_one_is_there(page: Page, size: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    open_page(page, f"/?{LONG}")
+    expect(page.locator(".st-key-heatmap .heatmap")).to_have_attribute(
+        "data-painted", "Cross-attention · layer 1, head 1"
+    )
+    page.locator(":root[data-arrived]").wait_for(state="attached")
+    page.keyboard.press("p")
+    show = page.locator("dialog.show")
+    show.wait_for(state="attached")
+    seen = """() => {
+      const roots = [...document.querySelectorAll("*")].map((one) => one.shadowRoot).filter(Boolean);
+      const show = roots.map((root) => root.querySelector("dialog.show")).find(Boolean);
+      if (!show) return "page";
+      const frame = show.querySelector("iframe.seen");
+      if (getComputedStyle(show).opacity === "0") return "page";
+      return frame?.contentDocument?.querySelector(".st-key-heatmap") ? "picture" : "blank";
+    }"""
+    states = [page.evaluate(seen)]
+    while states[-1] != "picture" and len(states) < LOADING / 50:
+        page.wait_for_timeout(50)
+        states.append(page.evaluate(seen))
+    assert "blank" not in states
+    heatmap = page.frame_locator("iframe.seen").locator(".st-key-heatmap .heatmap")
+    labels = heatmap.evaluate(LABELS)
+    assert not labels["overlap"]
+    assert labels["smallest"] >= 7
+    canvas = page.frame_locator("iframe.seen").locator(".st-key-heatmap canvas")
+    assert canvas.evaluate("canvas => canvas.clientWidth / innerWidth") >= 0.33
+    assert canvas.evaluate("canvas => canvas.getBoundingClientRect().bottom <= innerHeight + 1")

@@ -1,0 +1,12 @@
+"""A page appears once its parts stand where they stay, so that nothing jumps while it loads; draws nothing."""
+
+from __future__ import annotations
+
+from ..bundle import component
+
+_mount = component("arrival")
+
+
+def arrival(page: str) -> None:
+    """Keep `page` out of sight, as the style sheet does, until its script has run and nothing in it moves."""
+    _mount(key="arrival", data={"page": page})

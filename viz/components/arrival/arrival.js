@@ -1,0 +1,38 @@
+const LOOK_EVERY = 50; // Milliseconds.
+const STILL_FOR = 4; // Looks in a row that find nothing moved.
+const RUN = '[data-testid="stApp"][data-test-script-state="notRunning"]';
+const CONTENT = '[data-testid="stMainBlockContainer"]';
+const PARTS = ["stElementContainer", "stLayoutWrapper"].map((name) => `${CONTENT} [data-testid="${name}"]`).join();
+const VIEWS = `${CONTENT} [data-testid="stElementContainer"]:not(.st-key-arrival, .st-key-browser-history) > [data-testid="stBidiComponent"]`;
+
+const box = (part) => [part.offsetLeft, part.offsetTop, part.offsetWidth, part.offsetHeight].join(" ");
+const standing = () => [...document.querySelectorAll(PARTS)].map(box).join();
+
+/** Whether a view has drawn itself; each has an element of its own beside that of its style. */
+const isDrawn = (view) => view.querySelector('[data-testid="stBidiComponentIsolated"]')?.shadowRoot?.childElementCount > 1;
+
+/** Whether all that the script has sent is there: styled, the views drawn, the fonts loaded. */
+function isComplete() {
+  const app = document.querySelector(RUN);
+  if (!app || !getComputedStyle(app).getPropertyValue("--accent") || document.fonts.status !== "loaded") return false;
+  return !document.querySelector(`${CONTENT} [data-testid="stSkeleton"]`) && [...document.querySelectorAll(VIEWS)].every(isDrawn);
+}
+
+/** Show the page once it is complete and nothing in it moves any more; another page is hidden again before. */
+export default function arrival({ data: { page } }) {
+  const { dataset } = document.documentElement;
+  if (dataset.arriving === page) return;
+  dataset.arriving = page;
+  delete dataset.arrived;
+  let [complete, same, before] = [false, 0, ""];
+  const look = () => {
+    if (dataset.arriving !== page) return;
+    const now = standing();
+    complete ||= isComplete();
+    same = complete && now === before ? same + 1 : 0;
+    before = now;
+    if (same < STILL_FOR) setTimeout(look, LOOK_EVERY);
+    else dataset.arrived = page;
+  };
+  look();
+}
