@@ -102,7 +102,8 @@ def attribute(
         return _attribution(method, target, found.value, found.source, found.prefix, error, BASELINE)
     recording = recording or record_target(model, target)
     own, source = _MAPS[method](recording)
-    rows = slice(target.position, None)  # several pieces of X: the mean of their rows
+    # Several pieces of X: the mean of their rows, but where X is compared with Y, its first is.
+    rows = slice(target.position, None if target.against_id is None else target.position + 1)
     prefix = own[rows, : len(target.prefix_tokens)].mean(0)
     return _attribution(method, target, target_value(model, target), source[rows].mean(0), prefix)
 
