@@ -7,19 +7,26 @@ the source need to know what the modules are, and are not computed.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ..network.hooks import observes, observing
 from ..user_model import LocalModel
-from .methods import Attribution
+from .methods import METHODS, Attribution
 from .target import AttributionError, Target
 
-COMPUTED = ("leave-one-out", "gradient-x-input")
+Hook = Callable[[nn.Module, tuple[Any, ...], dict[str, Any], Any], Any]
+"""Module, arguments, named arguments and output -> what replaces the output, or None."""
+COMPUTED = {
+    "leave-one-out": "how far the value falls when the piece's embedding is zero",
+    "gradient-x-input": METHODS["gradient-x-input"],
+}
+"""Name -> what the score is."""
 NOT_COMPUTED = (
     "Of a model that is not of this project, only leave-one-out (by zero embeddings, as its masks cannot be reached) "
     "and gradient-x-input are computed: the others need to know what each of its modules is."
@@ -53,14 +60,14 @@ def foreign_attributions(model: LocalModel, text: str, word: int, method: str) -
     if not 1 <= word <= len(reading.predicted):
         raise AttributionError(f"There is no piece {word}: this translation has {len(reading.predicted)} pieces.")
     explained = {"leave-one-out": _leave_one_out, "gradient-x-input": _gradient_x_input}
-    chosen = COMPUTED if method == "all" else (method,)
+    chosen = tuple(COMPUTED) if method == "all" else (method,)
     return [explained[one](reading, word - 1) for one in chosen], NOT_COMPUTED
 
 
 def _leave_one_out(reading: _Reading, position: int) -> Attribution:
     with torch.no_grad():
         target, value = _target(reading, position)
-        falls = [[], []]  # type: list[list[Tensor]]
+        falls: tuple[list[Tensor], list[Tensor]] = ([], [])
         for side, count in enumerate((len(target.source_ids), position + 1)):
             for piece in range(count):
 
@@ -109,16 +116,15 @@ def _logits(reading: _Reading, changes: Mapping[int, Callable[[Tensor], Tensor]]
     """Logits (1, 1, V) of one row, the embeddings of source (0) or target (1) changed at their first lookup."""
     with ExitStack() as stack:
         for side, change in changes.items():
-            hook = _first_lookup(reading.ids[side], change)
-            stack.callback(reading.tables[side].register_forward_hook(hook).remove)
+            stack.enter_context(_hooked([reading.tables[side]], _first_lookup(reading.ids[side], change)))
         return reading.run()[:, position : position + 1]
 
 
-def _first_lookup(ids: Tensor, change: Callable[[Tensor], Tensor]) -> Callable[..., Tensor | None]:
+def _first_lookup(ids: Tensor, change: Callable[[Tensor], Tensor]) -> Hook:
     done: list[bool] = []
 
-    def hook(module: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> Tensor | None:
-        if done or not arguments or not torch.equal(arguments[0], ids):
+    def hook(module: nn.Module, given: tuple[Any, ...], named: dict[str, Any], output: Tensor) -> Tensor | None:
+        if done or not given or not torch.equal(given[0], ids):
             return None
         done.append(True)
         return change(output)
@@ -126,18 +132,32 @@ def _first_lookup(ids: Tensor, change: Callable[[Tensor], Tensor]) -> Callable[.
     return hook
 
 
+@contextmanager
+def _hooked(modules: Iterable[nn.Module], hook: Hook) -> Iterator[None]:
+    """Forward hooks that act in this thread alone, since the model may be shared; gone when the block ends."""
+    observer = object()
+
+    def own(*call: Any) -> Any:
+        return hook(*call) if observes(observer) else None
+
+    with observing(observer), ExitStack() as stack:
+        for module in modules:
+            stack.callback(module.register_forward_hook(own, with_kwargs=True).remove)
+        yield
+
+
 def _read(model: LocalModel, text: str) -> _Reading:
-    lookups: list[tuple[nn.Module, Tensor]] = []
+    lookups: list[tuple[nn.Module, Any]] = []
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
-    with ExitStack() as stack, torch.no_grad():
-        for module in model.model.modules():
-            if isinstance(module, nn.Embedding):
-                hook = module.register_forward_hook(lambda table, given, _: lookups.append((table, given[0])))
-                stack.callback(hook.remove)
-        called = model.model.register_forward_pre_hook(
-            lambda _, given, named: calls.append((given, dict(named))), with_kwargs=True
-        )
-        stack.callback(called.remove)
+
+    def look_up(table: nn.Module, given: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
+        lookups.append((table, given[0] if given else named.get("input")))
+
+    def call(module: nn.Module, given: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
+        calls.append((given, dict(named)))
+
+    embeddings = [module for module in model.model.modules() if isinstance(module, nn.Embedding)]
+    with torch.no_grad(), _hooked(embeddings, look_up), _hooked([model.model], call):
         tokens = model.run(text)
     if not isinstance(tokens, Mapping) or {"source", "target"} - set(tokens):
         raise AttributionError("This model has no source and target to attribute to: its tokens must name both.")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
-from ..attribution.foreign import foreign_attributions
+from ..attribution.foreign import COMPUTED, foreign_attributions
 from ..attribution.logit_parts import LogitParts, logit_parts
 from ..attribution.methods import (
     DEFAULT_METHOD,
@@ -119,8 +120,8 @@ def _heading(target: Target, value: float) -> str:
     return "\n".join([f"{what} = {value:.4f}", *target.notes])
 
 
-def _lines(found: Attribution) -> list[str]:
-    lines = [f"{found.method}: {METHODS.get(found.method, '')}"]
+def _lines(found: Attribution, meanings: Mapping[str, str] = METHODS) -> list[str]:
+    lines = [f"{found.method}: {meanings[found.method]}"]
     if found.completeness_error is not None:
         lines.append(f"completeness error {found.completeness_error:.2%}, baseline: {found.baseline}")
     longest = max(abs(found.scores).max(), 1e-12)
@@ -156,6 +157,6 @@ def _run_foreign(model: LocalModel, arguments: argparse.Namespace) -> int:
     print(_heading(answers[0].target, answers[0].target_value))
     for one in answers:
         print()
-        print("\n".join(_lines(one)))
+        print("\n".join(_lines(one, COMPUTED)))
     print(f"\n{missing}")
     return 0
