@@ -84,3 +84,40 @@ def test_what_cannot_be_answered(ask: Any, arguments: list[str], sentence: str) 
     code, out, error = ask(*arguments)
     assert (code, out) == (2, "")
     assert sentence in error
+
+
+STRANGER = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.source, self.target = nn.Embedding(9, 8), nn.Embedding(9, 8)
+        self.body, self.head = nn.Transformer(8, 2, 1, 1, 16, batch_first=True), nn.Linear(8, 9)
+
+    def forward(self, x, y):
+        return self.head(self.body(self.source(x), self.target(y)))
+
+def make():
+    torch.manual_seed(0)
+    model = Model().eval()
+    def run(text):
+        model(torch.tensor([[5, 2, 7]]), torch.tensor([[1, 6]]))
+        return {"source": list("abc"), "target": ["<s>", "x"], "predicted": ["x", "y"]}
+    return model, run
+"""
+
+
+def test_a_strangers_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "why_stranger.py").write_text(STRANGER, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    call = ["why", "abc", "--word", "2", "--model", "why_stranger:make", "--method"]
+    assert main([*call, "all", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["method"] for one in found] == ["leave-one-out", "gradient-x-input"]
+    assert all(one["word"] == "y" and len(one["source"]) == 3 and one["not_computed"] for one in found)
+    assert main([*call, "leave-one-out"]) == 0
+    assert "embedding is zero" in capsys.readouterr().out
+    assert main([*call, "alti"]) == 2
+    assert "only leave-one-out" in capsys.readouterr().err
