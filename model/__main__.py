@@ -1,4 +1,4 @@
-"""train, translate, trace, evaluate, quality or diagnose, from the command line."""
+"""train, translate, trace, evaluate, quality, why, attribution or diagnose, from the command line."""
 
 from __future__ import annotations
 
@@ -28,6 +28,13 @@ COMMANDS = {
         "cli.use",
         "add_quality",
         "quality",
+    ),
+    "why": Command("say what a word of a translation rests on", "cli.why"),
+    "attribution": Command(
+        "measure the attribution methods of a checkpoint and keep them beside it",
+        "cli.why",
+        "add_measure",
+        "run_measure",
     ),
     "diagnose": Command("say what is wrong with masks or attention weights", "cli.diagnose"),
 }

@@ -39,26 +39,35 @@ class Lens:
     target_tokens: tuple[str, ...]
     """(T,) the token of the translation at each position."""
     ranks: np.ndarray
-    """(P, T) rank of the written token; 1 if no token is more probable."""
+    """(P, T) rank of the written token, or of the word chosen instead; 1 if no token is more probable."""
     target_log_probs: np.ndarray
-    """(P, T) log-probability of the written token."""
+    """(P, T) log-probability of the same token."""
 
 
 @torch.inference_mode()
-def logit_lens(translator: Translator, translation: Translation, count: int = 5, sublayers: bool = False) -> Lens:
-    """Read the decoder's residual stream of a finished translation after each layer, or after each sublayer."""
+def logit_lens(
+    translator: Translator,
+    translation: Translation,
+    count: int = 5,
+    sublayers: bool = False,
+    token_id: int | None = None,
+) -> Lens:
+    """Read the decoder's residual stream of a finished translation after each layer, or after each sublayer.
+
+    Ranks are those of the written token at each position, or everywhere of `token_id`.
+    """
     model, ids = translator.model, translation.target_ids
     paths = _paths(translator.config.decoder_layers, sublayers)
     source = torch.tensor([translation.source_ids], device=translator.device)
     target = shift_right(torch.tensor([ids], device=translator.device))
     with record(model, *paths) as streams:
         model(source, target)
-    written = torch.tensor(ids, device=translator.device)[:, None]
+    ranked = torch.tensor(ids if token_id is None else [token_id] * len(ids), device=translator.device)[:, None]
     best, found, ranks, chosen = [], [], [], []
     for path in paths:  # one place at a time: all of them at once are P x T x V numbers
         log_probs = model.generator(model.decoder.final_norm(streams[path][0])).log_softmax(-1)
         values, tokens = log_probs.topk(min(count, log_probs.shape[-1]))
-        own = log_probs.gather(1, written)
+        own = log_probs.gather(1, ranked)
         best.append(tokens)
         found.append(values)
         chosen.append(own[:, 0])

@@ -123,6 +123,11 @@ class Tokenizer:
         """One id as people read it; a leading space says that a word begins."""
         return self._token(self._processor.IdToPiece(token_id))
 
+    def piece_id(self, token: str) -> int | None:
+        """Return the id of a piece as people read it, the reverse of :meth:`token`; None where there is none."""
+        found = self._processor.PieceToId(token.replace(" ", WORD_START))
+        return None if found == UNK_ID else found
+
     @staticmethod
     def _token(piece: str) -> str:
         return piece.replace(WORD_START, " ")

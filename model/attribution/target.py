@@ -1,0 +1,131 @@
+"""The word that is to be explained, and the number that stands for it: log p(X), or logit X - logit Y."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..network.config import UNK_ID
+from ..network.token_ids import shift_right
+from ..text.token_names import START
+from ..text.words import word, words
+from ..translate import Translation, Translator
+
+
+class AttributionError(ValueError):
+    """A question that cannot be answered for this model and sentence; the message is the sentence to show."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One or more neighbouring pieces X of a translation, read by teacher forcing, and what is asked of them."""
+
+    source_ids: tuple[int, ...]
+    """(S,)"""
+    source_tokens: tuple[str, ...]
+    """(S,) </s> last."""
+    input_ids: tuple[int, ...]
+    """(T,) what the decoder is fed up to the last piece of X, <s> first; input i predicts piece i."""
+    prefix_tokens: tuple[str, ...]
+    """(P,) the inputs before X, <s> first: P - 1 is the position of the first piece of X."""
+    token_ids: tuple[int, ...]
+    """(n,) the pieces of X."""
+    tokens: tuple[str, ...]
+    """(n,)"""
+    against_id: int | None = None
+    """The piece Y, or None for log p(X)."""
+    against: str | None = None
+
+    @property
+    def word(self) -> str:
+        """X as people read it."""
+        return word(self.tokens).strip()
+
+    @property
+    def position(self) -> int:
+        """The position of the first piece of X in the translation, from 0: its row in the attention maps."""
+        return len(self.prefix_tokens) - 1
+
+    def value(self, logits: Tensor) -> Tensor:
+        """Return log p(X), summed over its pieces, or logit X - logit Y: logits (B, n, V) -> (B,) float64."""
+        logits = logits.double()
+        if self.against_id is not None:
+            return logits[:, 0, self.token_ids[0]] - logits[:, 0, self.against_id]
+        ids = torch.tensor(self.token_ids, device=logits.device)
+        own = logits.gather(-1, ids.expand(len(logits), -1)[..., None])[..., 0]
+        return (own - logits.logsumexp(-1)).sum(-1)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What has to be said of this sentence before any score is read."""
+        notes = []
+        if len(words(self.source_tokens[:-1])) == 1:
+            notes.append("The sentence has one word: without it only </s> is left to attend to.")
+        if self.position == 0:
+            notes.append("Nothing was written before this word: its prefix is <s> alone.")
+        if len(self.tokens) > 1:
+            pieces = f"{self.word} has {len(self.tokens)} pieces"
+            first = self.against_id is not None
+            notes.append(f"{pieces}: " + ("its first is compared." if first else "log p is summed over them."))
+        return tuple(notes)
+
+
+def target_pieces(
+    translator: Translator, translation: Translation, position: int, count: int = 1, against: str | int | None = None
+) -> Target:
+    """Return the target of `count` pieces from `position` (from 0) of a translation.
+
+    `against` is Y as text, or its id. Raises AttributionError for pieces that are not there, and for a Y of several
+    pieces, outside the vocabulary or equal to X.
+    """
+    ids, tokens = translation.target_ids, translation.target_tokens
+    if not (position >= 0 and count > 0 and position + count <= len(ids)):
+        raise AttributionError(f"There is no piece {position + count}: this translation has {len(ids)} pieces.")
+    end = position + count
+    against_id = piece_id(translator, against, tokens[position]) if isinstance(against, str) else against
+    if against_id is not None and not 0 <= against_id < translator.config.target_vocab_size:
+        raise AttributionError(f"There is no piece with the id {against_id} in this vocabulary.")
+    if against_id == ids[position]:
+        raise AttributionError(f"X and Y are the same piece, {tokens[position].strip()!r}: nothing differs.")
+    return Target(
+        translation.source_ids,
+        translation.source_tokens,
+        tuple(shift_right(torch.tensor(ids[:end])).tolist()),
+        (START, *tokens[:position]),
+        ids[position:end],
+        tokens[position:end],
+        against_id,
+        None if against_id is None else translator.tokenizer.token(against_id).strip(),
+    )
+
+
+def target_word(
+    translator: Translator, translation: Translation, number: int, against: str | int | None = None
+) -> Target:
+    """Return the target of word `number` (from 1) of a translation. Raises AttributionError."""
+    groups = words(translation.target_tokens)
+    if not 1 <= number <= len(groups):
+        raise AttributionError(f"There is no word {number}: this translation has {len(groups)} words, </s> included.")
+    pieces = groups[number - 1]
+    return target_pieces(translator, translation, pieces.start, len(pieces), against)
+
+
+def piece_id(translator: Translator, text: str, beside: str) -> int:
+    """Return the id of Y as a person types it, at a place where the piece `beside` stands. AttributionError.
+
+    A piece inside a word has no space before it, and neither has its rival.
+    """
+    tokenizer = translator.tokenizer
+    exact = None if beside.startswith(" ") else tokenizer.piece_id(text)
+    if exact is not None:
+        return exact
+    encoded = tokenizer.encode(text)
+    ids, pieces = encoded.ids[:-1], encoded.tokens[:-1]
+    if not ids or UNK_ID in ids:
+        raise AttributionError(f"The vocabulary of this model does not hold {text.strip()!r}.")
+    if len(ids) > 1:
+        cut = " | ".join(piece.strip() for piece in pieces)
+        raise AttributionError(f"{text.strip()!r} has several pieces ({cut}); X is compared with a Y of one piece.")
+    return ids[0]

@@ -1,0 +1,162 @@
+"""`python -m model why` and `python -m model attribution`: what a word rests on, and which method to trust."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..attribution.foreign import COMPUTED, foreign_attributions
+from ..attribution.logit_parts import LogitParts, logit_parts
+from ..attribution.methods import (
+    DEFAULT_METHOD,
+    METHODS,
+    Attribution,
+    attribute,
+    check_value,
+    record_target,
+    target_value,
+)
+from ..attribution.target import Target, target_word
+from ..checkpoint.files import folder_of
+from ..devices import chosen_device
+from ..evaluation.attribution_measurement import measure
+from ..evaluation.attribution_scores import FILE, table, write_scores
+from ..interventions.apply import intervening
+from ..interventions.changes import parse
+from ..training.data import read_pairs
+from ..translate import Translator
+from ..user_model import LocalModel, load
+from .use import DEFAULT
+from .writable import check_writable
+
+BAR = 24  # characters of the longest bar
+LARGEST = 20  # parts printed without --json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("sentence")
+    parser.add_argument("--word", type=int, required=True, help="word of the translation, from 1")
+    parser.add_argument("--against", metavar="Y", help="explain logit X - logit Y instead of log p(X)")
+    parser.add_argument("--method", choices=[*METHODS, "heads", "all"], default=DEFAULT_METHOD, metavar="NAME",
+                        help=f"any of {', '.join(METHODS)}, heads, all (default {DEFAULT_METHOD})")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--given", metavar="TRANSLATION", help="explain a word of this translation, not of the model's")
+    parser.add_argument("--changes", default="", help="heads or masks changed, as in a link: cross.2.3:off, ...")
+    _add_checkpoint(parser)
+    parser.add_argument("--model", metavar="MODULE:FACTORY", help="a model of your own instead of a checkpoint")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what the word rests on."""
+    changes = parse(arguments.changes)
+    translator: Translator | LocalModel
+    if arguments.model:
+        translator = load(arguments.model)
+    else:
+        translator = Translator.load(arguments.checkpoint, chosen_device(arguments.device))
+    if isinstance(translator, LocalModel):
+        return _run_foreign(translator, arguments)
+    with intervening(translator.model, changes):
+        if arguments.given:
+            translation = translator.force(arguments.sentence, arguments.given, capture=False)
+        else:
+            translation = translator.translate(arguments.sentence, capture=False)
+        target = target_word(translator, translation, arguments.word, arguments.against)
+        methods = (*METHODS, "heads") if arguments.method == "all" else (arguments.method,)
+        found = [_explained(translator, target, method) for method in methods]
+    if arguments.json:
+        answers = [one.as_json() for one in found]
+        print(json.dumps(answers if arguments.method == "all" else answers[0], ensure_ascii=False))
+        return 0
+    print(f"{translation.text}\n")
+    print(_heading(target, target_value(translator.model, target)))
+    for one in found:
+        print()
+        print("\n".join(_logit_lines(one) if isinstance(one, LogitParts) else _lines(one)))
+    return 0
+
+
+def add_measure(parser: argparse.ArgumentParser) -> None:
+    _add_checkpoint(parser)
+    parser.add_argument("--data", type=Path, required=True, help="a data folder, as train takes it")
+    parser.add_argument("--split", default="dev", help="the text to measure on: SPLIT.en, SPLIT.de (default dev)")
+    parser.add_argument("--set", help="its name for people (default: folder and split)")
+    parser.add_argument("--sentences", type=int, default=200, help="how many sentences (default 200)")
+
+
+def run_measure(arguments: argparse.Namespace) -> int:
+    """Measure the methods and the threshold of a checkpoint; write both beside it, and into its card."""
+    folder = folder_of(arguments.checkpoint)
+    check_writable(folder / FILE)
+    translator = Translator.load(arguments.checkpoint, chosen_device(arguments.device))
+    source, target = (str(translator.card.get(name, "")) for name in ("source_language", "target_language"))
+    pairs = read_pairs([arguments.data], source, target, arguments.split)
+    name = arguments.set or f"{arguments.data.name} {arguments.split}"
+    scores = measure(translator, pairs, name, arguments.sentences)
+    write_scores(folder, scores)
+    print(table(scores), end="")
+    print(f"Wrote {folder / FILE}")
+    return 0
+
+
+def _add_checkpoint(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--checkpoint", default=DEFAULT, help=f"name below checkpoints/ or a folder (default {DEFAULT})"
+    )
+    parser.add_argument("--device", help="cpu or cuda (default: the GPU when there is one)")
+
+
+def _explained(translator: Translator, target: Target, method: str) -> Attribution | LogitParts:
+    if method != "heads":
+        return attribute(translator, target, method)
+    check_value(target, target_value(translator.model, target))
+    return logit_parts(translator.model, target, record_target(translator.model, target))
+
+
+def _heading(target: Target, value: float) -> str:
+    what = f"log p({target.word})" if target.against is None else f"logit {target.word} - logit {target.against}"
+    return "\n".join([f"{what} = {value:.4f}", *target.notes])
+
+
+def _lines(found: Attribution, meanings: Mapping[str, str] = METHODS) -> list[str]:
+    lines = [f"{found.method}: {meanings[found.method]}"]
+    if found.completeness_error is not None:
+        lines.append(f"completeness error {found.completeness_error:.2%}, baseline: {found.baseline}")
+    longest = max(abs(found.scores).max(), 1e-12)
+    sides = (("source", found.target.source_tokens, found.source), ("prefix", found.target.prefix_tokens, found.prefix))
+    for side, pieces, scores in sides:
+        for piece, score in zip(pieces, scores.tolist(), strict=False):
+            lines.append(f"  {side}  {piece.strip():16} {score:9.4f}  {_bar(score, longest)}")
+    return lines
+
+
+def _logit_lines(found: LogitParts) -> list[str]:
+    parts = found.sorted[:LARGEST]
+    lines = [f"heads: {found.exactness}"]
+    lines += [f"  {one.part.name:32} {one.score:9.4f}  {_bar(one.score, abs(parts[0].score))}" for one in parts]
+    rest = found.sorted[LARGEST:]
+    if rest:
+        lines.append(f"  {f'{len(rest)} smaller parts':32} {sum(one.score for one in rest):9.4f}")
+    return [*lines, f"  {'sum':32} {found.sum:9.4f}", f"  {'logit':32} {found.logit:9.4f}"]
+
+
+def _bar(score: float, longest: float) -> str:
+    return ("-" if score < 0 else "+") * round(BAR * abs(score) / max(longest, 1e-12))
+
+
+def _run_foreign(model: LocalModel, arguments: argparse.Namespace) -> int:
+    if arguments.changes or arguments.given or arguments.against:
+        raise ValueError("A model of your own takes neither --changes nor --given nor --against.")
+    answers, missing = foreign_attributions(model, arguments.sentence, arguments.word, arguments.method)
+    if arguments.json:
+        listed = [one.as_json() | {"not_computed": missing} for one in answers]
+        print(json.dumps(listed if arguments.method == "all" else listed[0], ensure_ascii=False))
+        return 0
+    print(_heading(answers[0].target, answers[0].target_value))
+    for one in answers:
+        print()
+        print("\n".join(_lines(one, COMPUTED)))
+    print(f"\n{missing}")
+    return 0

@@ -1,0 +1,218 @@
+"""Activation patching: activations of one sentence's run put into the run of another, one place at a time.
+
+Meng et al. (2022), "Locating and Editing Factual Associations in GPT"; Vig et al. (2020), "Causal Mediation Analysis".
+The first sentence is translated with X where the second has Y, after the same prefix. Its residual stream, or the
+output of one head, is put into the run of the second, and what comes back of logit X - logit Y is measured.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..attribution.recording import sublayers
+from ..attribution.target import AttributionError, Target, target_pieces
+from ..network.config import PAD_ID
+from ..network.hooks import OutputHook, hook_outputs, record
+from ..network.masks import padding_mask
+from ..network.transformer import Transformer
+from ..trace import Kind
+from ..translate import Translation, Translator
+
+ROWS = 128  # of one forward pass
+PAIRS = Path(__file__).with_name("minimal_pairs.json")
+SAME = 1e-3  # a difference of values, in logits, below which nothing can come back
+Stack = Literal["encoder", "decoder"]
+
+
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """Two sentences with as many pieces, and the word at which their translations part."""
+
+    target: Target
+    """Of the first sentence: X, against Y of the second, after the prefix that both share."""
+    second_ids: tuple[int, ...]
+    """(S,)"""
+    second_tokens: tuple[str, ...]
+    first_value: float
+    """logit X - logit Y with the first sentence."""
+    second_value: float
+    """The same with the second."""
+
+    @property
+    def difference(self) -> float:
+        """What there is to come back."""
+        return self.first_value - self.second_value
+
+
+@dataclass(frozen=True, eq=False)
+class PatchMap:
+    """What comes back of logit X - logit Y for a patch at each place."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    change: np.ndarray
+    """(rows, columns) float64, how far the patch moves logit X - logit Y of the second sentence."""
+    whole: np.ndarray
+    """(rows,) the same with all columns of a row patched at once."""
+    difference: float
+    """The difference that `fraction` is of."""
+
+    @property
+    def fraction(self) -> np.ndarray:
+        """(rows, columns) 0 where a patch brings nothing back, 1 where it brings all."""
+        return self.change / self.difference
+
+    @property
+    def whole_fraction(self) -> np.ndarray:
+        """(rows,)"""
+        return self.whole / self.difference
+
+
+@dataclass(frozen=True)
+class MinimalPair:
+    """Two English sentences that differ in one phenomenon and whose translations part at one word."""
+
+    phenomenon: str
+    first: str
+    second: str
+    control: str
+    """A sentence with the same answer as the first."""
+
+
+def minimal_pairs() -> tuple[MinimalPair, ...]:
+    """Return the pairs that come with the project, of number, tense, negation, pronoun, word sense and word order."""
+    return tuple(MinimalPair(**one) for one in json.loads(PAIRS.read_text(encoding="utf-8")))
+
+
+@torch.no_grad()
+def contrast(translator: Translator, first: Translation, second: Translation) -> Contrast:
+    """Compare two translations at the first piece in which they differ.
+
+    Raises AttributionError for translations that are equal, and for sources with different numbers of pieces.
+    """
+    pairs = zip(first.target_ids, second.target_ids, strict=False)
+    place = next((at for at, (x, y) in enumerate(pairs) if x != y), None)
+    if place is None:
+        raise AttributionError("Both sentences have the same translation: there is no word at which they differ.")
+    _check_lengths(first.source_tokens, second.source_tokens)
+    target = target_pieces(translator, first, place, against=second.target_ids[place])
+    values = [_run(translator.model, target, ids) for ids in (first.source_ids, second.source_ids)]
+    return Contrast(target, second.source_ids, second.source_tokens, *(float(one) for one in values))
+
+
+@torch.no_grad()
+def control(translator: Translator, pair: Contrast, same: Translation) -> Contrast:
+    """Return the contrast of the first sentence with a third that has the same answer as the first.
+
+    A patch between these two should bring nothing; what it does bring has nothing to do with X and Y. Give its map
+    the difference of `pair`. Raises AttributionError for a sentence with another number of pieces, and for one that
+    has another answer.
+    """
+    _check_lengths(pair.target.source_tokens, same.source_tokens)
+    end = pair.target.position + 1
+    if same.target_ids[:end] != (*pair.target.input_ids[1:], pair.target.token_ids[0]):
+        raise AttributionError(f"{same.source!r} has another answer: {same.text!r}. A control needs the same word X.")
+    value = float(_run(translator.model, pair.target, same.source_ids))
+    return Contrast(pair.target, same.source_ids, same.source_tokens, pair.first_value, value)
+
+
+@torch.no_grad()
+def patch_stream(translator: Translator, pair: Contrast, stack: Stack, difference: float | None = None) -> PatchMap:
+    """Patch the residual stream after the embedding and after each layer, at each position of one stack.
+
+    Rows are layers, columns positions. `difference` takes the place of the pair's own, for a control.
+    """
+    model = translator.model
+    side = "source" if stack == "encoder" else "target"
+    layers = [one.residual_path for one in sublayers(model, stack) if one.kind is None]
+    paths = [f"{side}_embedding.stream", *layers]
+    columns = pair.second_tokens if stack == "encoder" else pair.target.prefix_tokens
+    selections = [torch.eye(len(columns), dtype=torch.bool), torch.ones(1, len(columns), dtype=torch.bool)]
+    cells = torch.cat(selections)[:, :, None]  # the last patches all positions
+    names = ("embedding", *(f"layer {layer + 1}" for layer in range(len(layers))))
+    return _patched(model, pair, dict(zip(names, paths, strict=True)), columns, cells, difference)
+
+
+@torch.no_grad()
+def patch_heads(translator: Translator, pair: Contrast, kind: Kind, difference: float | None = None) -> PatchMap:
+    """Patch the output of each head, at all positions at once. Rows are layers, columns heads."""
+    stack = "encoder" if kind == "encoder" else "decoder"
+    found = [one for one in sublayers(translator.model, stack) if one.kind == kind]
+    heads = translator.config.heads
+    cells = torch.cat([torch.eye(heads, dtype=torch.bool), torch.ones(1, heads, dtype=torch.bool)])[:, :, None, None]
+    paths = {f"layer {one.layer + 1}": f"{one.path}.context" for one in found}
+    columns = tuple(f"head {head + 1}" for head in range(heads))
+    return _patched(translator.model, pair, paths, columns, cells, difference)
+
+
+def _patched(
+    model: Transformer,
+    pair: Contrast,
+    paths: dict[str, str],
+    columns: Sequence[str],
+    cells: Tensor,
+    difference: float | None,
+) -> PatchMap:
+    """Cells (N, ...) bool, broadcastable to a tensor of the paths without its batch axis, True = patched."""
+    difference = pair.difference if difference is None else difference
+    if abs(difference) < SAME:
+        raise AttributionError("Both sentences give the same logit X - logit Y: there is no difference to bring back.")
+    with record(model, *paths.values()) as streams:
+        _run(model, pair.target, pair.target.source_ids)
+    jobs = [(path, cell) for path in paths.values() for cell in cells]
+    in_encoder = any(path.startswith(("source_embedding.", "encoder.")) for path in paths.values())
+    found = []
+    for start in range(0, len(jobs), ROWS):
+        part = jobs[start : start + ROWS]
+        patches = {
+            model.get_submodule(path): _patch(streams[path], [cell if at == path else None for at, cell in part])
+            for path in paths.values()
+        }
+        with hook_outputs(patches):
+            found.append(_run(model, pair.target, pair.second_ids, len(part), in_encoder))
+    change = (torch.cat(found) - pair.second_value).reshape(len(paths), -1).cpu().numpy()
+    return PatchMap(tuple(paths), tuple(columns), change[:, :-1], change[:, -1], difference)
+
+
+def _patch(stream: Tensor, cells: list[Tensor | None]) -> OutputHook:
+    """Put the stream (1, ...) into each row of an output (B, ...) where its cells are True."""
+    rows = [row for row, cell in enumerate(cells) if cell is not None]
+    if not rows:
+        return lambda output: None
+    where = torch.stack([cell for cell in cells if cell is not None]).to(stream.device)
+
+    def put(output: Tensor) -> Tensor:
+        patched = output.clone()
+        patched[rows] = torch.where(where, stream, output[rows])
+        return patched
+
+    return put
+
+
+def _run(
+    model: Transformer, target: Target, source_ids: Sequence[int], rows: int = 1, in_encoder: bool = False
+) -> Tensor:
+    """The target's value after its prefix with another source, (B,); the encoder runs once unless its rows differ."""
+    device = next(model.parameters()).device
+    source, inputs = (torch.tensor([list(ids)], device=device) for ids in (source_ids, target.input_ids))
+    memory = model.encode(source.expand(rows if in_encoder else 1, -1)).expand(rows, -1, -1)
+    states = model.decode(inputs.expand(rows, -1), memory, padding_mask(source, PAD_ID))
+    return target.value(model.generator(states[:, target.position :]))
+
+
+def _check_lengths(first: Sequence[str], second: Sequence[str]) -> None:
+    if len(first) == len(second):
+        return
+    pieces = " and ".join(f"{len(one)} ({' | '.join(piece.strip() for piece in one)})" for one in (first, second))
+    raise AttributionError(
+        f"The two sentences have {pieces} pieces; a patch puts each position into the same position of the other, so "
+        "both need as many."
+    )

@@ -1,0 +1,110 @@
+"""A model that nobody here wrote: what can be computed is, and one line says what cannot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from model.attribution.foreign import NOT_COMPUTED, foreign_attributions
+from model.attribution.methods import attribute
+from model.attribution.target import AttributionError, target_pieces
+from model.text.token_names import Tokens
+from model.translate import Translator
+from model.user_model import LocalModel
+
+
+class Stranger(nn.Module):
+    """nn.Transformer with embeddings of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.source, self.target = nn.Embedding(40, 16), nn.Embedding(40, 16)
+        self.body = nn.Transformer(16, 2, 1, 1, 32, batch_first=True)
+        self.head = nn.Linear(16, 40)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        mask = nn.Transformer.generate_square_subsequent_mask(y.shape[1])
+        return self.head(self.body(self.source(x), self.target(y), tgt_mask=mask, tgt_is_causal=True))
+
+
+def local(model: nn.Module) -> LocalModel:
+    def run(text: str) -> Tokens:
+        x, y = torch.tensor([[ord(sign) % 40 for sign in text]]), torch.tensor([[1, 9, 4]])
+        model(x, y)
+        return {"source": list(text), "target": ["<s>", "a", "b"], "predicted": ["a", "b", "c"]}
+
+    return LocalModel("stranger", model.eval(), run)
+
+
+def test_removal_and_gradients_by_hand() -> None:
+    model = Stranger().eval()
+    found, missing = foreign_attributions(local(model), "hello", 2, "all")
+    assert [one.method for one in found] == ["leave-one-out", "gradient-x-input"]
+    assert missing == NOT_COMPUTED
+    x, y = torch.tensor([[ord(sign) % 40 for sign in "hello"]]), torch.tensor([[1, 9, 4]])
+    with torch.no_grad():
+        row = model(x, y)[0, 1].double()
+    value = row.log_softmax(-1).max()
+    for one in found:
+        assert one.target.word == "b"
+        assert one.target_value == pytest.approx(float(value), abs=1e-5)
+        assert one.source.shape == (5,)
+        assert one.prefix.shape == (2,)
+    zero = model.source(x).detach().clone()
+    zero[0, 2] = 0
+    hook = model.source.register_forward_hook(lambda *_: zero)
+    with torch.no_grad():
+        without = model(x, y)[0, 1].double().log_softmax(-1)[row.argmax()]
+    hook.remove()
+    assert found[0].source[2] == pytest.approx(float(value - without), abs=1e-5)
+    assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_a_hugging_face_model_that_generates() -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = {"vocab_size": 50, "d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "max_position_embeddings": 64}
+    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+    ids = {"pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 0, "forced_eos_token_id": 2}
+    torch.manual_seed(0)
+    model = transformers.MarianMTModel(transformers.MarianConfig(**sizes, **heads, **ids)).eval()
+
+    def run(text: str) -> Tokens:
+        source = torch.tensor([[3 + ord(sign) % 40 for sign in text] + [2]])
+        names = list(map(str, model.generate(source, max_new_tokens=5, min_new_tokens=5, do_sample=False)[0].tolist()))
+        return {"source": [*text, "</s>"], "target": names[:-1], "predicted": names[1:]}
+
+    found, _ = foreign_attributions(LocalModel("marian", model, run), "hello", 3, "all")
+    for one in found:
+        assert np.isfinite(one.scores).all()
+        assert len(one.source) == 6
+        assert str(one.target.token_ids[0]) == one.target.word
+
+
+def test_what_it_cannot_have() -> None:
+    model = local(Stranger())
+    with pytest.raises(AttributionError, match="only leave-one-out"):
+        foreign_attributions(model, "hello", 1, "alti")
+    with pytest.raises(AttributionError, match="There is no piece 9"):
+        foreign_attributions(model, "hello", 9, "all")
+    with pytest.raises(AttributionError, match="no source and target"):
+        foreign_attributions(LocalModel("plain", nn.Linear(2, 2), lambda text: list(text)), "hello", 1, "all")
+
+
+def test_of_our_own_model_the_gradient_is_the_same(toy_translator: Translator) -> None:
+    """The embedding is scaled after the lookup here, so gradient times input is the same number."""
+    translation = toy_translator.translate("a cat finds the tree.", capture=False)
+    target = target_pieces(toy_translator, translation, 2)
+    source, inputs = torch.tensor([target.source_ids]), torch.tensor([target.input_ids])
+
+    def run(text: str) -> Tokens:
+        toy_translator.model(source, inputs)
+        fed = target.prefix_tokens
+        return {"source": target.source_tokens, "target": fed, "predicted": translation.target_tokens[: len(fed)]}
+
+    (found,), _ = foreign_attributions(LocalModel("ours", toy_translator.model, run), "", 3, "gradient-x-input")
+    expected = attribute(toy_translator, target, "gradient-x-input")
+    np.testing.assert_allclose(found.source, expected.source, atol=1e-4)
+    np.testing.assert_allclose(found.prefix, expected.prefix, atol=1e-4)

@@ -1,0 +1,84 @@
+"""Gradients against captum, and the axioms of integrated gradients."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+from torch import nn
+
+from model.attribution.gradients import gradient_x_input, integrated_gradients
+from model.attribution.target import Target, target_pieces
+from model.network.hooks import OutputHook, hook_outputs
+from model.translate import Translation, Translator
+
+from .conftest import read
+
+
+def value_at(translator: Translator, target: Target, source: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+    """The target's value at token embeddings (B, S, D) and (B, T, D), by the model's own forward."""
+    model, rows = translator.model, len(source)
+    ids = torch.tensor([target.source_ids]).expand(rows, -1), torch.tensor([target.input_ids]).expand(rows, -1)
+    hooks: dict[nn.Module, OutputHook] = {
+        model.source_embedding.tokens: lambda _: source,
+        model.target_embedding.tokens: lambda _: inputs,
+    }
+    with hook_outputs(hooks):
+        return target.value(model(*ids)[:, target.position :])
+
+
+def embeddings(translator: Translator, target: Target) -> tuple[torch.Tensor, torch.Tensor]:
+    pairs = (
+        (translator.model.source_embedding, target.source_ids),
+        (translator.model.target_embedding, target.input_ids),
+    )
+    source, inputs = (one.table(torch.tensor([ids])).detach() * one.scale for one, ids in pairs)
+    return source, inputs
+
+
+def test_against_captum(toy_translator: Translator, toy_target: Target) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        captum = pytest.importorskip("captum.attr")
+
+    def value(source: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+        return value_at(toy_translator, toy_target, source, inputs)
+
+    given = embeddings(toy_translator, toy_target)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        integrated = captum.IntegratedGradients(value).attribute(given, n_steps=400, internal_batch_size=100)
+        simple = captum.InputXGradient(value).attribute(given)
+    for ours, theirs, tolerance in (
+        (integrated_gradients(toy_translator.model, toy_target, tolerance=1e-4), integrated, 2e-2),
+        (gradient_x_input(toy_translator.model, toy_target), simple, 1e-5),
+    ):
+        scale = theirs[0].sum(-1).abs().max().item()
+        torch.testing.assert_close(ours.source, theirs[0].sum(-1)[0].double(), atol=tolerance * scale, rtol=0)
+        torch.testing.assert_close(ours.prefix, theirs[1].sum(-1)[0].double(), atol=tolerance * scale, rtol=0)
+
+
+def test_complete(any_translator: Translator) -> None:
+    target = target_pieces(any_translator, read(any_translator), 2)
+    found = integrated_gradients(any_translator.model, target)
+    source, inputs = embeddings(any_translator, target)
+    with torch.no_grad():
+        ends = [value_at(any_translator, target, source * end, inputs * end).item() for end in (0, 1)]
+    assert [found.baseline, found.value] == pytest.approx(ends, abs=1e-5)
+    assert found.completeness_error <= 0.01
+    assert float(found.source.sum() + found.prefix.sum()) == pytest.approx(
+        ends[1] - ends[0], abs=0.01 * abs(ends[1] - ends[0])
+    )
+
+
+def test_the_pieces_of_the_word_itself_stay(toy_translator: Translator, toy_translation: Translation) -> None:
+    target = target_pieces(toy_translator, toy_translation, 2, count=3)
+    found = integrated_gradients(toy_translator.model, target)
+    assert len(found.prefix) == 3
+    assert found.completeness_error <= 0.01
+
+
+def test_no_gradient_is_left_on_the_model(toy_translator: Translator, toy_target: Target) -> None:
+    integrated_gradients(toy_translator.model, toy_target)
+    assert all(parameter.grad is None for parameter in toy_translator.model.parameters())
