@@ -11,7 +11,7 @@ import streamlit as st
 from model.analysis.attention_flow import attention_flow as flow_through
 from model.behaviour.outcomes import Outcome
 from model.checkpoint.bleu_scores import CARD, Score, read_scores
-from model.checkpoint.files import config_of, folder_of, read_facts
+from model.checkpoint.files import CheckpointError, config_of, folder_of, read_facts
 from model.checkpoint.history import HistoryRow, read_history
 from model.checkpoint.preset_comparison import PresetModel, read_preset_model
 from model.checkpoint.snapshots import snapshot_steps as kept_steps
@@ -60,7 +60,14 @@ def configurations() -> dict[str, TransformerConfig]:
 @st.cache_data(ttl=10, show_spinner=False)
 def source_languages() -> dict[str, str]:
     """The code of the language that each checkpoint reads, by name, "" where its card says none; nothing is loaded."""
-    return {name: read_facts(folder_of(name))["card"].get("source_language", "") for name in checkpoints()}
+    return {name: _source_language(name) for name in checkpoints()}
+
+
+def _source_language(name: str) -> str:
+    try:
+        return str(read_facts(folder_of(name))["card"].get("source_language", ""))
+    except CheckpointError:  # a folder that cannot be read spoils no other model's page
+        return ""
 
 
 @st.cache_resource(show_spinner="Loading the model …")

@@ -16,8 +16,6 @@ from .controls import choose
 if TYPE_CHECKING:
     from model.experiments.head_effects import Head
 
-    from .url_state.page import Page
-
 _PAGE = "page to open"
 _OWNER = "branch-of"
 
@@ -26,18 +24,7 @@ def follow() -> None:
     """Go where a callback has asked to go, if it has; comes before what need not be drawn then."""
     if page := st.session_state.pop(_PAGE, None):
         unbind_query_parameters()  # Streamlit refuses to leave a page whose widgets stand in the address.
-        st.switch_page(f"viz/pages/{page}.py", query_params=_address_for(PAGES[page]))
-
-
-def _address_for(page: Page) -> dict[str, str]:
-    """What the address says now that the other page can read, and that a callback has not changed."""
-    known = {name: page.parameters[name] for name in st.query_params if name in page.parameters}
-    state = st.session_state
-    return {
-        name: st.query_params[name]
-        for name, one in known.items()
-        if one.key not in state or one.value_of(st.query_params[name]) == state[one.key]
-    }
+        st.switch_page(f"viz/pages/{page}.py", query_params=PAGES[page].carried_address())
 
 
 def branch_owner() -> tuple[str, str] | None:

@@ -44,6 +44,16 @@ class Page:
         """The part of the visitor's address that the view it shows can read."""
         return self.view_of(st.query_params.to_dict())
 
+    def carried_address(self) -> dict[str, str]:
+        """What the address of another page says that this one can read, and that a callback has not changed."""
+        address, state = st.query_params.to_dict(), st.session_state
+        known = ((name, self.parameters[name]) for name in address if name in self.parameters)
+        return {
+            name: address[name]
+            for name, one in known
+            if one.key not in state or one.value_of(address[name]) == state[one.key]
+        }
+
 
 def parameters_in(names: Mapping[str, Any]) -> tuple[Parameter[Any], ...]:
     """The parameters among the names of a module."""
