@@ -16,4 +16,8 @@ PAGES = [
     st.Page("viz/pages/masks.py", title="Masks"),
     st.Page("viz/pages/talk.py", title="Talk"),
 ]
-st.navigation(PAGES, position="top").run()
+page = st.navigation(PAGES, position="top")
+with st.container(
+    key="page", height=1, border=False
+):  # Until the style sheet is there, which makes it as high as it is.
+    page.run()

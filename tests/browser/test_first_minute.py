@@ -19,7 +19,8 @@ PLAYERS = """
         ?? document.querySelector(".st-key-decode-player");
       const found = [host, ...(host?.querySelectorAll("*") ?? [])].map((one) => one?.shadowRoot ?? one)
         .map((root) => root?.querySelector?.(".decode-player")).find(Boolean);
-      const state = found?.checkVisibility({ visibilityProperty: true }) ? Number(found.dataset.step) : null;
+      const styled = document.querySelector(".st-key-page")?.clientHeight > 1;
+      const state = styled && found?.checkVisibility({ visibilityProperty: true }) ? Number(found.dataset.step) : null;
       if (state !== (window.players.at(-1) ?? null)) window.players.push(state);
       requestAnimationFrame(look);
     };
