@@ -36,6 +36,7 @@ def test_decode_opens_once_at_its_first_step(server: str, chromium: Browser, sen
             page.add_init_script(PLAYERS)
             page.goto(f"/decode?sentence={sentence.replace(' ', '+')}")
             expect(page.get_by_text("The attention weights agree")).to_be_visible(timeout=LOADING)
+            page.locator(":root[data-arrived]").wait_for(state="attached")
             settle(page)
             page.wait_for_timeout(500)
             assert page.evaluate("players") == [1]
