@@ -33,6 +33,7 @@ RESTS = """(look) => {
   const [app, traffic, now] = [document.querySelector('[data-testid="stApp"]'), window.traffic, performance.now()];
   if (traffic.look !== look) Object.assign(traffic, { look, since: now });
   const { asked, heard, since } = traffic;
+  if (document.documentElement.dataset.arrived === undefined) return false; // It is out of sight, and takes no focus.
   return app?.dataset.testScriptState === "notRunning" && heard > asked && now - Math.max(heard, since) > 100;
 }"""
 """The script has ended, what was asked has been answered, and for 100 ms nothing new has been asked or answered."""

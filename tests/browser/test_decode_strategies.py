@@ -70,6 +70,7 @@ def test_what_if_by_keyboard_and_choosing_a_version(page: Page) -> None:
     page.keyboard.press("Enter")
     rows = page.locator(".st-key-versions button.version")
     expect(rows).to_have_count(2)
+    settle(page)
     rows.nth(1).focus()
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")

@@ -11,6 +11,7 @@ from .conftest import SCREEN, visit
 from .steps import boxes_at_rest, expect_head, open_page, settle
 from .views import VIEWS, open_view
 
+pytestmark = pytest.mark.walk
 WIDTHS = (1440, 1280, 800, 390)
 OUTSIDE = """() => {
   const main = document.querySelector('[data-testid="stMain"]');

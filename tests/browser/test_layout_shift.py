@@ -8,8 +8,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import open_page, settle, tile
+from .steps import LOADING, open_page, settle, tile
 
+pytestmark = pytest.mark.walk
 MOST = 0.02
 PATHS = ("/", "/decode", "/positions", "/training", "/masks")
 SIZES = ((1440, 900), (1280, 720), (800, 1000), (390, 844))
@@ -67,6 +68,6 @@ def test_nothing_jumps_as_another_head_is_chosen_on_decode(page: Page) -> None:
 
 def test_a_page_shows_even_where_it_never_comes_to_rest(page: Page) -> None:
     page.add_init_script("Object.defineProperty(document.fonts, 'status', { value: 'loading' })")
-    open_page(page, "/masks")
-    expect(page.get_by_text("Paste what torch")).to_be_visible()
+    page.goto("/masks")
+    expect(page.get_by_text("Paste what torch")).to_be_visible(timeout=LOADING)
     expect(page.locator(":root[data-arrived]")).to_have_count(0)

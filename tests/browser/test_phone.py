@@ -9,6 +9,7 @@ from playwright.sync_api import Page, ViewportSize, expect
 
 from .steps import LOADING, open_page
 
+pytestmark = pytest.mark.walk
 PHONE: ViewportSize = {"width": 390, "height": 844}
 LONG = "sentence=The+old+man+who+lives+next+door+reads+a+book+in+the+garden+every+evening."
 HEADER = [".st-key-badge", ".st-key-add-view", '[data-testid="stHeader"]']

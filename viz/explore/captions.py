@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import streamlit as st
+
 from model.analysis.alignment import EXPLAINED as ALIGNMENT_EXPLAINED
 from model.analysis.alignment import rank_alignment
 from viz.figures.words import head_in_words, overview_in_words, row_in_words
@@ -20,14 +22,15 @@ if TYPE_CHECKING:
 
 def head_captions(scene: Scene, order: HeadOrder) -> None:
     """Draw what the order of the tiles is, what the chosen head does, and where its pinned row looks."""
-    caption(order.text or overview_in_words(scene.attention))
-    caption(scene.summary)
-    run = scene.source.run
-    if run and (remark := head_remark(run, scene.kind, scene.layer, scene.head)):
-        caption(remark)
-    if order.measure == "alignment":
-        _alignment(scene)
-    caption(_looks(scene))
+    with st.container(key="headcaptions"):  # Of one height for most heads, so that nothing below moves.
+        caption(order.text or overview_in_words(scene.attention))
+        caption(scene.summary)
+        run = scene.source.run
+        if run and (remark := head_remark(run, scene.kind, scene.layer, scene.head)):
+            caption(remark)
+        if order.measure == "alignment":
+            _alignment(scene)
+        caption(_looks(scene))
 
 
 def alt(scene: Scene) -> str:
