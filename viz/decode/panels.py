@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 STYLE = Path(__file__).parent / "decode.css"
 """What this page looks like beyond the style of all pages."""
+LARGEST_LIVE_TREE = 200
+"""Nodes up to which a search under way is drawn: a browser that draws a larger tree at every look hears no click."""
 POLL = 0.2
 """Seconds between two looks at a decoding under way."""
 
@@ -47,14 +49,14 @@ def show_progress(run: runs.Run, look: Look) -> None:
         if not run.working:
             st.rerun()
         tree, result = run.progress.tree, run.progress.result
-        count = 0 if result is None else len(result.steps)
+        count = len(result.steps) if result else tree.nodes[-1].position + 1 if tree and tree.nodes else 0
         with st.container(key="working"):
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.caption(f"Decoding … {count} tokens so far" if count else "Decoding …")
                 st.button("Stop", key="stop", on_click=run.stop)
             if result is not None:
                 st.html(f'<p class="so-far" dir="auto">{html.escape(result.text)}</p>')
-            elif tree is not None:
+            elif tree is not None and len(tree.nodes) <= LARGEST_LIVE_TREE:
                 _tree(tree, look, ())
 
     watch()
