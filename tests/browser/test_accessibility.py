@@ -28,6 +28,7 @@ def findings(page: Page) -> list[str]:
     ]
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("address", [address for address in VIEWS if address.endswith(ENDS)])
 def test_no_serious_finding_in_light_and_dark(page: Page, address: str) -> None:
     open_view(page, address)

@@ -141,7 +141,7 @@ def test_text(page: Page, trace: AttentionTrace) -> None:
     assert_agree(by_key, weights.T.ravel())
 
 
-@pytest.mark.parametrize("head", ["3.2", "3.mean"])
+@pytest.mark.parametrize("head", ["3.2", pytest.param("3.mean", marks=pytest.mark.walk)])
 def test_decode(page: Page, result: Translation, trace: AttentionTrace, head: str) -> None:
     open_page(page, address("/decode", step="99", cross=head, own=head))
     expect(page.get_by_text("The attention weights agree")).to_be_visible()
@@ -170,6 +170,7 @@ def test_decode(page: Page, result: Translation, trace: AttentionTrace, head: st
     assert_agree(texts, values, least=10)
 
 
+@pytest.mark.walk
 def test_training(page: Page, translator: Translator, result: Translation) -> None:
     moments = timeline(stops(translator.checkpoint), SENTENCE, result.target_ids)
     maps = [moment.trace.maps["cross"].weights[1, 2] for moment in moments]
@@ -184,6 +185,7 @@ def test_training(page: Page, translator: Translator, result: Translation) -> No
         assert_agree(list(printed), weights[tuple(cells.T)])
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("view", ["table", "precision"])
 def test_positions(page: Page, view: str) -> None:
     size = 96, 64
@@ -202,6 +204,7 @@ def test_positions(page: Page, view: str) -> None:
     assert "0" in printed
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("view", ["heatmap", "text"])
 def test_a_saved_file(page: Page, disk: Page, trace: AttentionTrace, tmp_path: Path, view: str) -> None:
     """Another head than the one it was saved with is read from the bytes of the overview."""

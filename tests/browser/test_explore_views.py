@@ -82,9 +82,12 @@ def test_a_menu_opens_on_a_slow_machine_wherever_its_button_is_clicked(page: Pag
     open_page(page, CROSS)
     expect_head(page, 3, 1)
     settle(page)
-    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 20})
+    speed = page.context.new_cdp_session(page)
     for key in ("about", "display", "save"):
+        speed.send("Emulation.setCPUThrottlingRate", {"rate": 20})
         click_at(page, page.locator(f".st-key-{key} [data-testid=stIconMaterial]").first, 0.5, 0.5)
+        expect(page.get_by_test_id("stPopoverBody")).to_be_visible()
+        speed.send("Emulation.setCPUThrottlingRate", {"rate": 1})
         close_menu(page)
 
 

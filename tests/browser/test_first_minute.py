@@ -10,7 +10,8 @@ from playwright.sync_api import Browser, Page, expect
 from .conftest import visit
 from .steps import LOADING, open_page, settle, type_sentence
 
-SENTENCES = ("He reads a book.", "Where did you buy this red bicycle?", "The bank by the river was closed.")
+MORE = ("Where did you buy this red bicycle?", "The bank by the river was closed.")
+SENTENCES = ("He reads a book.", *(pytest.param(text, marks=pytest.mark.walk) for text in MORE))
 
 PLAYERS = """
     window.players = [];
@@ -43,9 +44,10 @@ def test_decode_opens_once_at_its_first_step(server: str, chromium: Browser, sen
             assert "step=" not in page.url
 
 
+@pytest.mark.walk
 def test_a_decoding_followed_while_it_is_made_opens_at_its_first_step(page: Page) -> None:
     page.add_init_script(PLAYERS)
-    sentence = "+".join(["the+old+man+reads+a+book+in+the+garden+and"] * 12)
+    sentence = "+".join(["the+old+man+reads+a+book+in+the+garden+and"] * 45)  # As long as the model reads.
     page.goto(f"/decode?method=beam&width=10&penalty=3.0&sentence={sentence}")
     page.get_by_role("button", name="Stop", exact=True).click(timeout=LOADING)
     expect(page.get_by_text(re.compile(r"^Stopped (after|while)"))).to_be_visible(timeout=LOADING)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from .steps import choose, open_page, settle, tile, type_sentence
@@ -63,36 +62,26 @@ ACTIONS: dict[str, tuple[Callable[[Page], None], Callable[[Page], None], Callabl
 }
 
 
-@pytest.mark.parametrize("name", ACTIONS)
-def test_an_action_is_one_step(page: Page, name: str) -> None:
-    act, after, before = ACTIONS[name]
+def test_an_action_is_one_step_and_is_taken_back_by_one(page: Page) -> None:
     open_page(page, AT)
-    before(page)
     count = entries(page)
-    act(page)
-    after(page)
-    settle(page)
-    assert entries(page) == count + 1
-    page.go_back()
-    before(page)
-    settle(page)
-    page.go_forward()
-    after(page)
-    settle(page)
-    assert entries(page) == count + 1
-
-
-def test_actions_are_taken_back_one_by_one(page: Page) -> None:
-    open_page(page, AT)
-    for act, after, _ in ACTIONS.values():
+    for steps, (act, after, before) in enumerate(ACTIONS.values(), start=1):
+        before(page)
         act(page)
         after(page)
         settle(page)
+        assert entries(page) == count + steps
     for _, after, before in reversed(ACTIONS.values()):
         after(page)
         page.go_back()
         before(page)
         settle(page)
+    for _, after, before in ACTIONS.values():
+        before(page)
+        page.go_forward()
+        after(page)
+        settle(page)
+    assert entries(page) == count + len(ACTIONS)
 
 
 def test_scrubbing_makes_no_step(page: Page) -> None:

@@ -158,6 +158,7 @@ def test_a_chosen_circle_shows_its_block(page: Page) -> None:
     expect(page.locator(".st-key-block")).to_contain_text(f"({name.removeprefix('pair ')})")
 
 
+@pytest.mark.walk
 def test_everything_can_be_saved(page: Page, disk: Page, tmp_path: Path) -> None:
     open_view(page, "similarity", positions="32")
     page.locator(".st-key-profile .curve").first.wait_for()

@@ -68,6 +68,7 @@ def test_a_heatmap_with_all_its_heads(page: Page, disk: Page, tmp_path: Path) ->
     assert not findings(disk)
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("view", ["links", "text", "pipeline"])
 def test_the_other_views_of_a_head(page: Page, disk: Page, tmp_path: Path, view: str) -> None:
     open_page(page, f"/?sentence=He+turned+the+offer+down.&view={view}&step=7")
@@ -111,6 +112,7 @@ def test_the_player_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> 
     expect(disk.get_by_role("status").filter(has_text="needs the running model")).to_be_visible()
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("name", ["masks", "training"])
 def test_pages_of_other_kinds(page: Page, disk: Page, tmp_path: Path, name: str) -> None:
     part = {"masks": "part=gallery&fault=future-visible", "training": "model=multi30k-en-de"}[name]

@@ -74,6 +74,7 @@ def state_step(folder: Path) -> int:
     return torch.load(folder / "run" / STATE, weights_only=True)["step"]
 
 
+@pytest.mark.walk
 def test_killed_and_started_again_gives_the_weights_of_an_unbroken_run(tmp_path: Path) -> None:
     """kill -9 in the middle of a real run; then the same command once more."""
     assert main(command(tmp_path / "whole", RUN)[2:]) == 0
@@ -162,6 +163,7 @@ def wait_for_state(folder: Path, process: subprocess.Popen[Any]) -> None:
         time.sleep(0.002)
 
 
+@pytest.mark.walk
 @pytest.mark.timeout(4 * PATIENCE)
 def test_a_lost_worker_ends_the_run_with_a_sentence_and_it_goes_on_from_its_state(tmp_path: Path) -> None:
     """kill -9 to one of two processes; then the same command once more gives the curve of an unbroken run."""
