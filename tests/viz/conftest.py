@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from viz.decode import runs
+from viz.explore.live import run
 from viz.ui import cache
 
 from .fakes import FakeTranslator
@@ -26,5 +27,6 @@ def app(monkeypatch: pytest.MonkeyPatch) -> AppTest:
     fake = FakeTranslator()
     monkeypatch.setattr(cache, "checkpoints", lambda: [fake.name])
     monkeypatch.setattr(cache, "translator", lambda name: fake)
+    monkeypatch.setattr(run, "word_card", lambda *_: None)  # It asks the model itself, which the fake does not have.
     cache.translation.clear()
     return AppTest.from_file(str(APP), default_timeout=30)

@@ -20,17 +20,20 @@ if TYPE_CHECKING:
     from .token_display import TokenDisplay
 
 
-def head_captions(scene: Scene, order: HeadOrder) -> None:
-    """Draw what the order of the tiles is, what the chosen head does, and where its pinned row looks."""
-    with st.container(key="headcaptions"):  # Of one height for most heads, so that nothing below moves.
-        caption(order.text or overview_in_words(scene.attention))
-        caption(scene.summary)
-        run = scene.source.run
-        if run and (remark := head_remark(run, scene.kind, scene.layer, scene.head)):
-            caption(remark)
-        if order.measure == "alignment":
-            _alignment(scene)
-        caption(_looks(scene))
+def head_claim(scene: Scene) -> None:
+    """Draw what the chosen head does and where its pinned row looks: above its picture."""
+    with st.container(key="headclaim"):  # Of one height for most heads, so that the picture does not move.
+        caption(alt(scene))
+
+
+def order_captions(scene: Scene, order: HeadOrder) -> None:
+    """Draw what the order of the tiles is, and what is known of the chosen head beyond this sentence."""
+    caption(order.text or overview_in_words(scene.attention))
+    run = scene.source.run
+    if run and (remark := head_remark(run, scene.kind, scene.layer, scene.head)):
+        caption(remark)
+    if order.measure == "alignment":
+        _alignment(scene)
 
 
 def alt(scene: Scene) -> str:

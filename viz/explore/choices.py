@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -33,7 +34,7 @@ from viz.ui.addresses.explore import (
     Layout,
     View,
 )
-from viz.ui.addresses.shared import KIND
+from viz.ui.addresses.shared import HEAD, KIND, LAYER
 
 from .token_display import Display
 
@@ -43,6 +44,12 @@ if TYPE_CHECKING:
     from .scene import Scene
     from .trace_source import TraceSource
 
+OF_ALL_HEADS: tuple[View, ...] = ("joint", "flow", "layers")
+"""Views of all heads of a layer, or of all layers; the others show the chosen head."""
+IN_THE_ORDER_OF_THE_MODEL: tuple[Kind, ...] = ("encoder", "cross", "decoder")
+"""Keys come to cross-attention from the left, queries from the right."""
+HEAD_TYPED = re.compile(r"\D*(\d{1,3})\D+(\d{1,3})\s*")
+"""A layer and a head: ``2.5``, ``2 5``, ``L2 H5``."""
 SMALLEST_FIRST: tuple[Measure, ...] = ("entropy", "distance")
 """Measures by which the heads with the smallest values come first."""
 
@@ -74,9 +81,28 @@ def kind(kinds: Sequence[Kind]) -> Kind:
     """Return which of the maps is shown; the last until one is chosen."""
     if st.session_state.get(KIND.key) not in (None, *kinds):
         st.session_state[KIND.key] = kinds[-1]  # chosen where there were more
+    options = [one for one in IN_THE_ORDER_OF_THE_MODEL if one in kinds]
     return st.segmented_control(
-        "Attention", kinds, default=kinds[-1], required=True, label_visibility="collapsed", **KIND.binding
+        "Attention", options, default=kinds[-1], required=True, label_visibility="collapsed", **KIND.binding
     )
+
+
+def head(attention: AttentionMap) -> tuple[int, int]:
+    """Return the chosen layer and head, from 0: a tile chooses them, or a person types them, from 1."""
+    layers, heads = range(1, attention.layers + 1), range(1, attention.heads + 1)
+    layer, head = LAYER.hold(layers), HEAD.hold(heads)
+    st.session_state["typed"] = f"{layer}.{head}"
+
+    def choose() -> None:
+        found = HEAD_TYPED.fullmatch(st.session_state["typed"])
+        place = tuple(map(int, found.groups())) if found else (0, 0)
+        if 1 <= place[0] <= attention.layers and 1 <= place[1] <= attention.heads:
+            controls.choose(place[0] - 1, place[1] - 1)
+        else:
+            st.toast(f"Type a layer up to {attention.layers} and a head up to {attention.heads}, such as 2.5.")
+
+    st.text_input("Head", key="typed", width=120, max_chars=12, on_change=choose)
+    return layer - 1, head - 1
 
 
 def order(kind: Kind, source: TraceSource) -> HeadOrder:

@@ -7,8 +7,8 @@ const LABELS_UP_TO = 64; // tokens
 const FEWEST = 12; // A short sentence leaves room free rather than being blown up to huge cells.
 const TICKS = { linear: [0, 0.25, 0.5, 0.75, 1], sqrt: [0, 0.1, 0.25, 0.5, 1], log: [0.001, 0.01, 0.1, 1] };
 // Fixed, so that nothing moves when another head, kind or sentence is chosen.
-const MARGIN = { left: 112, right: 56, top: 100, bottom: 4 };
-const SLIM = { left: 84, right: 8, top: 100, bottom: 34 }; // On a phone the ramp lies under the cells.
+const MARGIN = { left: 112, right: 56, top: 94, bottom: 4 };
+const SLIM = { left: 84, right: 8, top: 94, bottom: 34 }; // On a phone the ramp lies under the cells.
 const SLIM_BELOW = 480; // Pixels of width.
 const BAR = { width: 8, share: 0.5, lying: 0.8 };
 const LINE = 1.1; // The height of a line, in sizes of its letters.
@@ -59,7 +59,7 @@ function bar({ stops, scale, top }, place, height, { soft }) {
   const lying = isSlim(place.whole);
   const margin = marginOf(place.whole);
   const length = lying ? (place.whole - margin.left - margin.right) * BAR.lying : (height - margin.top - margin.bottom) * BAR.share;
-  const [x, y] = lying ? [margin.left, height - margin.bottom + 8] : [place.whole - margin.right + 8, margin.top];
+  const [x, y] = lying ? [margin.left, height - margin.bottom + 8] : [place.left + place.width + 8, margin.top];
   const gradient = drawn("linearGradient", { id: "ramp", x1: 0, y1: lying ? 0 : 1, x2: lying ? 1 : 0, y2: 0 });
   stops.forEach((colour, at) => gradient.append(drawn("stop", { offset: at / (stops.length - 1), "stop-color": colour })));
   const marks = TICKS[scale].map((share) => {

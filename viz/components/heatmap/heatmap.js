@@ -7,12 +7,8 @@ import { coarse, exact, paintCells } from "./cells.js";
 import { drawFrame, placed } from "./frame.js";
 import { withoutSpecial, withSpecial } from "./special.js";
 
-/** Pixels; a scene on the whole screen asks for fewer, and grows as a whole. */
-const tall = (root) => parseFloat(getComputedStyle(root).getPropertyValue("--heatmap-height")) || 544;
-
 function build(root, view) {
   root.className = "heatmap";
-  root.style.height = `${tall(root)}px`;
   const [canvas, plot, across, down, tip] = ["canvas", "div", "i", "i", "div"].map((tag) => document.createElement(tag));
   const svg = drawn("svg", {});
   svg.setAttribute("aria-hidden", "true"); // The plot's label says what there is to see.
@@ -24,7 +20,7 @@ function build(root, view) {
   plot.append(across, down);
   root.append(canvas, svg, plot, tip);
   root.picture = () => picture(view);
-  const sized = new ResizeObserver(() => view.header && root.clientWidth !== view.place?.whole && draw(view));
+  const sized = new ResizeObserver(() => view.header && isResized(view) && draw(view));
   sized.observe(root);
   const deaf = [
     hearHeads((head) => preview(view, head)),
@@ -37,13 +33,15 @@ function build(root, view) {
   return { canvas, svg, plot, across, down, tip, dispose };
 }
 
-/** Put everything where the present width has it; out of sight there is none, and it waits. */
+const isResized = ({ root, place, height }) => root.clientWidth !== place?.whole || root.clientHeight !== height;
+
+/** Put everything where the present size has it; out of sight there is none, and it waits. */
 function draw(view) {
   const { root, header, map } = view;
   if (!root.clientWidth) return;
-  const height = tall(root);
+  const height = root.clientHeight;
   const place = placed(header, root.clientWidth, height);
-  view.place = place;
+  Object.assign(view, { place, height });
   for (const part of [view.canvas, view.plot]) {
     Object.assign(part.style, { left: `${place.left}px`, top: `${place.top}px`, width: `${place.width}px`, height: `${place.height}px` });
   }

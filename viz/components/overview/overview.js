@@ -31,6 +31,12 @@ function colour({ tiles, bytes }, { stops, masked, scale, queries, keys }) {
   tiles.forEach((tile, i) => paint(tile, bytes[i], table, keys, queries));
 }
 
+/** Where the picture of a head stands below the tiles, bring it into sight. */
+function showPicture() {
+  const picture = document.querySelector(".st-key-head-picture");
+  if (picture && picture.getBoundingClientRect().top > innerHeight / 2) picture.scrollIntoView();
+}
+
 export default function overview({ data, parentElement, setTriggerValue }) {
   const { header, body } = unpack(data);
   const { layers, heads, queries, keys } = header;
@@ -55,6 +61,7 @@ export default function overview({ data, parentElement, setTriggerValue }) {
     const place = JSON.parse(tile.dataset.place);
     const layer = body.subarray(place.layer * heads * size, (place.layer + 1) * heads * size);
     setTriggerValue("pick", place);
+    showPicture();
     announceHead({ ...place, rows: queries, columns: keys, bytes: view.bytes[tiles.indexOf(tile)], ofLayer: layer });
   };
   grid.onkeydown = (event) => arrowKeys(event, tiles, heads);

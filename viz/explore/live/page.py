@@ -12,6 +12,7 @@ from viz.ui.addresses.pins import PIN
 from viz.ui.captions import badge
 
 from ..views.screen import screen
+from . import start
 from .run import live_run
 
 if TYPE_CHECKING:
@@ -20,8 +21,14 @@ if TYPE_CHECKING:
 
 def show() -> None:
     """Draw the sentence, its translation and the pictures. The badge says whether looking changed the model."""
+    starting = start.nothing_chosen()
+    if starting:
+        start.choose_sentence()
     model, text = controls.sentence(offer)
-    badge(model, *controls.translation(model, text))
+    translation, check = controls.translation(model, text)
+    badge(model, translation, check)
+    if starting and translation.trace.cross:
+        start.choose_head(text, translation.trace.cross)
     _pictures(model, text)
 
 

@@ -66,11 +66,11 @@ def _visible(view: View, ready: Sequence[View]) -> str:
     rules = []
     for name in ready:
         switch = f".st-key-view button:nth-of-type({VIEWS.index(name) + 1})[data-selected]"
-        column = f'[data-testid="stColumn"]:has({switch})'
+        page = f'[data-testid="stMainBlockContainer"]:has({switch})'
         own, *others = (f":has(> .st-key-view-{one})" for one in (name, *(one for one in ready if one != name)))
         hidden = f'[data-testid="stLayoutWrapper"]:is({", ".join(others)}) {{ display: none; }}'
         rules += [hidden] if name == view else []
-        rules += [f"{column} {hidden}", f'{column} [data-testid="stLayoutWrapper"]{own} {{ display: flex; }}']
+        rules += [f"{page} {hidden}", f'{page} [data-testid="stLayoutWrapper"]{own} {{ display: flex; }}']
     return " ".join(rules)
 
 

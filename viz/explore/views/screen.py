@@ -13,13 +13,13 @@ from viz.ui import controls
 from viz.ui.captions import caption
 
 from .. import choices
-from ..captions import head_captions
+from ..captions import head_claim, order_captions
 from ..saving import SHARES
 from ..scene import Scene
 from . import head_views
 
 if TYPE_CHECKING:
-    from model.trace import AttentionTrace
+    from model.trace import AttentionTrace, Kind
 
     from ..token_display import Display
     from ..trace_source import TraceSource
@@ -30,16 +30,20 @@ STYLE = Path(__file__).parents[1] / "explore.css"
 
 def screen(source: TraceSource) -> None:
     """Draw the overview of all heads and the chosen view of the chosen head, with their controls."""
-    left, right = st.columns(SHARES, gap="large")
-    with right, st.container(key="viewbar", horizontal=True, vertical_alignment="center"):
+    with st.container(key="viewbar", horizontal=True, vertical_alignment="center"):
+        kind = choices.kind(tuple(source.trace.maps))
         view = choices.view()
-        head_views.question_mark(view)
-        display = _with_known_rows(choices.display(), source.trace)
-        menu = st.container(width="content")
+        with st.container(key="menus", horizontal=True, vertical_alignment="center", width="content"):
+            head_views.question_mark(view)
+            display = _with_known_rows(choices.display(), source.trace)
+            menu = st.container(width="content")
+    left, right = st.columns(SHARES, gap="large")
     with left:
-        scene = _heads(source, display)
+        scene = _heads(source, kind, display, depends=view not in choices.OF_ALL_HEADS)
         card = st.container()
-    with right:
+    with right, st.container(key="head-picture"):
+        if view not in choices.OF_ALL_HEADS:
+            head_claim(scene)
         try:
             head_views.show(view, scene, menu)
         except source.view_errors as error:
@@ -48,18 +52,18 @@ def screen(source: TraceSource) -> None:
         source.word_card()
 
 
-def _heads(source: TraceSource, display: Display) -> Scene:
-    """Draw the overview with the controls that choose a head, and return the scene of that head."""
+def _heads(source: TraceSource, kind: Kind, display: Display, *, depends: bool) -> Scene:
+    """Draw the overview with the controls that choose a head, and return the scene of that head.
+
+    The tiles are faint where what is shown beside them does not depend on the head.
+    """
     maps = source.trace.maps
-    with st.container(key="kindbar", horizontal=True, vertical_alignment="center"):
-        kind = choices.kind(tuple(maps))
+    with st.container(key="orderbar", horizontal=True, vertical_alignment="center"):
+        layer, head = choices.head(maps[kind])
         order = choices.order(kind, source)
         if "cross" in maps:
             choices.find_aligning(maps["cross"])
-    tiles = st.container()
-    with st.container(key="placebar", horizontal=True, vertical_alignment="center"):
-        layer, head = controls.place(maps[kind])
-        source.head_controls(maps[kind], layer, head)
+    tiles = st.container(key="tiles" if depends else "tiles-of-another-view")
     scene = Scene(source, source.display_tokens(kind, display), layer, head, display)
     with tiles:
         overview(
@@ -72,7 +76,8 @@ def _heads(source: TraceSource, display: Display) -> Scene:
             key="overview",
             on_pick=controls.choose,
         )
-    head_captions(scene, order)
+    source.head_controls(maps[kind], layer, head)
+    order_captions(scene, order)
     return scene
 
 

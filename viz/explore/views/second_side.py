@@ -115,7 +115,7 @@ def _other_models(run: RunKey) -> list[str]:
     languages = cache.source_languages()
     language = guess(run.sentence) or languages.get(run.model)
     others = [name for name in cache.checkpoints() if name != run.model]
-    return sorted(others, key=lambda name: languages[name] != language)
+    return sorted(others, key=lambda name: languages.get(name) != language)
 
 
 def _original(scene: Scene, run: RunKey) -> SecondSide:

@@ -74,6 +74,11 @@ def clean_address(page: Page) -> None:
         known.page, known.texts = page.name, {}
 
 
+def is_empty() -> bool:
+    """Return whether the visitor's address says nothing."""
+    return not st.query_params
+
+
 def carry(*parameters: Parameter[Any]) -> None:
     """Keep for other pages what a link has brought: Streamlit does so only once the visitor has touched the widget."""
     for one in parameters:

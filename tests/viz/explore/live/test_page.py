@@ -6,11 +6,14 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.trace import AttentionTrace
+from model.analysis.alignment import rank_alignment
+from model.trace import AttentionMap, AttentionTrace
 from model.translate import Translation
+from viz.explore.live import start
 from viz.ui import cache
 
 from ...components.test_packing import unpack
@@ -30,10 +33,32 @@ def captions(app: AppTest) -> str:
     return re.sub(r"[\\\u2068\u2069]", "", " ".join(one.value for one in app.caption))
 
 
-def test_a_sentence_is_shown_from_the_start(app: AppTest) -> None:
+def begins_at(app: AppTest) -> str:
+    """The title of the head that an address without a word begins with."""
+    cross = FakeTranslator().translate(app.text_input(key="sentence").value).trace.cross
+    assert cross is not None
+    ranking = rank_alignment(cross)
+    best = next((one for one in ranking if one.reading == "predicted"), ranking[0])
+    return f"Cross-attention · layer {best.layer + 1}, head {best.head + 1}"
+
+
+def test_an_empty_address_begins_with_the_head_that_aligns_best(app: AppTest) -> None:
     app.run()
     assert not app.exception
-    assert "Cross-attention · layer 1, head 1" in title(app)
+    assert begins_at(app) in title(app)
+    app.selectbox(key="model").set_value(FakeTranslator.name).run()
+    app.text_input(key="typed").set_value("2.1").run()
+    app.text_input(key="sentence").set_value("Another one").run()
+    assert "layer 2, head 1" in title(app)  # Only the first look begins by itself.
+
+
+def test_the_pinned_word_is_the_longest_that_mostly_looks_at_one_token() -> None:
+    weights = np.array([[0.9, 0.1], [0.6, 0.4], [0.5, 0.5], [0.0, 1.0]], np.float32)[None, None]
+    words = ("<s>", "A", "longer", "longest")
+    mask, predicted = np.ones((4, 2), bool), ("A", "longer", "longest", "</s>")
+    cross = AttentionMap("cross", weights, words, ("x", "</s>"), mask, predicted)
+    assert start.telling_row(cross, 0, 0) == 1
+    assert start.telling_row(replace(cross, key_tokens=("<s>", "</s>")), 0, 0) is None
 
 
 def test_the_address_restores_sentence_kind_layer_and_head(app: AppTest) -> None:
@@ -44,14 +69,20 @@ def test_the_address_restores_sentence_kind_layer_and_head(app: AppTest) -> None
     assert "Decoder self-attention · layer 2, head 3" in title(app)
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"layer": "99"}, {"head": "0"}, {"head": "x"}, {"kind": "sideways"}, {"model": "../etc"}]
-)
-def test_nonsense_in_the_address_falls_back(app: AppTest, wrong: dict[str, str]) -> None:
+@pytest.mark.parametrize("wrong", [{"layer": "99"}, {"model": "../etc"}])
+def test_what_no_model_has_falls_back(app: AppTest, wrong: dict[str, str]) -> None:
     app.query_params.update(wrong)
     app.run()
     assert not app.exception
     assert "Cross-attention · layer 1, head 1" in title(app)
+
+
+@pytest.mark.parametrize("wrong", [{"head": "0"}, {"head": "x"}, {"kind": "sideways"}])
+def test_nonsense_in_the_address_says_nothing(app: AppTest, wrong: dict[str, str]) -> None:
+    app.query_params.update(wrong)
+    app.run()
+    assert not app.exception
+    assert begins_at(app) in title(app)
 
 
 def test_heatmap_links_and_text_stand_ready_together_unless_they_are_large(app: AppTest) -> None:
@@ -66,11 +97,23 @@ def test_heatmap_links_and_text_stand_ready_together_unless_they_are_large(app: 
     assert drawn() == {"links"}
 
 
-def test_choosing_layer_and_head(app: AppTest) -> None:
+@pytest.mark.parametrize("typed", ["3.4", "3 4", "L3 H4", " l3h4 "])
+def test_a_head_is_typed(app: AppTest, typed: str) -> None:
     app.run()
-    app.selectbox(key="layer").set_value(3).run()
-    app.selectbox(key="head").set_value(4).run()
+    app.text_input(key="typed").set_value(typed).run()
+    assert not app.toast
     assert "layer 3, head 4" in title(app)
+    assert (app.query_params["layer"], app.query_params["head"]) == ("3", "4")
+
+
+@pytest.mark.parametrize("typed", ["", "0.1", "9.1", "1.99", "head", "²", "1.2.3"])
+def test_a_head_that_is_not_there_is_refused_with_a_sentence(app: AppTest, typed: str) -> None:
+    app.query_params.update({"layer": "2", "head": "1"})
+    app.run()
+    app.text_input(key="typed").set_value(typed).run()
+    assert "such as 2.5" in app.toast[0].value
+    assert "layer 2, head 1" in title(app)
+    assert app.text_input(key="typed").value == "2.1"
 
 
 def test_a_model_with_fewer_heads_starts_at_one_it_has(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,60 @@
+"""What Explore begins with where the address says nothing: a sentence, the head that aligns it best, one word pinned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from model.analysis.alignment import rank_alignment
+from model.text.words import SPECIAL_TOKENS
+from viz.ui import cache
+from viz.ui.addresses.shared import KIND, LAYER, MODEL, SENTENCE
+from viz.ui.controls import choose
+from viz.ui.pins import pin
+from viz.ui.url_state.page import is_empty
+
+if TYPE_CHECKING:
+    from model.trace import AttentionMap
+
+FIRST_SENTENCE = {"en": "Where did you buy this red bicycle?"}
+"""By the language that the first model reads; of another language, the first of its examples."""
+MOST = 0.5
+"""The weight above which a row looks at one token more than at all others together."""
+
+
+def nothing_chosen() -> bool:
+    """Return whether this is a visitor's first look at Explore, by an address that says nothing."""
+    return is_empty() and LAYER.key not in st.session_state
+
+
+def choose_sentence() -> None:
+    """Begin with a sentence whose alignment is seen at once; comes before the sentence box."""
+    if SENTENCE.key not in st.session_state and MODEL.key not in st.session_state:
+        first = FIRST_SENTENCE.get(cache.source_languages().get(next(iter(cache.models()), ""), ""))
+        if first:
+            st.session_state[SENTENCE.key] = first
+
+
+def choose_head(text: str, cross: AttentionMap) -> None:
+    """Begin with the cross-attention head that aligns best, and pin a long word that it aligns.
+
+    A head that aligns the token just fed in is left for later: its rows are named by the token predicted.
+    """
+    ranking = rank_alignment(cross)
+    best = next((one for one in ranking if one.reading == "predicted"), ranking[0])
+    st.session_state[KIND.key] = "cross"
+    choose(best.layer, best.head)
+    row = telling_row(cross, best.layer, best.head)
+    if row is not None:
+        pin(text, {"target": row})
+
+
+def telling_row(cross: AttentionMap, layer: int, head: int) -> int | None:
+    """Return the row of the longest word that puts most of its weight on one token of the text; None for none."""
+    keys = [at for at, token in enumerate(cross.key_tokens) if token not in SPECIAL_TOKENS]
+    if not keys:
+        return None
+    links = cross.weights[layer, head][:, keys].max(axis=1)
+    rows = [at for at, token in enumerate(cross.rows("predicted")) if token not in SPECIAL_TOKENS and links[at] > MOST]
+    return max(rows, key=lambda at: len(cross.rows("predicted")[at]), default=None)
