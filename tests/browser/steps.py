@@ -51,7 +51,7 @@ def click(target: Locator) -> None:
     target.click()
 
 
-def open_page(page: Page, path: str = "/") -> None:
+def open_page(page: Page, path: str = "/?layer=1") -> None:
     page.goto(path)
     settle(page)
 

@@ -80,7 +80,7 @@ def test_pinning_a_piece_of_the_translation(page: Page) -> None:
     settle(page)
     expect(piece).to_have_attribute("aria-pressed", "true")
     expect(page.locator(".st-key-heatmap .pin")).to_have_count(1)
-    expect(page.get_by_text(re.compile("^Pinned: "))).to_be_visible()
+    expect(page.locator(".st-key-headclaim")).to_contain_text(" Pinned: ")
     click(piece)
     expect(page.locator(".st-key-heatmap .pin")).to_have_count(0)
     expect(piece).to_have_attribute("aria-pressed", "false")
@@ -173,7 +173,7 @@ def test_two_visitors_do_not_meet(page: Page, other: Page) -> None:
 def test_another_head_moves_nothing(page: Page) -> None:
     open_page(page)
     expect_head(page, 1, 1)
-    parts = (".st-key-overview", ".st-key-heatmap", ".st-key-place", ".st-key-translation")
+    parts = (".st-key-overview", ".st-key-heatmap", ".st-key-headclaim", ".st-key-translation")
     before = boxes_at_rest(page, parts)
     click(tile(page, 2, 1))
     expect_head(page, 2, 1)
