@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from ..components.tokens import SURE, is_unsure
 from ..figures.labels import quoted
+from . import cache
+from .addresses.shared import MODEL
 from .language import NAMES, foreign
 
 if TYPE_CHECKING:
@@ -46,8 +49,26 @@ def hints(model: Translator, result: Translation) -> None:
     if other:
         reads = NAMES.get(language, language)
         caption(f"This looks like {NAMES[other]}. The model reads {reads}, so its translation may make no sense.")
+        _offer_model_of(other)
     if result.unknown:
         pieces = ", ".join(map(quoted, dict.fromkeys(result.unknown)))
         caption(f"Not in the model's vocabulary, so it cannot tell what this is: {pieces}.")
     if result.stopped == "length":
         caption(f"Cut off at the limit of {len(result.steps)} pieces: the model had not ended the sentence.")
+    unsure = sum(map(is_unsure, result.steps))
+    if 2 * unsure > len(result.steps):
+        caption(
+            f"The model was unsure of most pieces: it gave {unsure} of {len(result.steps)} a probability below "
+            f"{SURE:.0%}. Sentences of the kind that it knows stand after “Try”."
+        )
+
+
+def _offer_model_of(language: str) -> None:
+    """Draw a button that goes on with a model that reads the language, where there is one."""
+    reading = [name for name, reads in cache.source_languages().items() if reads == language]
+    if reading:
+
+        def use() -> None:
+            st.session_state[MODEL.key] = reading[0]
+
+        st.button(plain(f"Use {reading[0]}"), key="use-other-model", on_click=use)

@@ -1,4 +1,4 @@
-"""The translation as running text, underlined by how unsure the model was; click a piece to pin it."""
+"""The translation as running text, the pieces of which the model was unsure underlined; click a piece to pin it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _mount = component("tokens")
 
+SURE = 0.6
+"""The probability below which a piece is underlined."""
+
 
 def tokens(steps: Sequence[DecodingStep], pinned: int | None, *, key: str, on_pin: Callable[[int], None]) -> None:
     """Draw the pieces of `steps`; `on_pin(position)` hears of a click."""
@@ -32,11 +35,17 @@ def pieces(steps: Sequence[DecodingStep]) -> list[dict[str, Any]]:
         {
             "text": step.token,
             "doubt": round(1 - math.exp(step.log_prob), 3),
+            "unsure": is_unsure(step),
             "special": step.stopped == "eos",
             "note": _note(step),
         }
         for step in steps
     ]
+
+
+def is_unsure(step: DecodingStep) -> bool:
+    """Whether the model gave the piece that it wrote less than `SURE`."""
+    return math.exp(step.log_prob) < SURE
 
 
 def _note(step: DecodingStep) -> str:

@@ -6,12 +6,13 @@ function build(root, pieces) {
   line.className = "line";
   line.dir = "auto";
   line.dataset.size = pieces.length > 80 ? "small" : pieces.length > 30 ? "medium" : "large";
-  const buttons = pieces.map(({ text, doubt, special, note }) => {
+  const buttons = pieces.map(({ text, doubt, unsure, special, note }) => {
     const button = document.createElement("button");
     button.textContent = text.trim() || "␣"; // Tokens are data: textContent only.
     button.title = note;
     button.style.setProperty("--doubt", doubt);
     button.classList.toggle("special", special);
+    button.classList.toggle("unsure", unsure);
     if (text.startsWith(" ") || special) line.append(" ");
     line.append(button);
     return button;

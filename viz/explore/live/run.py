@@ -11,7 +11,7 @@ import streamlit as st
 from model.analysis.head_statistics import head_statistics
 from model.analysis.value_norm import value_weighted_trace
 from model.translate import InputError
-from viz.components.tokens import pieces, tokens
+from viz.components.tokens import SURE, pieces, tokens
 from viz.export.parts import Component, Part, Words
 from viz.figures.labels import quoted
 from viz.ui import cache, widgets
@@ -110,7 +110,7 @@ def live_run(model: Translator, text: str) -> LiveRun:
     """Draw the translation in large type with the controls that change the run under it, and return the run."""
     line = st.container()
     with st.container(key="underline", horizontal=True, vertical_alignment="center"):
-        caption("Underlined where the model was less sure. Click a piece to pin its row.")
+        caption(f"Underlined: a probability below {SURE:.0%}. Click a piece to pin its row and open its card.")
         own = cache.translation(model.name, text)[0]
         interventions.board(own.trace.maps)
         forced = _forced(text)

@@ -1,0 +1,59 @@
+"""What a page says of a sentence before its pictures: another language, and a model that is unsure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from model.translate import Translation
+from viz.components.tokens import pieces
+from viz.ui import cache
+
+from ..explore.live.test_page import captions
+from ..fakes import FakeTranslator
+
+
+class Chinese(FakeTranslator):
+    name = "fake-zh-en"
+
+
+def test_a_sentence_in_another_language_offers_the_model_that_reads_it(
+    app: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = {one.name: one for one in (FakeTranslator(), Chinese())}
+    monkeypatch.setattr(cache, "checkpoints", lambda: list(models))
+    monkeypatch.setattr(cache, "translator", models.__getitem__)
+    monkeypatch.setattr(cache, "source_languages", lambda: {"fake-en-de": "en", "fake-zh-en": "zh"})
+    app.query_params["sentence"] = "我昨天在图书馆读了一本书。"
+    app.run()
+    assert "This looks like Chinese. The model reads English" in captions(app)
+    app.button(key="use-other-model").click().run()
+    assert not app.exception
+    assert app.selectbox(key="model").value == "fake-zh-en"
+    monkeypatch.setattr(cache, "source_languages", lambda: {"fake-en-de": "en"})
+    app.selectbox(key="model").set_value("fake-en-de").run()
+    assert not [one for one in app.button if one.key == "use-other-model"]
+
+
+@pytest.mark.parametrize(("probabilities", "said"), [([0.59, 0.59, 0.9], True), ([0.59, 0.61, 0.9, 0.5], False)])
+def test_a_model_unsure_of_most_pieces_is_said_to_be_so(
+    app: AppTest, monkeypatch: pytest.MonkeyPatch, probabilities: list[float], said: bool
+) -> None:
+    class Unsure(FakeTranslator):
+        def translate(self, text: str) -> Translation:
+            found = super().translate(text)
+            steps = zip(found.steps, probabilities, strict=True)
+            return replace(found, steps=tuple(replace(step, log_prob=math.log(one)) for step, one in steps))
+
+    unsure = Unsure()
+    monkeypatch.setattr(cache, "translator", lambda name: unsure)
+    app.query_params["sentence"] = " ".join("word" for _ in probabilities[1:])
+    app.run()
+    assert not app.exception
+    below = sum(one < 0.6 for one in probabilities)
+    assert (f"it gave {below} of {len(probabilities)} a probability below 60%" in captions(app)) == said
+    shown = pieces(unsure.translate(app.text_input(key="sentence").value).steps)
+    assert [one["unsure"] for one in shown] == [one < 0.6 for one in probabilities]
