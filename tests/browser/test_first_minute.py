@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from .conftest import visit
-from .steps import LOADING, open_page, settle, type_sentence
+from .steps import LOADING, boxes_at_rest, click, expect_head, open_page, settle, tile, type_sentence
 
 MORE = ("Where did you buy this red bicycle?", "The bank by the river was closed.")
 SENTENCES = ("He reads a book.", *(pytest.param(text, marks=pytest.mark.walk) for text in MORE))
@@ -88,3 +88,51 @@ def test_a_small_probability_does_not_read_as_none(page: Page) -> None:
     texts = shares.all_text_contents()
     assert "<0.1%" in texts
     assert not {"0%", "0.0%"} & set(texts)
+
+
+def test_an_empty_address_opens_on_a_head_that_aligns_with_a_word_pinned(page: Page) -> None:
+    open_page(page, "/")
+    expect(page.get_by_label("Sentence", exact=True)).to_have_value("Where did you buy this red bicycle?")
+    expect(page.locator(".st-key-translation button[aria-pressed=true]")).to_have_text("Fahrrad")
+    expect(page.locator(".st-key-headclaim")).to_contain_text("“\u2068Fahrrad\u2069” looks at “\u2068bicycle\u2069”")
+    count = page.evaluate("history.length")
+    page.reload()
+    settle(page)
+    expect(page.locator(".st-key-translation button[aria-pressed=true]")).to_have_text("Fahrrad")
+    assert page.evaluate("history.length") == count
+
+
+def test_the_whole_heatmap_of_18_pieces_stands_in_a_small_window(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    open_page(page)
+    expect_head(page, 1, 1)
+    rows = page.locator(".st-key-heatmap text.row")
+    assert rows.count() >= 18
+    claim, plot = boxes_at_rest(page, [".st-key-headclaim", ".st-key-heatmap .plot"])
+    assert claim["y"] + claim["height"] <= plot["y"]
+    assert plot["y"] + plot["height"] <= 720
+    sizes = rows.evaluate_all("all => all.map((one) => Number(one.getAttribute('font-size')))")
+    assert min(sizes) >= 11
+
+
+def test_a_tile_shows_its_picture_where_it_stands_below(page: Page) -> None:
+    page.set_viewport_size({"width": 800, "height": 1000})
+    open_page(page)
+    expect_head(page, 1, 1)
+    click(tile(page, 2, 3))
+    expect_head(page, 2, 3)
+    (plot,) = boxes_at_rest(page, [".st-key-heatmap .plot"])
+    assert plot["y"] >= 60
+    assert plot["y"] + plot["height"] <= 1000
+
+
+def test_an_example_opens_its_sentence_and_says_what_to_see(page: Page) -> None:
+    open_page(page)
+    expect_head(page, 1, 1)
+    click(page.get_by_role("button", name="Examples"))
+    page.get_by_role("button", name=re.compile("^Passive")).click()
+    settle(page)
+    expect(page.get_by_test_id("stPopoverBody")).to_have_count(0)
+    expect(page.get_by_label("Sentence", exact=True)).to_have_value("The house was built last year.")
+    expect(page.locator(".st-key-headclaim")).to_contain_text("“gebaut” looks back at “built”")
+    expect(page.locator(".st-key-translation button[aria-pressed=true]")).to_have_text("gebaut")

@@ -10,7 +10,7 @@ import streamlit as st
 from model.analysis.alignment import EXPLAINED as ALIGNMENT_EXPLAINED
 from model.analysis.alignment import rank_alignment
 from viz.figures.words import head_in_words, overview_in_words, row_in_words
-from viz.ui.captions import caption
+from viz.ui.captions import caption, plain
 
 from .intervention_texts import head_remark
 
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 
 def head_claim(scene: Scene) -> None:
-    """Draw what the chosen head does and where its pinned row looks: above its picture."""
+    """Draw what to see, what the chosen head does, and where its pinned row looks: above its picture."""
     with st.container(key="headclaim"):  # Of one height for most heads, so that the picture does not move.
+        if lesson := scene.source.what_to_see(scene.kind, scene.layer, scene.head):
+            st.markdown(plain(lesson))
         caption(alt(scene))
 
 

@@ -71,6 +71,9 @@ class TraceSource(Protocol):
     def changed_heads(self, kind: Kind) -> Collection[Place]:
         """Return the heads of a map that the visitor has changed."""
 
+    def what_to_see(self, kind: Kind, layer: int, head: int) -> str:
+        """Return what an example wants seen at this head, from 0, and the pinned row; "" where nothing is known."""
+
     def head_controls(self, attention: AttentionMap, layer: int, head: int) -> None:
         """Draw what can be done to a head, counted from 0."""
 

@@ -39,7 +39,7 @@ SHOWN = 70
 """Characters of an earlier sentence that its button shows."""
 
 
-def sentence(beside: Callable[[], None] | None = None) -> tuple[Translator, str]:
+def sentence(beside: Callable[[Translator], None] | None = None) -> tuple[Translator, str]:
     """The sentence box, with examples, earlier sentences and the choice of the model that is to read it.
 
     `beside` draws what else stands in the row of the examples.
@@ -52,7 +52,7 @@ def sentence(beside: Callable[[], None] | None = None) -> tuple[Translator, str]
         terms = st.container(key="terms", width="content")
         model = _model()
         if beside:
-            beside()
+            beside(model)
         with terms:
             _licence(model)
     first, *more = examples(model.card)

@@ -12,7 +12,7 @@ from viz.ui.addresses.pins import PIN
 from viz.ui.captions import badge
 
 from ..views.screen import screen
-from . import start
+from . import examples, start
 from .run import live_run
 
 if TYPE_CHECKING:
@@ -24,12 +24,18 @@ def show() -> None:
     starting = start.nothing_chosen()
     if starting:
         start.choose_sentence()
-    model, text = controls.sentence(offer)
+    model, text = controls.sentence(_beside)
     translation, check = controls.translation(model, text)
     badge(model, translation, check)
     if starting and translation.trace.cross:
         start.choose_head(text, translation.trace.cross)
     _pictures(model, text)
+
+
+def _beside(model: Translator) -> None:
+    """What stands beside the choice of the model."""
+    examples.menu(model)
+    offer()
 
 
 @st.fragment

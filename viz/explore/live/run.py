@@ -26,6 +26,7 @@ from ..run_key import RunKey
 from ..token_display import Display, TokenDisplay, display_tokens
 from . import interventions
 from .card_actions import card_actions
+from .examples import what_to_see
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,6 +100,12 @@ class LiveRun:
         if self.pinned is not None:
             actions = card_actions(self.run, self.translation, self.pinned)
             word_card(self.run.model, self.translation, self.pinned, actions, self.run.changes)
+
+    def what_to_see(self, kind: Kind, layer: int, head: int) -> str:
+        cross, text = self.trace.cross, self.translation.text
+        if cross is None or kind != "cross":
+            return ""
+        return what_to_see(self.run.sentence, text, cross, layer, head, self.pinned)
 
     def saved_texts(self) -> list[Part]:
         line = {"pieces": pieces(self.translation.steps), "pinned": self.pinned}

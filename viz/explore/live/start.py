@@ -1,4 +1,4 @@
-"""What Explore begins with where the address says nothing: a sentence, the head that aligns it best, one word pinned."""
+"""What Explore begins with where the address says nothing: a sentence, the head that aligns best, one word pinned."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def choose_sentence() -> None:
         first = FIRST_SENTENCE.get(cache.source_languages().get(next(iter(cache.models()), ""), ""))
         if first:
             st.session_state[SENTENCE.key] = first
+            SENTENCE.show_in_address(first)
 
 
 def choose_head(text: str, cross: AttentionMap) -> None:

@@ -87,6 +87,9 @@ class StaticTrace:
     def changed_heads(self, kind: Kind) -> Collection[Place]:
         return ()
 
+    def what_to_see(self, kind: Kind, layer: int, head: int) -> str:
+        return ""
+
     def head_controls(self, attention: AttentionMap, layer: int, head: int) -> None:
         """Draw nothing: there is no model to change."""
 

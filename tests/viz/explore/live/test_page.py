@@ -35,7 +35,7 @@ def captions(app: AppTest) -> str:
 
 def begins_at(app: AppTest) -> str:
     """The title of the head that an address without a word begins with."""
-    cross = FakeTranslator().translate(app.text_input(key="sentence").value).trace.cross
+    cross = FakeTranslator().translate(app.text_input(key="sentence").value or "").trace.cross
     assert cross is not None
     ranking = rank_alignment(cross)
     best = next((one for one in ranking if one.reading == "predicted"), ranking[0])

@@ -1,0 +1,71 @@
+"""Every example shows in the released model what it says, and says nothing of anything else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from model.analysis.alignment import mean_alignment
+from model.translate import Translation, Translator
+from viz.explore.live.examples import MOST, Example, examples, place_of, what_to_see
+
+MODEL = "everyday-en-de"
+FURTHER = {
+    "One word, two rows": ("habe", "saw"),
+    "Number": ("zwei", "two"),
+    "Compound": ("Bus", "bus"),
+    "Negation": ("kein", "any"),
+}
+"""Further links that an example's sentence speaks of."""
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return Translator.load(MODEL)
+
+
+def test_there_are_many_phenomena() -> None:
+    assert len({example.phenomenon for example in examples()}) == len(examples()) >= 16
+    assert len({example.sentence for example in examples()}) == len(examples())
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda example: example.phenomenon)
+def test_an_example_is_seen_in_the_released_model(translator: Translator, example: Example) -> None:
+    result = translator.translate(example.sentence)
+    assert example.written in result.text
+    cross = result.trace.cross
+    assert cross is not None
+    place = place_of(example, cross)
+    assert place is not None
+    weights = cross.weights[place.layer, place.head, place.row]
+    assert weights.argmax() == place.column
+    assert weights[place.column] > MOST
+    assert cross.weights[:, :, place.row, place.column].max() == weights[place.column]
+    assert cross.rows("predicted")[place.row].strip() == example.query
+    assert cross.key_tokens[place.column].strip() == example.key
+    if example.jumps:
+        assert mean_alignment(cross)[place.row - 1].argmax() > place.column
+    if example.phenomenon in FURTHER:
+        query, key = FURTHER[example.phenomenon]
+        assert f"“{query}”" in example.see
+        assert place_of(replace(example, query=query, key=key), cross) is not None
+    shown = what_to_see(example.sentence, result.text, cross, place.layer, place.head, place.row)
+    assert shown == example.see
+
+
+def test_nothing_is_said_of_another_head_row_translation_or_link(translator: Translator) -> None:
+    example = examples()[0]
+    result: Translation = translator.translate(example.sentence)
+    cross = result.trace.cross
+    assert cross is not None
+    place = place_of(example, cross)
+    assert place is not None
+    here = place.layer, place.head, place.row
+    assert what_to_see(example.sentence, "Etwas anderes.", cross, *here) == ""
+    assert what_to_see("Another one.", result.text, cross, *here) == ""
+    assert what_to_see(example.sentence, result.text, cross, place.layer, place.head, place.row - 1) == ""
+    assert what_to_see(example.sentence, result.text, cross, place.layer, place.head, None) == ""
+    even = replace(cross, weights=cross.weights * 0 + 1 / len(cross.key_tokens))
+    assert place_of(example, even) is None
+    assert what_to_see(example.sentence, result.text, even, *here) == ""
