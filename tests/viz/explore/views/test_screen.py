@@ -27,7 +27,7 @@ from ...components.test_packing import unpack
 from ...fakes import FakeTranslator, attention
 
 SENTENCE = "the old dog sees a tree today."
-ABOVE = ("Underlined: ", "Press a head to turn it off", plain("Masks: "))
+ABOVE = (plain("Underlined: "), "The model was unsure", "Press a head to turn it off", plain("Masks: "))
 """Captions above the screen, of one source alone."""
 PLACE = {"layer": "2", "head": "2", "order": "entropy", "with-head": "1"}
 
