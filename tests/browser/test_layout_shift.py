@@ -42,9 +42,12 @@ def test_nothing_jumps_while_a_page_loads(page: Page, path: str, width: int, hei
     assert shifted(page) < MOST
 
 
-def test_nothing_jumps_as_another_head_is_chosen(page: Page) -> None:
+@pytest.mark.parametrize("speed", [1, 4], ids=["quick", "slow"])
+@pytest.mark.parametrize("path", ["/", "/?layer=1", "/training"])
+def test_nothing_jumps_as_another_head_is_chosen(page: Page, path: str, speed: int) -> None:
     page.add_init_script(OBSERVE)
-    arrive(page, "/training")
+    arrive(page, path)
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": speed})
     page.evaluate("shifts.length = 0")
     for layer, head in ((2, 3), (1, 2), (2, 1)):
         tile(page, layer, head).click()

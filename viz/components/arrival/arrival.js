@@ -18,6 +18,14 @@ function isComplete() {
   return !document.querySelector(`${CONTENT} [data-testid="stSkeleton"]`) && [...document.querySelectorAll(VIEWS)].every(isDrawn);
 }
 
+/** The browser counts what moved unseen as a jump when it paints that part next: it has to forget where things stood. */
+function layOutAnew() {
+  const { style } = document.querySelector(CONTENT);
+  style.display = "none";
+  document.body.getBoundingClientRect();
+  style.display = "";
+}
+
 /** Show the page once it is complete and nothing in it moves any more; another page is hidden again before. */
 export default function arrival({ data: { page } }) {
   const { dataset } = document.documentElement;
@@ -32,7 +40,10 @@ export default function arrival({ data: { page } }) {
     same = complete && now === before ? same + 1 : 0;
     before = now;
     if (same < STILL_FOR) setTimeout(look, LOOK_EVERY);
-    else dataset.arrived = page;
+    else {
+      layOutAnew();
+      dataset.arrived = page;
+    }
   };
   look();
 }
