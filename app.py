@@ -17,7 +17,6 @@ PAGES = [
     st.Page("viz/pages/talk.py", title="Talk"),
 ]
 page = st.navigation(PAGES, position="top")
-with st.container(
-    key="page", height=1, border=False
-):  # Until the style sheet is there, which makes it as high as it is.
+# A pixel high until the style sheet is there, which makes it as high as it is: nothing is seen without its style.
+with st.container(key="page", height=1, border=False):
     page.run()

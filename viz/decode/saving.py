@@ -13,7 +13,7 @@ from ..components.decode_player import PlayerStart, packed
 from ..export.parts import Chart, Component, Part, Words
 from ..export.save import SavedView, facts_of
 from ..figures.beam_tree import beam_tree
-from ..figures.labels import percent, readable
+from ..figures.labels import readable
 
 if TYPE_CHECKING:
     from model.decoding.beam_tree import BeamTree
@@ -53,13 +53,11 @@ def saved_view(
 
 
 def numbers(result: Translation) -> pd.DataFrame:
-    """Every step with the token written, its probability and rank, and what else was considered."""
-    rows = [
-        {"token": readable(step.token), "probability": math.exp(step.log_prob), "rank": step.rank}
-        | {
-            f"candidate {at}": f"{readable(one.token)} {percent(math.exp(one.log_prob))}"
-            for at, one in enumerate(step.candidates, 1)
-        }
-        for step in result.steps
-    ]
+    """Every step with the token written, its probability and rank, and each candidate with its probability."""
+    rows = []
+    for step in result.steps:
+        row = {"token": readable(step.token), "probability": math.exp(step.log_prob), "rank": step.rank}
+        for at, one in enumerate(step.candidates, start=1):
+            row |= {f"candidate {at}": readable(one.token), f"probability {at}": math.exp(one.log_prob)}
+        rows.append(row)
     return pd.DataFrame(rows, index=pd.RangeIndex(1, len(rows) + 1, name="step"))
