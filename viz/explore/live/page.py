@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -12,7 +13,7 @@ from viz.ui.addresses.pins import PIN
 from viz.ui.captions import badge
 
 from ..views.screen import screen
-from . import examples, start
+from . import examples, start, tour
 from .run import live_run
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ def show() -> None:
     starting = start.nothing_chosen()
     if starting:
         start.choose_sentence()
-    model, text = controls.sentence(_beside)
+    model, text = controls.sentence(partial(_beside, first_look=starting))
+    tour.panel(model)
     translation, check = controls.translation(model, text)
     badge(model, translation, check)
     if starting and translation.trace.cross:
@@ -32,8 +34,9 @@ def show() -> None:
     _pictures(model, text)
 
 
-def _beside(model: Translator) -> None:
+def _beside(model: Translator, *, first_look: bool) -> None:
     """What stands beside the choice of the model."""
+    tour.offer(model, first_look=first_look)
     examples.menu(model)
     offer()
 

@@ -40,6 +40,8 @@ WORDS = switch("words")
 HIDE = switch("hide")
 NUMBERS = switch("numbers")
 FORCED = switch("forced")
+TOUR = number("tour", 0, 0, shared.MOST)
+"""The step of the tour, from 1; 0 outside it."""
 PICTURES = choice("pictures", get_args(Pictured))
 """Whether the pictures are of the changed model or of the model as it is."""
 

@@ -1,0 +1,99 @@
+"""The tour: its steps show in the released model what they say, and can be walked, left and taken up again."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from model.analysis.head_claims import head_claim
+from model.trace import AttentionMap
+from model.translate import Translation, Translator
+from viz.explore.live.tour import TourStep, tour_steps
+from viz.ui.addresses.explore import PAGE
+from viz.ui.addresses.pins import read_pins
+
+
+@pytest.fixture(scope="module")
+def result() -> Translation:
+    return Translator.load("everyday-en-de").translate(tour_steps()[0].address["sentence"])
+
+
+def head(result: Translation, step: TourStep, *, attempt: bool) -> tuple[AttentionMap, int, int, int | None]:
+    """The map, the layer, the head and the pinned row that a step shows, or shows after its button."""
+    address = {**step.address, **(step.attempt if attempt else {})}
+    kind = address["kind"]
+    row = read_pins(address.get("pin", "")).get("source" if kind == "encoder" else "target")
+    return result.trace.maps[kind], int(address["layer"]) - 1, int(address["head"]) - 1, row  # type: ignore[index]
+
+
+def link(result: Translation, step: TourStep, *, attempt: bool) -> tuple[str, str]:
+    """The pinned row's token and the key of its largest weight."""
+    attention, layer, number, row = head(result, step, attempt=attempt)
+    assert row is not None
+    key = int(attention.weights[layer, number, row].argmax())
+    return attention.rows("predicted")[row].strip(), attention.key_tokens[key].strip()
+
+
+def habit(result: Translation, step: TourStep, *, attempt: bool) -> str:
+    attention, layer, number, _ = head(result, step, attempt=attempt)
+    claim = head_claim(attention, layer, number, "predicted")
+    assert claim.value > 0.5
+    return claim.habit
+
+
+def test_every_address_of_the_tour_is_one_that_the_page_reads() -> None:
+    for step in tour_steps():
+        for name, text in {**step.address, **step.attempt}.items():
+            assert PAGE.parameters[name].understands([text])
+            if name not in ("sentence", "pin"):
+                assert str(PAGE.parameters[name].value_of(text)) == text
+
+
+def test_the_steps_say_what_the_released_model_shows(result: Translation) -> None:
+    rows, tiles, encoder, decoder, *_ = tour_steps()
+    assert link(result, rows, attempt=False) == ("Fahrrad", "bicycle")
+    assert link(result, rows, attempt=True) == ("gekauft", "buy")
+    assert habit(result, tiles, attempt=False) == "alignment fed in"
+    assert habit(result, tiles, attempt=True) == "alignment"
+    assert link(result, tiles, attempt=False)[1] == link(result, rows, attempt=False)[1]
+    assert habit(result, encoder, attempt=False) == "previous"
+    assert habit(result, encoder, attempt=True) == "same"
+    attention, *_, row = head(result, decoder, attempt=False)
+    assert row is not None
+    assert attention.mask[row, : row + 1].all()
+    assert not attention.mask[row, row + 1 :].any()
+
+
+def test_the_tour_is_walked_and_left(app: AppTest) -> None:
+    app.run()
+    app.button(key="tour-begins").click().run()
+    for at, step in enumerate(tour_steps(), start=1):
+        assert not app.exception
+        assert app.query_params["tour"] == str(at)
+        assert app.session_state["kind"] == step.address["kind"]
+        assert any(step.text in one.value.replace("\\", "") for one in app.markdown)
+        assert app.button(key="tour-try").label == step.button
+        if step.attempt:
+            app.button(key="tour-try").click().run()
+            for name in step.attempt.keys() & {"view", "order"}:
+                assert app.session_state[name] == step.attempt[name]
+        if at < len(tour_steps()):
+            app.button(key="tour-next").click().run()
+    assert not [one for one in app.button if one.key == "tour-next"]
+    app.button(key="tour-back").click().run()
+    assert app.query_params["tour"] == str(len(tour_steps()) - 1)
+    app.button(key="tour-leave").click().run()
+    assert "tour" not in app.query_params
+    assert not [one for one in app.button if one.key == "tour-try"]
+
+
+def test_an_address_takes_the_tour_up_and_nonsense_does_not(app: AppTest) -> None:
+    app.query_params["tour"] = "3"
+    app.run()
+    assert app.button(key="tour-try").label == tour_steps()[2].button
+    app.query_params["tour"] = "99"
+    other = AppTest.from_file(app._script_path, default_timeout=30)
+    other.query_params["tour"] = "99"
+    other.run()
+    assert not other.exception
+    assert not [one for one in other.button if one.key == "tour-try"]

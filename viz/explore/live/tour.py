@@ -1,0 +1,93 @@
+"""The tour of Explore: a few steps on the live page, each with something to look at and something to try."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache as once
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from viz.ui.addresses.explore import PAGE, TOUR
+from viz.ui.addresses.pins import PIN
+from viz.ui.addresses.shared import SENTENCE
+from viz.ui.captions import plain
+from viz.ui.links import open_in_decode
+
+from .examples import LANGUAGES
+
+if TYPE_CHECKING:
+    from model.translate import Translator
+
+FILE = Path(__file__).parent / "tour.toml"
+
+
+@dataclass(frozen=True)
+class TourStep:
+    """One step: a view of the page, what to see in it, and another view that its button goes to."""
+
+    title: str
+    text: str
+    button: str
+    address: Mapping[str, str]
+    """The view that the step begins with, as parameters of the address."""
+    attempt: Mapping[str, str] = field(default_factory=dict)
+    """The view that the button goes to; empty for the page Decode."""
+
+
+@once
+def tour_steps() -> tuple[TourStep, ...]:
+    """Return the steps that ship with the project."""
+    steps = tomllib.loads(FILE.read_text(encoding="utf-8"))["step"]
+    return tuple(TourStep(attempt=one.pop("try", {}), **one) for one in steps)
+
+
+def offer(model: Translator, *, first_look: bool) -> None:
+    """Draw the button that begins the tour, once in the accent colour; nothing for a model of other languages."""
+    if (model.card.get("source_language"), model.card.get("target_language")) == LANGUAGES:
+        kind = "primary" if first_look else "tertiary"
+        st.button("Start here", type=kind, key="tour-begins", on_click=_go_to, args=(1,))  # type: ignore[arg-type]
+
+
+def panel(model: Translator) -> None:
+    """Draw the step that the visitor is at, in place of the examples; nothing outside the tour."""
+    steps, at = tour_steps(), TOUR.hold()
+    if not 1 <= at <= len(steps):
+        return
+    step = steps[at - 1]
+    with st.container(key="tour", horizontal=True, vertical_alignment="center"):
+        st.markdown(f"{at}/{len(steps)} **{plain(step.title)}.** {plain(step.text)}")
+        with st.container(key="tour-buttons", horizontal=True, vertical_alignment="center", width="content"):
+            st.button(step.button, key="tour-try", on_click=_attempt, args=(model, step))
+            if at > 1:
+                st.button("Back", key="tour-back", type="tertiary", on_click=_go_to, args=(at - 1,))
+            if at < len(steps):
+                st.button("Next", key="tour-next", type="primary", on_click=_go_to, args=(at + 1,))
+            st.button("Leave", key="tour-leave", type="tertiary", on_click=TOUR.reset)
+
+
+def _attempt(model: Translator, step: TourStep) -> None:
+    if step.attempt:
+        show(step.attempt)
+    else:
+        open_in_decode(model.name, SENTENCE.get(), 0)
+
+
+def _go_to(at: int) -> None:
+    """Begin a step, from 1."""
+    TOUR.set(at)
+    first, step = tour_steps()[0], tour_steps()[at - 1]
+    show({"sentence": first.address["sentence"], **step.address})
+
+
+def show(address: Mapping[str, str]) -> None:
+    """Show what an address of this page says, where it says anything; for callbacks."""
+    for name, text in address.items():
+        parameter = PAGE.parameters[name]
+        if parameter is PIN:
+            PIN.set(PIN.value_of(text), of=address.get("sentence", SENTENCE.get()))
+        else:
+            st.session_state[parameter.key] = parameter.value_of(text)
