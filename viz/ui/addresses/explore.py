@@ -39,7 +39,6 @@ ORDER = choice("order", (BY_LAYER, *get_args(Measure), EFFECT))
 WORDS = switch("words")
 HIDE = switch("hide")
 NUMBERS = switch("numbers")
-FORCED = switch("forced")
 PICTURES = choice("pictures", get_args(Pictured))
 """Whether the pictures are of the changed model or of the model as it is."""
 
@@ -63,7 +62,7 @@ WITH_MODEL = text("with-model", longest=200, views=("compare",))
 PAGE = Page.of(
     "explore",
     *shared.COMMON,
-    *(*shared.CHOSEN_HEAD, shared.GIVEN, shared.CHANGES, PIN),
+    *(*shared.CHOSEN_HEAD, shared.GIVEN, shared.FORCED, shared.CHANGES, PIN),
     *parameters_in(globals()),
     view=VIEW,
 )

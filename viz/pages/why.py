@@ -1,0 +1,25 @@
+"""Why: what made the model write this word, and what makes a head look there."""
+
+import streamlit as st
+
+from viz import frame
+from viz.export.save import save
+from viz.ui import controls as shared
+from viz.ui import widgets
+from viz.ui.addresses.pins import PIN
+from viz.ui.addresses.why import WHY
+from viz.ui.captions import badge
+from viz.why import controls, screen
+
+frame.begin("why")
+st.html(controls.STYLE)
+model, text = shared.sentence()
+badge(model, *shared.translation(model, text))
+PIN.hold(of=text)
+question = controls.question(model, text)
+with st.container(key="views", horizontal=True, vertical_alignment="center"):
+    view = widgets.segmented_control("View", WHY)
+    menu = st.container(key="saving", width="content")
+if saved := screen.show(view, question):
+    with menu:
+        save(saved)
