@@ -50,7 +50,7 @@ class WordKey(NamedTuple):
     reading: ReadingKey
     position: int
     """Of its first piece, from 0."""
-    count: int
+    length: int
     """Its pieces."""
     against: int | None = None
     """The id of the piece Y."""
@@ -59,7 +59,7 @@ class WordKey(NamedTuple):
 def target(key: WordKey) -> Target:
     """The word that is explained."""
     model, result = shared.translator(key.reading.model), shared.reading(*key.reading)
-    return target_pieces(model, result, key.position, key.count, key.against)
+    return target_pieces(model, result, key.position, key.length, key.against)
 
 
 @st.cache_data(max_entries=256, show_spinner=False)

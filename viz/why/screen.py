@@ -11,14 +11,20 @@ from model.translate import InputError
 
 from ..ui import theme
 from ..ui.captions import plain
-from . import source_words
+from . import deletion, heads, score, shares, source_words
 
 if TYPE_CHECKING:
     from ..export.save import SavedView
     from ..ui.addresses.why import View
     from .controls import Question
 
-VIEWS = {"source words": source_words.show}
+VIEWS = {
+    "source words": source_words.show,
+    "deletion": deletion.show,
+    "heads": heads.show,
+    "score": score.show,
+    "source or prefix": shares.show,
+}
 
 
 def show(view: View, question: Question) -> SavedView | None:

@@ -17,9 +17,8 @@ from ..figures.why.methods import methods
 from ..ui import widgets
 from ..ui.addresses.why import ATTRIBUTION
 from ..ui.captions import caption
-from ..ui.links import follow, open_on_explore
-from ..ui.pins import pin
-from . import cache, texts
+from ..ui.links import follow
+from . import cache, heads, texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,10 +38,10 @@ def show(question: Question, palette: Palette) -> SavedView:
     """Draw the texts shaded by one method, and all methods beside each other."""
     follow()
     every = cache.attributions(question.key)
-    head = strongest_head(question)
+    head = heads.strongest_head(cache.logit_parts(question.key))
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         method = widgets.selectbox("Method", ATTRIBUTION, width=270)
-        st.button(texts.head_link(head), key="head", type="tertiary", on_click=lambda: open_head(question, head))
+        st.button(texts.head_link(head), key="head", type="tertiary", on_click=lambda: _open(question, head))
     found = every[method]
     lead = texts.value(found.target, found.target_value)
     with st.container(key="lead"):
@@ -66,18 +65,6 @@ def show(question: Question, palette: Palette) -> SavedView:
     return SavedView(
         "why-source-words", parts, lambda: numbers(every), f"Why {question.target.word}", facts, width=1280
     )
-
-
-def strongest_head(question: Question) -> LogitPart:
-    """The head that adds most to the logit of the word, or to the difference, of either sign."""
-    return next(one for one in cache.logit_parts(question.key).sorted if one.part.head is not None)
-
-
-def open_head(question: Question, head: LogitPart) -> None:
-    """Show a head on Explore, the word pinned; for callbacks."""
-    pin(question.result.source, {"target": question.key.position})
-    kind, layer, number = head.part.kind, head.part.layer, head.part.head
-    open_on_explore((kind, layer, number))  # type: ignore[arg-type]
 
 
 def numbers(every: Mapping[str, Attribution]) -> pd.DataFrame:
@@ -105,3 +92,8 @@ def _matrix(every: Mapping[str, Attribution], method: str, palette: Palette) -> 
 
 def _choose(row: int) -> None:
     st.session_state[ATTRIBUTION.key] = NAMES[row]
+
+
+def _open(question: Question, part: LogitPart) -> None:
+    if head := heads.head_of(part):
+        heads.open_head(question, head)
