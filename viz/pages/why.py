@@ -9,7 +9,8 @@ from viz.ui import widgets
 from viz.ui.addresses.pins import PIN
 from viz.ui.addresses.why import WHY
 from viz.ui.captions import badge
-from viz.why import controls, screen
+from viz.why import controls
+from viz.why.views import screen
 
 frame.begin("why")
 st.html(controls.STYLE)

@@ -1,1 +1,1 @@
-"""The views of the page Why, one module each, and what they share."""
+"""The page Why: its question, what is computed for it, its sentences and its views."""

@@ -21,8 +21,8 @@ from ..ui.addresses.shared import CHANGES
 from ..ui.addresses.why import AGAINST, CELL
 from ..ui.captions import caption, hints, plain
 from ..ui.pins import pin, pin_of
-from . import texts
 from .cache import ReadingKey, WordKey
+from .texts import word as texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

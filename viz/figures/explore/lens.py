@@ -53,8 +53,11 @@ def lens_grid(lens: Lens, *, look: Look | None = None, pinned: int | None = None
     return go.Figure({"data": [cells, *names], "layout": layout})
 
 
-def lens_ranks(lens: Lens, position: int, *, look: Look | None = None) -> go.Figure:
-    """The rank of the written token at one position (from 0) after each place along the stream; 1 is the best."""
+def lens_ranks(lens: Lens, position: int, *, look: Look | None = None, token: str = "the written token") -> go.Figure:
+    """The rank of the written token at one position (from 0) after each place along the stream; 1 is the best.
+
+    `token` names another one whose ranks the lens holds.
+    """
     look = look or Look()
     palette = look.palette
     ranks = lens.ranks[:, position]
@@ -91,7 +94,7 @@ def lens_ranks(lens: Lens, position: int, *, look: Look | None = None) -> go.Fig
             "dtick": 1,
             "gridcolor": palette.line,
         }
-        | {"showgrid": True, "title": {"text": "rank of the written token (1 is the best)", "font": {"size": 13}}},
+        | {"showgrid": True, "title": {"text": escaped(f"rank of {token} (1 is the best)"), "font": {"size": 13}}},
         "yaxis": axis | names | {"range": [len(ranks) - 0.5, -0.5]},
     }
     return go.Figure({"data": [line], "layout": layout})

@@ -13,7 +13,7 @@ from ..labels import escaped, signed
 from ..palette import Palette
 
 ROW = 32
-MARGIN = {"l": 168, "r": 12, "t": 128, "b": 8}
+MARGIN = {"l": 168, "r": 92, "t": 112, "b": 8}
 FAINT = 0.02
 """A cell below this share of the largest has no number written into it."""
 

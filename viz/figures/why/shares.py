@@ -30,9 +30,16 @@ def shares(found: SourceShares, chosen: int, palette: Palette) -> go.Figure:
         bar
         | {"name": "from what was written before", "y": found.prefix, "marker": {"color": palette.masked}}
         | {"hovertemplate": "%{customdata}: %{y:.0%} from the prefix<extra></extra>"},
-        {"type": "scatter", "mode": "markers", "name": "attention to </s>", "x": place, "y": found.end_attention}
-        | {"marker": {"symbol": "line-ew", "size": 20, "line": {"width": 3, "color": negative(palette)}}}
-        | {"customdata": names, "hovertemplate": "%{customdata}: %{y:.0%} of attention on </s><extra></extra>"},
+        {"type": "scatter", "mode": "markers", "name": "attention to &lt;/s&gt;", "x": place, "y": found.end_attention}
+        | {
+            "marker": {
+                "symbol": "diamond",
+                "size": 11,
+                "color": negative(palette),
+                "line": {"width": 2, "color": palette.background},
+            }
+        }
+        | {"customdata": names, "hovertemplate": "%{customdata}: %{y:.0%} of attention on &lt;/s&gt;<extra></extra>"},
     ]
     figure = layout(palette, "Source or prefix", HEIGHT) | {
         "margin": {**EDGES, "autoexpand": False},

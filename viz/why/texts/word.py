@@ -7,16 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from model.attribution.methods import DEFAULT_METHOD, METHODS, rank_correlation
-
-from ..figures.labels import percent, quoted, readable, signed
+from viz.figures.labels import percent, quoted, readable, signed
 
 if TYPE_CHECKING:
-    from model.attribution.logit_parts import LogitPart, LogitParts
     from model.attribution.methods import Attribution
     from model.attribution.target import Target
 
 COLOURS = "Indigo speaks for the word, orange against it; the strongest colour is the largest number shown."
-OPEN_HEAD = "Click the bar of a head to open it on Explore, at the row of this word."
 ROWS = (
     "In the matrix each row is coloured by its own largest score, as the methods have different units; its last column "
     "is the rank correlation with leave-one-out over the pieces that both score. Click a row to see its method above."
@@ -108,31 +105,6 @@ def completeness(found: Attribution) -> str:
         f"Integrated gradients: baseline {found.baseline}; the scores sum to the difference from the baseline "
         f"within {found.completeness_error:.2%}."
     )
-
-
-def head_link(head: LogitPart) -> str:
-    """The head that adds most to the logit, as a button says it."""
-    return f"The head that matters most: {head.part.name} ({signed(head.score, plus=True)})"
-
-
-def logit_sum(found: LogitParts) -> str:
-    """The sum of all parts beside the logit that the model computed."""
-    name = f"logit {quoted(found.word)}"
-    if found.against is not None:
-        name += f" − logit {quoted(found.against)}"
-    return f"{name}: the {len(found.parts)} parts sum to {signed(found.sum, 3)}; the model computed {signed(found.logit, 3)}."
-
-
-def largest_head(found: LogitParts) -> str:
-    """The head with the largest share, and how much all heads of each attention add."""
-    heads = [one for one in found.sorted if one.part.head is not None]
-    first = heads[0]
-    sums = {
-        name: sum(one.score for one in heads if one.part.kind == kind)
-        for kind, name in (("cross", "cross-attention"), ("decoder", "self-attention"))
-    }
-    rest = " and ".join(f"{name} {signed(number, plus=True)}" for name, number in sums.items())
-    return f"The head that matters most is {first.part.name}, {signed(first.score, plus=True)}; all heads of {rest}."
 
 
 def pieces(tokens: Sequence[str]) -> list[str]:

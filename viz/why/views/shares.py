@@ -8,27 +8,29 @@ import pandas as pd
 import streamlit as st
 
 from model.evaluation.attribution_scores import AttributionScoresError, LooseThreshold
+from viz.components.chart import chart
+from viz.export.parts import Chart, Part, Words
+from viz.export.save import SavedView, facts_of
+from viz.figures.why.shares import effects, shares
+from viz.ui.captions import caption
 
-from ..components.chart import chart
-from ..export.parts import Chart, Part, Words
-from ..export.save import SavedView, facts_of
-from ..figures.why.shares import effects, shares
-from ..ui.captions import caption
-from . import cache, shares_texts, texts
-from .controls import choose_word
+from .. import cache
+from ..controls import choose_word
+from ..texts import shares as texts
+from ..texts.word import pieces
 
 if TYPE_CHECKING:
     from model.attribution.source_shares import SourceShares
+    from viz.figures.palette import Palette
 
-    from ..figures.palette import Palette
-    from .controls import Question
+    from ..controls import Question
 
 
 def show(question: Question, palette: Palette) -> SavedView:
     """Draw the shares and the effect of the source under the whole translation; a click chooses a word."""
     found, loose = cache.source_shares(question.key.reading), _threshold(question)
     at, threshold = question.key.position, loose.threshold if loose else None
-    lead = shares_texts.alarm(found, loose)
+    lead = texts.alarm(found, loose)
     is_loose = loose is not None and found.mean_effect < loose.threshold
     with st.container(key="loose" if is_loose else "lead"):
         caption(lead)
@@ -37,13 +39,13 @@ def show(question: Question, palette: Palette) -> SavedView:
     def clicked(column: int) -> None:
         choose_word(question.result.source, min(max(column, 0), len(found.tokens) - 1))
 
-    nodes = [(0, place, f"{token}, piece {place + 1}") for place, token in enumerate(texts.pieces(found.tokens))]
+    nodes = [(0, place, f"{token}, piece {place + 1}") for place, token in enumerate(pieces(found.tokens))]
     with st.container(key="picture"):
         figure = shares(found, at, palette)
         chart(figure, titles[0], key="shares", on_cell=lambda _, x: clicked(x), nodes=nodes)
         figure = effects(found, at, threshold, palette)
         chart(figure, titles[1], key="effects", on_cell=lambda _, x: clicked(x))
-    says = [shares_texts.word(found, question.target), shares_texts.EXPLAINED]
+    says = [texts.word(found, question.target), texts.EXPLAINED]
     caption(" ".join(says))
 
     def parts(of: Palette) -> list[Part]:
@@ -62,7 +64,7 @@ def numbers(found: SourceShares) -> pd.DataFrame:
         "effect of the source, nats": found.effect,
         "attention to </s>": found.end_attention,
     }
-    table = pd.DataFrame({"piece": texts.pieces(found.tokens)} | columns)
+    table = pd.DataFrame({"piece": pieces(found.tokens)} | columns)
     return table.set_index(pd.RangeIndex(1, len(table) + 1, name="position"))
 
 

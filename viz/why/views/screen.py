@@ -8,22 +8,28 @@ import streamlit as st
 
 from model.attribution.target import AttributionError
 from model.translate import InputError
+from viz.ui import theme
+from viz.ui.captions import plain
 
-from ..ui import theme
-from ..ui.captions import plain
-from . import deletion, heads, score, shares, source_words
+from . import deletion, heads, layers, score, shares, source_words, two_sentences
 
 if TYPE_CHECKING:
-    from ..export.save import SavedView
-    from ..ui.addresses.why import View
-    from .controls import Question
+    from collections.abc import Callable
 
-VIEWS = {
+    from viz.export.save import SavedView
+    from viz.figures.palette import Palette
+    from viz.ui.addresses.why import View
+
+    from ..controls import Question
+
+VIEWS: dict[View, Callable[[Question, Palette], SavedView | None]] = {
     "source words": source_words.show,
     "deletion": deletion.show,
     "heads": heads.show,
     "score": score.show,
     "source or prefix": shares.show,
+    "two sentences": two_sentences.show,
+    "layers": layers.show,
 }
 
 

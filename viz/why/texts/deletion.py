@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from model.evaluation.deletion_curves import BAND
-
-from ..figures.labels import percent, quoted, signed
+from viz.figures.labels import percent, quoted, signed
 
 if TYPE_CHECKING:
     from model.attribution.methods import Attribution
@@ -17,13 +16,14 @@ if TYPE_CHECKING:
 
 RANDOM = "random order"
 EXPLAINED = (
-    "Source pieces are taken away, the largest score first: blocked in every mask of every layer, with a zero embedding. "
-    "An order that finds what the word rests on falls at once. The thick line is the chosen method, thin lines are the "
-    f"others; between the {BAND[0]}th and the {BAND[1]}th percentile of random orders lies the band, dotted is their mean."
+    "Source pieces are taken away, the largest score first: blocked in every mask of every layer, with a zero "
+    "embedding. An order that finds what the word rests on falls at once. The thick line is the chosen method, thin "
+    f"lines are the others; between the {BAND[0]}th and the {BAND[1]}th percentile of random orders lies the band, "
+    "dotted is their mean."
 )
 NOT_MEASURED = (
-    "For this model nothing was measured over many sentences: `python -m model attribution` does it and keeps the table "
-    "beside the checkpoint."
+    "For this model nothing was measured over many sentences: `python -m model attribution` does it and keeps the "
+    "table beside the checkpoint."
 )
 
 
@@ -62,7 +62,8 @@ def best(curves: DeletionCurves) -> str:
 def over_sentences(scores: AttributionScores) -> str:
     """What was measured, on what, and which method was best."""
     return (
-        f"{scores.set}, {scores.sentences} sentences, a random piece of each translation, the model as it was released: "
-        f"in {scores.methods[0].beats_random:.1%} of them taking away the first two pieces by {scores.best_method} lowers "
-        "log p more than two random pieces do. Fall of log p in nats; left on average is the mean over the whole curve."
+        f"{scores.set}, {scores.sentences} sentences, a random piece of each translation, the model as it was "
+        f"released: in {scores.methods[0].beats_random:.1%} of them taking away the first two pieces by "
+        f"{scores.best_method} lowers log p more than two random pieces do. Fall of log p in nats; left on average is "
+        "the mean over the whole curve."
     )

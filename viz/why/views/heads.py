@@ -8,23 +8,25 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from ..components.chart import chart
-from ..export.parts import Chart, Columns, Part, Words
-from ..export.save import SavedView, facts_of
-from ..figures.why.logit_parts import by_layer, largest
-from ..ui.captions import caption
-from ..ui.links import follow, open_on_explore
-from ..ui.pins import pin
-from . import cache, texts
+from viz.components.chart import chart
+from viz.export.parts import Chart, Columns, Part, Words
+from viz.export.save import SavedView, facts_of
+from viz.figures.why.logit_parts import by_layer, largest
+from viz.ui.captions import caption
+from viz.ui.links import follow, open_on_explore
+from viz.ui.pins import pin
+
+from .. import cache
+from ..texts import heads as texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from model.attribution.logit_parts import LogitPart, LogitParts
     from model.experiments.head_effects import Head
+    from viz.figures.palette import Palette
 
-    from ..figures.palette import Palette
-    from .controls import Question
+    from ..controls import Question
 
 SHOWN = 16
 """The largest parts that have a bar of their own."""
@@ -44,7 +46,7 @@ def show(question: Question, palette: Palette) -> SavedView:
     follow()
     found = cache.logit_parts(question.key)
     listed = _Parts(found.sorted[:SHOWN], sum(one.score for one in found.sorted[SHOWN:]))
-    lead, alts = texts.logit_sum(found), ("The logit by layer", "The largest parts of the logit")
+    lead, alts = texts.total(found), ("The logit by layer", "The largest parts of the logit")
 
     def opened(row: int) -> None:
         if row < len(listed.shown) and (head := head_of(listed.shown[row])):
@@ -60,7 +62,7 @@ def show(question: Question, palette: Palette) -> SavedView:
         with right:
             figure = largest(listed.shown, listed.rest, palette)
             chart(figure, alts[1], key="parts", on_cell=lambda row, _: opened(row), nodes=nodes)
-    says = [texts.largest_head(found), found.exactness]
+    says = [texts.largest(found), found.exactness]
     caption(" ".join([*says, texts.OPEN_HEAD]))
 
     def parts(of: Palette) -> list[Part]:

@@ -8,26 +8,27 @@ import pandas as pd
 import streamlit as st
 
 from model.trace import KINDS
+from viz.components.chart import chart
+from viz.export.parts import Chart, Part, Words
+from viz.export.save import SavedView, facts_of
+from viz.figures.labels import KIND_NAMES, readable
+from viz.figures.why.score_parts import score_matrix
+from viz.ui.addresses.why import CELL, Cell
+from viz.ui.captions import caption
+from viz.ui.links import follow, open_on_explore
+from viz.ui.pins import pin
 
-from ..components.chart import chart
-from ..export.parts import Chart, Part, Words
-from ..export.save import SavedView, facts_of
-from ..figures.labels import KIND_NAMES, readable
-from ..figures.why.score_parts import score_matrix
-from ..ui.addresses.why import CELL, Cell
-from ..ui.captions import caption
-from ..ui.links import follow, open_on_explore
-from ..ui.pins import pin
-from . import cache, score_texts
+from .. import cache
+from ..texts import score as texts
 from .heads import head_of, strongest_head
 
 if TYPE_CHECKING:
     from model.attribution.score_parts import ScoreParts
     from model.trace import AttentionMap
+    from viz.figures.palette import Palette
+    from viz.ui.addresses.pins import Place
 
-    from ..figures.palette import Palette
-    from ..ui.addresses.pins import Place
-    from .controls import Question
+    from ..controls import Question
 
 FIELDS = ("kind", "layer", "head", "query", "key")
 LABELS = ("Attention", "Layer", "Head", "Row", "Column")
@@ -40,21 +41,19 @@ def show(question: Question, palette: Palette) -> SavedView:
     maps = question.result.trace.maps
     cell = CELL.hold(of=question.result.source)
     if cell is not None and not fits(cell, maps[cell.kind]):
-        st.info(score_texts.outside(cell, maps[cell.kind]))
+        st.info(texts.outside(cell, maps[cell.kind]))
         cell = None
     cell = choose_cell(question, cell or strongest_cell(question))
     found = cache.score_parts(question.key.reading, cell)
     attention = maps[cell.kind]
-    lead = score_texts.score(found, attention, cell)
-    title = (
-        f"{KIND_NAMES[cell.kind]}, layer {cell.layer + 1}, head {cell.head + 1}: {score_texts.pair(attention, cell)}"
-    )
+    lead = texts.score(found, attention, cell)
+    title = f"{KIND_NAMES[cell.kind]}, layer {cell.layer + 1}, head {cell.head + 1}: {texts.pair(attention, cell)}"
     with st.container(key="lead"):
         caption(lead)
     rows, columns, cells = found.grouped()
     with st.container(key="picture"):
         chart(score_matrix(rows, columns, cells, palette), title, key="score-parts", on_cell=lambda _, __: None)
-    says = [score_texts.largest(found), score_texts.EXPLAINED]
+    says = [texts.largest(found), texts.EXPLAINED]
     caption(" ".join(says))
 
     def parts(of: Palette) -> list[Part]:
@@ -89,7 +88,7 @@ def choose_cell(question: Question, cell: Cell) -> Cell:
         KIND_NAMES.__getitem__,
         lambda at: str(at + 1),
         lambda at: str(at + 1),
-        lambda at: score_texts.row_name(attention, at),
+        lambda at: texts.row_name(attention, at),
         lambda at: f"{at + 1} · {readable(attention.key_tokens[at])}",
     )
     for field, at in zip(FIELDS, cell, strict=True):

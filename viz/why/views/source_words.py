@@ -8,17 +8,20 @@ import pandas as pd
 import streamlit as st
 
 from model.attribution.methods import METHODS
+from viz.components.chart import chart
+from viz.components.signed_text import SignedText, packed, signed_text
+from viz.export.parts import Chart, Component, Part, Words
+from viz.export.save import SavedView, facts_of
+from viz.figures.why.methods import methods
+from viz.ui import widgets
+from viz.ui.addresses.why import ATTRIBUTION
+from viz.ui.captions import caption
+from viz.ui.links import follow
 
-from ..components.chart import chart
-from ..components.signed_text import SignedText, packed, signed_text
-from ..export.parts import Chart, Component, Part, Words
-from ..export.save import SavedView, facts_of
-from ..figures.why.methods import methods
-from ..ui import widgets
-from ..ui.addresses.why import ATTRIBUTION
-from ..ui.captions import caption
-from ..ui.links import follow
-from . import cache, heads, texts
+from .. import cache
+from ..texts import heads as head_texts
+from ..texts import word as texts
+from . import heads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,9 +30,9 @@ if TYPE_CHECKING:
 
     from model.attribution.logit_parts import LogitPart
     from model.attribution.methods import Attribution
+    from viz.figures.palette import Palette
 
-    from ..figures.palette import Palette
-    from .controls import Question
+    from ..controls import Question
 
 NAMES = list(METHODS)
 
@@ -41,7 +44,7 @@ def show(question: Question, palette: Palette) -> SavedView:
     head = heads.strongest_head(cache.logit_parts(question.key))
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         method = widgets.selectbox("Method", ATTRIBUTION, width=270)
-        st.button(texts.head_link(head), key="head", type="tertiary", on_click=lambda: _open(question, head))
+        st.button(head_texts.link(head), key="head", type="tertiary", on_click=lambda: _open(question, head))
     found = every[method]
     lead = texts.value(found.target, found.target_value)
     with st.container(key="lead"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..figures.labels import quoted, signed
+from viz.figures.labels import quoted, signed
 
 if TYPE_CHECKING:
     from model.attribution.source_shares import SourceShares
@@ -13,10 +13,9 @@ if TYPE_CHECKING:
 
 EXPLAINED = (
     "Upper picture: the share of the source in each piece by ALTI+, the rest is from what was written before, <s> "
-    "included; the mark is the attention to </s>, mean of all layers and heads. Lower picture: an intervention, log p of "
-    "the piece less log p with all source pieces blocked; below zero the source speaks against the piece. The alarm goes "
-    "by the mean of the lower picture, which tells true from shuffled pairs far better than the share. Click a bar to "
-    "choose its word."
+    "included; the mark is the attention to </s>, mean of all layers and heads. Lower picture: an intervention, log p "
+    "of the piece less log p with all source pieces blocked; below zero the source speaks against the piece. The alarm "
+    "goes by the mean of the lower picture. Click a bar to choose its word."
 )
 
 
@@ -27,7 +26,7 @@ def alarm(found: SourceShares, loose: LooseThreshold | None) -> str:
         return f"{gain}. For this model no threshold was measured, so there is no alarm."
     measured = (
         f"measured on {loose.pairs} true and {loose.pairs} shuffled pairs: {loose.false_alarms:.1%} false alarms, "
-        f"{loose.misses:.1%} misses"
+        f"{loose.misses:.1%} misses, area under the ROC curve {loose.area:.3f}, of the mean share {loose.share_area:.3f}"
     )
     if found.mean_effect < loose.threshold:
         return (

@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..figures.labels import KIND_NAMES, quoted, readable, signed
+from viz.figures.labels import KIND_NAMES, quoted, readable, signed
 
 if TYPE_CHECKING:
     from model.attribution.score_parts import ScoreParts
     from model.trace import AttentionMap
-
-    from ..ui.addresses.why import Cell
+    from viz.ui.addresses.why import Cell
 
 EXPLAINED = (
-    "Each cell is the dot product of one part of the query with one part of the key, scaled as the model scales it; the "
-    "heads of a sublayer are added up here, and by themselves in the CSV. In the first layer of self-attention the "
-    "parts are words, positions and biases alone. The sum is exact; the scale of every norm before the score is held at its value in this "
-    "run. Indigo raises the score, orange lowers it."
+    "Each cell is the dot product of one part of the query with one part of the key, scaled as the model scales it; "
+    "the heads of a sublayer are added up here, and by themselves in the CSV. In the first layer of self-attention the "
+    "parts are words, positions and biases alone. The sum is exact; the scale of every norm before the score is held "
+    "at its value in this run. Indigo raises the score, orange lowers it."
 )
 
 
@@ -62,7 +61,7 @@ def outside(cell: Cell, attention: AttentionMap) -> str:
     """Why a cell of the address cannot be shown."""
     layers, heads, rows, columns = attention.weights.shape
     return (
-        f"{KIND_NAMES[cell.kind]} has {layers} layers, {heads} heads, {rows} rows and {columns} columns here, so there is "
-        f"no layer {cell.layer + 1}, head {cell.head + 1}, row {cell.query + 1}, column {cell.key + 1}. Shown instead: the "
-        "head that matters most for the word."
+        f"{KIND_NAMES[cell.kind]} has {layers} layers, {heads} heads, {rows} rows and {columns} columns here, so there "
+        f"is no layer {cell.layer + 1}, head {cell.head + 1}, row {cell.query + 1}, column {cell.key + 1}. Shown "
+        "instead: the head that matters most for the word."
     )

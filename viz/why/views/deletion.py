@@ -8,24 +8,25 @@ import pandas as pd
 import streamlit as st
 
 from model.evaluation.attribution_scores import AttributionScoresError
+from viz.components.chart import chart
+from viz.export.parts import Chart, Part, Words
+from viz.export.save import SavedView, facts_of
+from viz.figures.labels import percent, signed
+from viz.figures.why.deletion import deletion
+from viz.ui import widgets
+from viz.ui.addresses.why import ATTRIBUTION
+from viz.ui.captions import caption
+from viz.ui.table import Cell, table
 
-from ..components.chart import chart
-from ..export.parts import Chart, Part, Words
-from ..export.save import SavedView, facts_of
-from ..figures.labels import percent, signed
-from ..figures.why.deletion import deletion
-from ..ui import widgets
-from ..ui.addresses.why import ATTRIBUTION
-from ..ui.captions import caption
-from ..ui.table import Cell, table
-from . import cache, deletion_texts
+from .. import cache
+from ..texts import deletion as texts
 
 if TYPE_CHECKING:
     from model.evaluation.attribution_scores import AttributionScores
     from model.evaluation.deletion_curves import DeletionCurves
+    from viz.figures.palette import Palette
 
-    from ..figures.palette import Palette
-    from .controls import Question
+    from ..controls import Question
 
 WORD = ("order", "left on average")
 SET = ("method", "beats two random", "fall of log p", "left on average", "rank correlation")
@@ -36,7 +37,7 @@ def show(question: Question, palette: Palette) -> SavedView:
     curves, every = cache.deletion_curves(question.key), cache.attributions(question.key)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         method = widgets.selectbox("Method", ATTRIBUTION, width=270)
-    says = [deletion_texts.first_two(curves, every[method]), deletion_texts.best(curves)]
+    says = [texts.first_two(curves, every[method]), texts.best(curves)]
     alt = f"Deletion curves. {says[0]}"
     with st.container(key="lead"):
         caption(says[0])
@@ -47,8 +48,8 @@ def show(question: Question, palette: Palette) -> SavedView:
         with right:
             table(WORD, _rows(curves, method), "What each order leaves of this word")
             caption(says[1])
-    caption(deletion_texts.EXPLAINED)
-    says.append(deletion_texts.EXPLAINED)
+    caption(texts.EXPLAINED)
+    says.append(texts.EXPLAINED)
     _over_sentences(question, method)
 
     def parts(of: Palette) -> list[Part]:
@@ -68,7 +69,7 @@ def numbers(curves: DeletionCurves) -> pd.DataFrame:
 
 
 def _rows(curves: DeletionCurves, method: str) -> list[list[Cell]]:
-    areas = deletion_texts.areas(curves)
+    areas = texts.areas(curves)
     show = percent if curves.against is None else signed
     return [
         [(name, "own") if name == method else name, show(area)]
@@ -84,11 +85,11 @@ def _over_sentences(question: Question, method: str) -> None:
         caption(str(error))
         return
     if scores is None:
-        caption(deletion_texts.NOT_MEASURED)
+        caption(texts.NOT_MEASURED)
         return
     st.subheader(f"Over {scores.sentences} sentences", anchor=False)
     table(SET, _set_rows(scores, method), f"All methods over {scores.sentences} sentences")
-    caption(deletion_texts.over_sentences(scores))
+    caption(texts.over_sentences(scores))
 
 
 def _set_rows(scores: AttributionScores, method: str) -> list[list[Cell]]:
