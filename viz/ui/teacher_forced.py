@@ -49,6 +49,14 @@ def given_toggle(sentence: str) -> bool:
     return widgets.toggle("Given translation", FORCED)
 
 
+def give(sentence: str, translation: str) -> None:
+    """Have a translation of a sentence read, "" for the model's own; for callbacks."""
+    state = st.session_state
+    state["given-of"], state[FORCED.key] = sentence, bool(translation)
+    if translation:
+        state[GIVEN_FOR], state[GIVEN.key] = sentence, translation
+
+
 def given_translation(model: str, sentence: str, own: str) -> str:
     """The translation that a visitor types, with its probability under it; "" where it cannot be read."""
     given = given_input(sentence, own)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from model.experiments.activation_patching import PatchMap
 
 ROW = 34
-MARGIN = {"l": 92, "r": 40, "t": 128, "b": 8}
+MARGIN = {"l": 92, "r": 40, "t": 108, "b": 8}
 ALL = "all"
 WIDEST_NAMED = 14
 """Columns beyond which the cells have no room for a number."""
@@ -55,8 +55,14 @@ def patches(found: PatchMap, columns: Sequence[str], title: str, palette: Palett
     return go.Figure({"data": [heat, _numbers(values, len(names), palette)], "layout": layout})
 
 
+def share(value: float) -> str:
+    """A share in whole percent, with a minus sign as wide as its digits."""
+    text = f"{value:.0%}"
+    return "0%" if text == "-0%" else text.replace("-", "−")
+
+
 def _numbers(values: np.ndarray, columns: int, palette: Palette) -> dict:
-    down, across = np.indices(values.shape)
+    down, across = np.meshgrid(np.arange(len(values)), np.arange(columns), indexing="ij")
     shown = ~np.isnan(values) & (across >= (0 if columns <= WIDEST_NAMED else columns - 1))
     dark = np.abs(np.nan_to_num(values)) > 0.5
     return {
@@ -64,7 +70,7 @@ def _numbers(values: np.ndarray, columns: int, palette: Palette) -> dict:
         "mode": "text",
         "x": across[shown],
         "y": down[shown],
-        "text": [f"{one:.0%}".replace("-", "−") for one in values[shown]],
+        "text": [share(one) for one in values[shown].tolist()],
         "textfont": {"size": 11, "color": np.where(dark[shown], palette.background, palette.ink).tolist()},
         "hoverinfo": "skip",
     }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from viz.figures.labels import quoted, signed
+from viz.figures.why.patching import share
 
 if TYPE_CHECKING:
     from model.experiments.activation_patching import Contrast, PatchMap
@@ -40,13 +41,15 @@ def pair(found: Contrast) -> str:
 
 def largest(found: PatchMap, columns: Sequence[str]) -> str:
     """The single patch that brings most back, and the rows that together bring back nine tenths."""
-    row, column = np.unravel_index(int(found.fraction.argmax()), found.fraction.shape)
-    share = _share(found.fraction[row, column])
-    line = f"One patch brings back most at {found.rows[row]}, {quoted(columns[column])}: {share}."
-    whole = [at for at, share in enumerate(found.whole_fraction) if share >= 0.9]
+    row, column = (int(at) for at in np.unravel_index(int(found.fraction.argmax()), found.fraction.shape))
+    most = share(float(found.fraction[row, column]))
+    line = f"One patch brings back most at {found.rows[row]}, {quoted(columns[column])}: {most}."
+    whole = [at for at, part in enumerate(found.whole_fraction) if part >= 0.9]
     if not whole:
         best = int(found.whole_fraction.argmax())
-        return f"{line} A whole row brings back {_share(found.whole_fraction[best])} at most, at {found.rows[best]}."
+        return (
+            f"{line} A whole row brings back {share(float(found.whole_fraction[best]))} at most, at {found.rows[best]}."
+        )
     rows = ", ".join(found.rows[at] for at in whole)
     return f"{line} A whole row brings back nine tenths or more at: {rows}."
 
@@ -54,8 +57,4 @@ def largest(found: PatchMap, columns: Sequence[str]) -> str:
 def control(found: PatchMap) -> str:
     """How much a patch moves that should bring nothing back."""
     row, column = np.unravel_index(int(np.abs(found.fraction).argmax()), found.fraction.shape)
-    return f"In the control one patch moves {_share(found.fraction[row, column])} of that difference at most."
-
-
-def _share(share: float) -> str:
-    return f"{share:.0%}".replace("-", "−")
+    return f"In the control one patch moves {share(float(found.fraction[row, column]))} of that difference at most."

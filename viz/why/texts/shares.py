@@ -26,7 +26,8 @@ def alarm(found: SourceShares, loose: LooseThreshold | None) -> str:
         return f"{gain}. For this model no threshold was measured, so there is no alarm."
     measured = (
         f"measured on {loose.pairs} true and {loose.pairs} shuffled pairs: {loose.false_alarms:.1%} false alarms, "
-        f"{loose.misses:.1%} misses, area under the ROC curve {loose.area:.3f}, of the mean share {loose.share_area:.3f}"
+        f"{loose.misses:.1%} misses, area under the ROC curve {loose.area:.3f}, by the mean share "
+        f"{loose.share_area:.3f}"
     )
     if found.mean_effect < loose.threshold:
         return (

@@ -48,10 +48,10 @@ def show(question: Question, palette: Palette) -> SavedView | None:
         caption(lead)
     patched = widgets.segmented_control("Patched", PATCHED)
     found = cache.patch_map(first, keys[0], patched)
-    control = _control(first, keys) if same.strip() else texts.NO_CONTROL
+    control = _control(first, *keys) if same.strip() else texts.NO_CONTROL
     names = column_names(pair, found)
     says = [texts.largest(found, names), texts.EXPLAINED]
-    titles = f"{second.strip()} with the {patched} of the first", f"Control: {same.strip()}"
+    titles = f"“{second.strip()}” with the {patched} of the first", f"Control: “{same.strip()}”"
 
     def drawn(of: Palette) -> tuple[list[Part], list[Part]]:
         own = Chart(patches(found, names, titles[0], of), titles[0])
@@ -133,10 +133,10 @@ def take(pair: MinimalPair) -> None:
     st.session_state[SECOND.key], st.session_state[CONTROL.key] = pair.second, pair.control
 
 
-def _control(first: ReadingKey, keys: list[ReadingKey]) -> PatchMap | str:
+def _control(first: ReadingKey, second: ReadingKey, same: ReadingKey) -> PatchMap | str:
     """The map of the control, or why there is none."""
     try:
-        return cache.control_map(first, *keys, PATCHED.get())
+        return cache.control_map(first, second, same, PATCHED.get())
     except (AttributionError, InputError) as error:
         return str(error)
 
