@@ -15,6 +15,7 @@ from model.text.words import SPECIAL_TOKENS, word, words
 from ..components.tokens import pieces, tokens
 from ..export.parts import Component, Part, Words
 from ..figures.labels import quoted, readable
+from ..traces.session import current
 from ..ui import cache as shared
 from ..ui import teacher_forced
 from ..ui.addresses.shared import CHANGES
@@ -56,6 +57,8 @@ class Question:
 
 def question(model: Translator, text: str) -> Question:
     """Draw the translation and the controls of the word, and return what is asked."""
+    if current():
+        caption(texts.OPENED_TRACE)
     line = st.container()
     with st.container(key="question", horizontal=True, vertical_alignment="center"):
         choice = st.container(key="rather", horizontal=True, vertical_alignment="center", width="content")
@@ -64,12 +67,14 @@ def question(model: Translator, text: str) -> Question:
     given = teacher_forced.given_translation(model.name, text, own.text) if forced else ""
     reading = ReadingKey(model.name, text, given, _changes(model, text, given))
     result = shared.reading(*reading)
-    group = chosen_word(result.target_tokens, pin_of(text, "target"))
+    pinned = pin_of(text, "target")
+    group = chosen_word(result.target_tokens, pinned)
     with line:
-        pinned = pin_of(text, "target")
         shown = pinned if pinned is not None and pinned in group else group.start
         tokens(result.steps, shown, key="translation", on_pin=lambda at: choose_word(text, at), keep=True)
     hints(model, result)
+    if pinned is not None and pinned not in group:
+        caption(texts.no_piece(pinned, len(result.steps)))
     with choice:
         target = _target(model, result, group)
     return Question(model, result, WordKey(reading, group.start, len(group), target.against_id), target)

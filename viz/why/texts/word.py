@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from model.attribution.methods import Attribution
     from model.attribution.target import Target
 
+OPENED_TRACE = "The opened trace has no model to run: this page speaks of the model that is chosen below."
 COLOURS = "Indigo speaks for the word, orange against it; the strongest colour is the largest number shown."
 ROWS = (
     "In the matrix each row is coloured by its own largest score, as the methods have different units; its last column "
@@ -28,6 +29,11 @@ UNITS = {
     "alti": "never negative: a share of 100%, the same whichever piece X is",
 }
 """Method -> whether it has a sign, and its unit."""
+
+
+def no_piece(position: int, count: int) -> str:
+    """Why a piece of the address, from 0, cannot be explained."""
+    return f"There is no piece {position + 1}: this translation has {count} pieces. Shown instead: its longest word."
 
 
 def changes(text: str) -> str:
