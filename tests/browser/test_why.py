@@ -1,4 +1,4 @@
-"""Why, used as a visitor uses it: from the card of a word to the head that matters most, and from a cell to its score."""
+"""Why, used as a visitor uses it: from the card of a word to its strongest head, and from a cell to its score."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import choose, click, enter, open_page, saved, settle
+from .steps import choose, click, click_at, enter, expect_title, open_page, saved, settle
 from .test_word_card import card, open_card
 
 SENTENCE = "Where+did+you+buy+this+red+bicycle%3F"
@@ -29,13 +29,13 @@ def test_two_clicks_lead_from_a_word_to_the_head_that_matters_most(page: Page) -
     card(page).get_by_role("button", name="Why this word?").click()
     expect(page).to_have_url(re.compile(r"/why\?.*pin=target"))
     settle(page)
-    link = page.locator(".st-key-head button")
+    link = page.locator(".st-key-strongest-head button")
     layer, kind, head = re.search(r"layer (\d+) (self|cross)-attention head (\d+)", link.inner_text()).groups()  # type: ignore[union-attr]
     click(link)
     expect(page).to_have_url(re.compile(r"/\?.*pin=target"))
     settle(page)
     names = {"self": "Decoder self-attention", "cross": "Cross-attention"}
-    expect(page.get_by_text(f"{names[kind]} · layer {layer}, head {head}").first).to_be_visible()
+    expect_title(page, f"{names[kind]} · layer {layer}, head {head}")
     expect(card(page).locator(".word")).to_have_text("Fahrrad")
 
 
@@ -97,10 +97,10 @@ def test_a_pair_is_chosen_and_patched(page: Page) -> None:
 @pytest.mark.walk
 def test_a_bar_opens_its_head_and_a_bar_of_a_word_chooses_it(page: Page) -> None:
     open_page(page, f"/why?sentence={SENTENCE}&why=source+or+prefix")
-    click(page.locator(".st-key-shares .point").nth(0))
+    click_at(page, page.locator(".st-key-shares .point").first, 0.5, 0.9)
     expect(page).to_have_url(re.compile(r"pin=target\.1\b"))
     open_page(page, f"/why?sentence={SENTENCE}&why=heads")
-    node = page.locator(".st-key-parts-clicks [role=button]").first
+    node = page.locator(".st-key-parts-frame .nodes button").first
     node.focus()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/\?"))

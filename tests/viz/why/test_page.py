@@ -105,7 +105,7 @@ def test_a_click_on_a_head_leads_to_explore(open_page: Open, word: WordKey, monk
 
     monkeypatch.setattr("streamlit.switch_page", switch)
     app = open_page(pin=f"target.{word.position + 1}")
-    app.button(key="head").click().run()
+    app.button(key="strongest-head").click().run()
     cell = strongest_of(word)
     assert opened[0][0] == "viz/pages/explore.py"
     assert opened[0][1]["pin"] == f"target.{word.position + 1}"

@@ -44,7 +44,7 @@ def show(question: Question, palette: Palette) -> SavedView:
     head = heads.strongest_head(cache.logit_parts(question.key))
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         method = widgets.selectbox("Method", ATTRIBUTION, width=270)
-        st.button(head_texts.link(head), key="head", type="tertiary", on_click=lambda: _open(question, head))
+        st.button(head_texts.link(head), key="strongest-head", type="tertiary", on_click=lambda: _open(question, head))
     found = every[method]
     lead = texts.value(found.target, found.target_value)
     with st.container(key="lead"):
