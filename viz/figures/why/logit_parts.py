@@ -45,28 +45,33 @@ def sublayer_sums(parts: Sequence[LogitPart]) -> dict[str, float]:
 
 
 def _bars(names: Sequence[str], scores: Sequence[float], title: str, palette: Palette) -> go.Figure:
+    numbers = [signed(one, plus=True) for one in scores]
     bars = {
         "type": "bar",
         "orientation": "h",
         "x": list(scores),
         "y": list(range(len(scores))),
         "marker": {"color": [palette.accent if one >= 0 else negative(palette) for one in scores]},
-        "text": [signed(one, plus=True) for one in scores],
-        "textposition": "outside",
-        "textfont": {"size": 12, "color": palette.soft},
-        "cliponaxis": False,
+        "text": numbers,
+        "textposition": "none",
         "hovertemplate": "%{text}<extra></extra>",
     }
     low, high = min(0.0, *scores), max(0.0, *scores)
-    room = 0.2 * ((high - low) or 1)
     shown = layout(palette, title, ROW * len(scores) + EDGES["t"] + EDGES["b"]) | {
         "margin": {**EDGES, "autoexpand": False},
         "bargap": 0.35,
         "xaxis": axis(
             palette, showticklabels=False, showgrid=False, showline=False, zeroline=True, zerolinecolor=palette.soft
         )
-        | {"range": [low - (room if low < 0 else 0), high + room]},
-        "yaxis": axis(palette, showgrid=False, showline=False, range=[len(scores) - 0.4, -0.6])
+        | {"range": [low, high or 1.0]},
+        "annotations": [_number(text, row, palette) for row, text in enumerate(numbers)],
+        "yaxis": axis(palette, showgrid=False, showline=False, ticklabelstandoff=6, range=[len(scores) - 0.4, -0.6])
         | {"tickvals": list(range(len(scores))), "ticktext": [escaped(one) for one in names]},
     }
     return go.Figure({"data": [bars], "layout": shown})
+
+
+def _number(text: str, row: int, palette: Palette) -> dict:
+    """A number in the margin at the right, where no bar and no name is."""
+    place = {"xref": "paper", "x": 1, "xanchor": "right", "xshift": EDGES["r"] - 4, "y": row}
+    return place | {"text": text, "showarrow": False, "font": {"size": 12, "color": palette.soft}}
