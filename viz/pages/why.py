@@ -10,10 +10,13 @@ from viz.ui.addresses.pins import PIN
 from viz.ui.addresses.why import WHY
 from viz.ui.captions import badge
 from viz.why import controls
-from viz.why.views import screen
+from viz.why.views import screen, user_model
 
 frame.begin("why")
 st.html(controls.STYLE)
+if own := shared.user_model():
+    user_model.show(own)
+    st.stop()
 model, text = shared.sentence()
 badge(model, *shared.translation(model, text))
 PIN.hold(of=text)

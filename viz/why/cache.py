@@ -11,6 +11,7 @@ import streamlit as st
 from model.attribution import logit_parts as logits
 from model.attribution import score_parts as scores
 from model.attribution import source_shares as sources
+from model.attribution.foreign import foreign_attributions
 from model.attribution.logit_parts import LogitParts
 from model.attribution.methods import Attribution, attribute_all, check_value, record_target, target_value
 from model.attribution.recording import Recording
@@ -29,6 +30,7 @@ from model.experiments.logit_lens import Lens, logit_lens
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
 from model.translate import Translation, Translator
+from model.user_model import LocalModel
 
 from ..ui import cache as shared
 from ..ui.addresses.why import Cell, Patched
@@ -146,6 +148,15 @@ def sublayer_lens(reading: ReadingKey, token_id: int | None = None) -> Lens:
     """What the decoder would write after each sublayer; ranks of the token written, or of `token_id`."""
     with _run(reading) as (model, result):
         return logit_lens(model, result, sublayers=True, token_id=token_id)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def user_attributions(name: str, sentence: str, position: int) -> Mapping[str, Attribution]:
+    """What can be computed of the model of the command line, by method, for the piece at a position, from 0."""
+    own = shared.local()
+    assert isinstance(own, LocalModel)
+    found, _ = foreign_attributions(own, sentence, position + 1, "all")
+    return {one.method: one for one in found}
 
 
 @st.cache_data(ttl=10, show_spinner=False)

@@ -52,17 +52,17 @@ def show(question: Question, palette: Palette) -> SavedView:
     alt = f"{method} for {question.target.word}. {texts.strongest(found)}"
     title = "Every method for this word"
     with st.container(key="picture"):
-        signed_text(_texts(found), palette, alt, key="shaded")
+        signed_text(shaded_texts(found), palette, alt, key="shaded")
         says = [f"{texts.strongest(found)} {texts.COLOURS}", texts.unit(method, found.target), *found.notes]
         caption(" ".join(says))
-        chart(_matrix(every, method, palette), title, key="methods", on_cell=lambda row, _: _choose(row))
+        chart(method_matrix(every, method, palette), title, key="methods", on_cell=lambda row, _: _choose(row))
     remarks = [texts.trust(every), texts.completeness(every["integrated-gradients"]), texts.ROWS]
     caption(" ".join(remarks))
 
     def parts(of: Palette) -> list[Part]:
-        shaded = Component("signed_text", packed(_texts(found), of, alt))
+        shaded = Component("signed_text", packed(shaded_texts(found), of, alt))
         words = [Words(one) for one in (*says, *remarks)]
-        return [*question.saved_texts, Words(lead), shaded, Chart(_matrix(every, method, of), title), *words]
+        return [*question.saved_texts, Words(lead), shaded, Chart(method_matrix(every, method, of), title), *words]
 
     facts = facts_of(question.result.trace, **question.facts, method=method)
     return SavedView(
@@ -78,7 +78,8 @@ def numbers(every: Mapping[str, Attribution]) -> pd.DataFrame:
     return table.assign(**{name: pd.Series(found.scores) for name, found in every.items()})
 
 
-def _texts(found: Attribution) -> list[SignedText]:
+def shaded_texts(found: Attribution) -> list[SignedText]:
+    """The source and what was written before, each piece with its score."""
     says_prefix = len(found.prefix) > 0
     prefix = "shaded by the same scale" if says_prefix else "this method says nothing of it"
     return [
@@ -87,7 +88,8 @@ def _texts(found: Attribution) -> list[SignedText]:
     ]
 
 
-def _matrix(every: Mapping[str, Attribution], method: str, palette: Palette) -> go.Figure:
+def method_matrix(every: Mapping[str, Attribution], method: str, palette: Palette) -> go.Figure:
+    """All methods by piece, `method` marked."""
     target = every[method].target
     scores = {name: found.scores for name, found in every.items()}
     return methods(scores, target.source_tokens, target.prefix_tokens, texts.correlations(every), method, palette)
