@@ -38,7 +38,7 @@ def deletion(curves: DeletionCurves, chosen: str, palette: Palette) -> go.Figure
             | {"line": line, "opacity": 1 if name == chosen else 0.6}
             | {"hovertemplate": f"{escaped(name)}<br>{hover}<extra></extra>"}
         )
-    at = len(mean) // 3
+    at = int(high.argmax())
     title = "What is left of the probability" if share else "What is left of the difference of logits"
     ticks = {"tickformat": ".0%"} if share else {}
     shown = layout(palette, title, HEIGHT) | {
@@ -46,10 +46,10 @@ def deletion(curves: DeletionCurves, chosen: str, palette: Palette) -> go.Figure
             palette, "source pieces taken away", range=[0, len(mean) - 1], dtick=_tick(len(mean)), showgrid=False
         ),
         "yaxis": axis(palette, "", showgrid=True, rangemode="tozero", **ticks),
-        "annotations": [note("random orders", at, (low[at] + high[at]) / 2, palette)],
+        "annotations": [note("random orders", at, high[at], palette, yshift=-12)],
     }
     return go.Figure({"data": traces, "layout": shown})
 
 
 def _tick(count: int) -> int:
-    return max(1, count // 12)
+    return max(1, count // 9)

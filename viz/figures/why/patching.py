@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from model.experiments.activation_patching import PatchMap
 
 ROW = 34
-MARGIN = {"l": 92, "r": 40, "t": 108, "b": 8}
+MARGIN = {"l": 92, "r": 40, "t": 96, "b": 8}
 ALL = "all"
 WIDEST_NAMED = 14
 """Columns beyond which the cells have no room for a number."""

@@ -42,10 +42,10 @@ def shares(found: SourceShares, chosen: int, palette: Palette) -> go.Figure:
         | {"customdata": names, "hovertemplate": "%{customdata}: %{y:.0%} of attention on &lt;/s&gt;<extra></extra>"},
     ]
     figure = layout(palette, "Source or prefix", HEIGHT) | {
-        "margin": {**EDGES, "autoexpand": False},
+        "margin": {**EDGES, "t": 60, "autoexpand": False},
         "barmode": "stack",
         "showlegend": True,
-        "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom", "itemclick": False}
+        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom", "itemclick": False}
         | {"itemdoubleclick": False, "font": {"size": 12, "color": palette.ink}},
         "xaxis": _pieces(found, chosen, palette),
         "yaxis": axis(palette, range=[0, 1], tickformat=".0%", dtick=0.5, showgrid=False, showline=False),

@@ -48,13 +48,11 @@ def show(question: Question, palette: Palette) -> SavedView:
     st.subheader("The decoder: logit lens", anchor=False)
     titles = "What the decoder would write after each sublayer", "Ranks after each sublayer"
     with st.container(key="picture"):
-        nodes = [(0, place, f"{token}, piece {place + 1}") for place, token in enumerate(lens.target_tokens)]
         chart(
             lens_grid(lens, look=Look(palette), pinned=at),
             titles[0],
             key="lens",
             on_cell=lambda _, column: choose_word(question.result.source, column),
-            nodes=nodes,
         )
         for column, one in zip(st.columns(2, gap="large"), ranked, strict=False):
             with column:

@@ -39,10 +39,9 @@ def show(question: Question, palette: Palette) -> SavedView:
     def clicked(column: int) -> None:
         choose_word(question.result.source, min(max(column, 0), len(found.tokens) - 1))
 
-    nodes = [(0, place, f"{token}, piece {place + 1}") for place, token in enumerate(pieces(found.tokens))]
     with st.container(key="picture"):
         figure = shares(found, at, palette)
-        chart(figure, titles[0], key="shares", on_cell=lambda _, x: clicked(x), nodes=nodes)
+        chart(figure, titles[0], key="shares", on_cell=lambda _, x: clicked(x))
         figure = effects(found, at, threshold, palette)
         chart(figure, titles[1], key="effects", on_cell=lambda _, x: clicked(x))
     says = [texts.word(found, question.target), texts.EXPLAINED]
