@@ -87,9 +87,10 @@ def _over_sentences(question: Question, method: str) -> None:
     if scores is None:
         caption(texts.NOT_MEASURED)
         return
-    st.subheader(f"Over {scores.sentences} sentences", anchor=False)
-    table(SET, _set_rows(scores, method), f"All methods over {scores.sentences} sentences")
-    caption(texts.over_sentences(scores))
+    with st.container(key="over-sentences"):
+        st.subheader(f"Over {scores.sentences} sentences", anchor=False)
+        table(SET, _set_rows(scores, method), f"All methods over {scores.sentences} sentences")
+        caption(texts.over_sentences(scores))
 
 
 def _set_rows(scores: AttributionScores, method: str) -> list[list[Cell]]:
