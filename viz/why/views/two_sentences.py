@@ -51,7 +51,7 @@ def show(question: Question, palette: Palette) -> SavedView | None:
     control = _control(first, *keys) if same.strip() else texts.NO_CONTROL
     names = column_names(pair, found)
     says = [texts.largest(found, names), texts.EXPLAINED]
-    titles = f"“{second.strip()}” with the {patched} of the first", f"Control: “{same.strip()}”"
+    titles = f"Patched: “{second.strip()}”", f"Control: “{same.strip()}”"
 
     def drawn(of: Palette) -> tuple[list[Part], list[Part]]:
         own = Chart(patches(found, names, titles[0], of), titles[0])
