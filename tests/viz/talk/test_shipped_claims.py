@@ -175,9 +175,10 @@ def loose(scene: Scene) -> set[str]:
 
 
 def patched(scene: Scene) -> set[str]:
-    keys = [ReadingKey("everyday-en-de", scene.view[name]) for name in ("sentence", "second", "control")]
-    assert why.contrast(*keys[:2]).target.tokens == (" Der",)
-    found, control = why.patch_map(*keys[:2], "encoder stream"), why.control_map(*keys, "encoder stream")
+    first, second, same = (ReadingKey("everyday-en-de", scene.view[name]) for name in ("sentence", "second", "control"))
+    assert why.contrast(first, second).target.tokens == (" Der",)
+    found = why.patch_map(first, second, "encoder stream")
+    control = why.control_map(first, second, same, "encoder stream")
     assert found.columns[1:3] == (" dogs", " are")
     dog, verb = found.fraction[:, 1].min(), found.fraction[:, 2].max()
     return {f"{share:.0%}"[:-1] for share in (dog, verb, np.abs(control.fraction).max())}
