@@ -77,16 +77,17 @@ def value(key: WordKey) -> float:
 @st.cache_resource(max_entries=128, show_spinner=False)
 def attributions(key: WordKey) -> Mapping[str, Attribution]:
     """The scores of every method by its name."""
+    of = target(key)
     with _run(key.reading) as (model, _):
-        return attribute_all(model, target(key))
+        return attribute_all(model, of)
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
 def deletion_curves(key: WordKey) -> DeletionCurves:
     """What is left of the value when pieces are taken away, by the order of every method."""
-    found = attributions(key)
+    of, found = target(key), attributions(key)
     with _run(key.reading) as (model, _):
-        return deletions.deletion_curves(model, target(key), found)
+        return deletions.deletion_curves(model, of, found)
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
@@ -101,22 +102,25 @@ def logit_parts(key: WordKey) -> LogitParts:
 @st.cache_resource(max_entries=256, show_spinner=False)
 def score_parts(reading: ReadingKey, cell: Cell) -> ScoreParts:
     """The score of one cell split over the parts of its query and its key."""
+    recording = _recording(reading)
     with _run(reading) as (model, result):
-        return scores.score_parts(model, result, *cell, recording=_recording(reading))
+        return scores.score_parts(model, result, *cell, recording=recording)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def source_shares(reading: ReadingKey) -> SourceShares:
     """How much of each piece comes from the source."""
+    recording = _recording(reading)
     with _run(reading) as (model, result):
-        return sources.source_shares(model, result, _recording(reading))
+        return sources.source_shares(model, result, recording)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def contrast(first: ReadingKey, second: ReadingKey) -> Contrast:
     """Two sentences, and the word at which their translations part."""
+    other = shared.reading(*second)
     with _run(first) as (model, result):
-        return patching.contrast(model, result, shared.reading(*second))
+        return patching.contrast(model, result, other)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -130,9 +134,9 @@ def patch_map(first: ReadingKey, second: ReadingKey, patched: Patched) -> PatchM
 @st.cache_resource(max_entries=64, show_spinner=False)
 def control_map(first: ReadingKey, second: ReadingKey, control: ReadingKey, patched: Patched) -> PatchMap:
     """The same between the first sentence and one with the same answer, as a share of the pair's difference."""
-    pair = contrast(first, second)
+    pair, answer = contrast(first, second), shared.reading(*control)
     with _run(first) as (model, _):
-        same = patching.control(model, pair, shared.reading(*control))
+        same = patching.control(model, pair, answer)
         return _patched(model, same, patched, pair.difference)
 
 
@@ -187,7 +191,10 @@ def _patched(model: Translator, pair: Contrast, patched: Patched, difference: fl
 
 @contextmanager
 def _run(reading: ReadingKey) -> Iterator[tuple[Translator, Translation]]:
-    """The model with the changes made, and the translation that is read."""
+    """The model with the changes made, and the translation that is read.
+
+    Nothing is taken from a cache within: what is missing there would be computed by the changed model.
+    """
     model, result = shared.translator(reading.model), shared.reading(*reading)
     with intervening(model.model, parse(reading.changes)):
         yield model, result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from model.attribution.methods import METHODS
+from model.attribution.target import AttributionError
 from model.experiments.activation_patching import minimal_pairs
 from model.translate import Translator
 from viz.export.parts import COLLECTED, Chart, leaves
@@ -256,3 +258,16 @@ def test_the_strongest_cell_is_of_the_strongest_head(
     monkeypatch.setattr("viz.why.views.score.strongest_cell", watched)
     open_page(why="score", pin=f"target.{word.position + 1}")
     assert seen == [strongest_of(word)]
+
+
+def test_the_changed_model_leaves_nothing_of_the_unchanged_one_behind(reading: ReadingKey) -> None:
+    """What other visitors share is the unchanged model's, whichever question comes first."""
+    own = {text: shared.translation(reading.model, text)[0] for text in (SENTENCE, OTHER, SAME)}
+    shared.translation.clear()
+    off = "cross.1.1:off,cross.1.2:off"
+    keys = [ReadingKey(reading.model, text, "", off) for text in (SENTENCE, OTHER, SAME)]
+    with contextlib.suppress(AttributionError):
+        cache.control_map(keys[0], keys[1], keys[2], "encoder stream")
+    for text, found in own.items():
+        again = shared.translation(reading.model, text)[0]
+        assert [step.log_prob for step in again.steps] == [step.log_prob for step in found.steps]
