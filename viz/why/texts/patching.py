@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SECOND_HINT = "as many pieces as the sentence above"
 NO_SECOND = (
-    "Choose a pair, or type a second sentence that has as many pieces as the one above and another translation: a word "
+    "Type a second sentence that has as many pieces as the one above and another translation: a word "
     "in another number or tense, another pronoun."
 )
 NO_CONTROL = (

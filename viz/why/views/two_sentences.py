@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ..controls import Question
 
-OWN = "your own"
+OWN = "choose one, or type your own"
 LANGUAGE = "en"
 """Of the pairs that come with the project."""
 
@@ -124,7 +124,7 @@ def _pairs(text: str) -> None:
         if one := pairs.get(st.session_state["pair"]):
             take(one)
 
-    st.selectbox("Pair", [OWN, *pairs], key="pair", on_change=choose, width=520)
+    st.selectbox("Pair", [OWN, *pairs], key="pair", on_change=choose, width=560)
 
 
 def take(pair: MinimalPair) -> None:
