@@ -11,6 +11,7 @@ st.set_page_config(page_title="Attenscope", page_icon=str(HERE / "viz" / "icon.p
 PAGES = [
     st.Page("viz/pages/explore.py", title="Explore", default=True),
     st.Page("viz/pages/decode.py", title="Decode"),
+    st.Page("viz/pages/why.py", title="Why"),
     st.Page("viz/pages/positions.py", title="Positions"),
     st.Page("viz/pages/training.py", title="Training"),
     st.Page("viz/pages/masks.py", title="Masks"),

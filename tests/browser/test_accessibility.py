@@ -13,7 +13,17 @@ from .steps import LOADING, open_page, settle
 from .views import VIEWS, open_view
 
 AXE = files("axe_playwright_python") / "axe.min.js"
-ENDS = ("view=heatmap", "view=text", "method=beam", "plot=table", "training=snapshots", "from=paste", "/talk")
+ENDS = (
+    "view=heatmap",
+    "view=text",
+    "method=beam",
+    "why=source+words",
+    "why=heads",
+    "plot=table",
+    "training=snapshots",
+    "from=paste",
+    "/talk",
+)
 
 
 def findings(page: Page) -> list[str]:

@@ -12,7 +12,7 @@ from .steps import LOADING, open_page, settle, tile
 
 pytestmark = pytest.mark.walk
 MOST = 0.02
-PATHS = ("/", "/decode", "/positions", "/training", "/masks")
+PATHS = ("/", "/decode", "/why", "/positions", "/training", "/masks")
 SIZES = ((1440, 900), (1280, 720), (800, 1000), (390, 844))
 OBSERVE = """
     window.shifts = [];

@@ -39,7 +39,7 @@ def phone(page: Page) -> Page:
     return page
 
 
-@pytest.mark.parametrize("path", ["/", "/decode", "/training", "/positions", "/masks", "/talk"])
+@pytest.mark.parametrize("path", ["/", "/decode", "/why", "/training", "/positions", "/masks", "/talk"])
 def test_nothing_covers_the_status_line(phone: Page, path: str) -> None:
     open_page(phone, path)
     phone.locator(":root[data-arrived]").wait_for(state="attached")

@@ -135,7 +135,7 @@ def overflow(page: Page) -> float:
 def test_the_talk_that_ships_is_walked_from_first_to_last(screen: Page) -> None:
     talk, mistakes = shipped_talk()
     assert not mistakes
-    assert 12 <= len(talk.scenes) <= 16
+    assert 12 <= len(talk.scenes) <= 22
     screen.goto("/talk?present=1")
     took = []
     for number, scene in enumerate(talk.scenes, 1):

@@ -23,6 +23,15 @@ DECODE = {
     "beam": ".st-key-tree .point",
     "given&given=Er+ging.": ".decode-player canvas",
 }
+WHY = {
+    "source+words": ".st-key-shaded .texts button",
+    "deletion": ".st-key-deletion .js-line",
+    "heads": ".st-key-parts .point",
+    "score": ".st-key-score-parts .hm image",
+    "source+or+prefix": ".st-key-shares .point",
+    "two+sentences&second=He+turned+the+book+down.": ".st-key-patches .hm image",
+    "layers": ".st-key-lens .hm image",
+}
 POSITIONS = {
     "table": ".st-key-picture .plot",
     "waves": ".st-key-picture .curves",
@@ -55,6 +64,7 @@ MASKS = {
 PAGES = {
     f"/?{SENTENCE}&view=": EXPLORE,
     f"/decode?{SENTENCE}&method=": DECODE,
+    f"/why?{SENTENCE}&why=": WHY,
     f"/positions?{SENTENCE}&plot=": POSITIONS,
     f"/training?{SENTENCE}&training=": TRAINING,
     f"/masks?{SENTENCE}&": MASKS,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.decoding.constraints import FREE
+
 from ..components.chart import chart
 from ..components.decode_player import PlayerStart, decode_player
 from ..components.switchboard import switchboard
@@ -18,7 +20,7 @@ from ..figures.beam_tree import beam_tree, node_in_words
 from ..figures.labels import signed
 from ..ui import cache
 from ..ui.captions import caption, hints
-from ..ui.links import open_on_explore
+from ..ui.links import open_on_explore, open_why_of
 from ..ui.pins import pin_of, toggle_pins
 from ..ui.teacher_forced import given_text
 from ..ui.translation_changes import attention_difference, word_changes
@@ -118,8 +120,17 @@ def _card(model: Translator, run: runs.Run, result: Translation) -> None:
         close=lambda: toggle_pins(run.request.text, {"target": at}),
         candidate=lambda token: controls.choose(run.request.branch(result, at, token), at),
         head=open_on_explore,
+        why=lambda: open_why_of(run.request.text, _given(model, run, result)),
     )
     word_card(model.name, result, at, actions, run.request.changes)
+
+
+def _given(model: Translator, run: runs.Run, result: Translation) -> str:
+    """The translation as Why reads it: typed out, unless the unchanged model writes it of itself."""
+    if run.request.changes and run.request.method == "greedy" and run.request.constraints == FREE:
+        return ""
+    own = cache.translation(model.name, run.request.text)[0]
+    return "" if own.target_ids == result.target_ids else result.text
 
 
 def _tree(tree: BeamTree, look: Look, chosen: tuple[int, ...]) -> None:

@@ -12,7 +12,7 @@ from model.network.config import TransformerConfig
 from model.network.presets import ORIGINAL, PRESETS, SOURCES, preset
 
 from ..ui.captions import caption
-from .table import Cell, download, table
+from ..ui.table import Cell, download, table
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

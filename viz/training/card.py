@@ -9,7 +9,7 @@ import streamlit as st
 
 from ..ui import cache
 from ..ui.captions import caption
-from .table import table
+from ..ui.table import table
 
 if TYPE_CHECKING:
     from model.translate import Translator

@@ -10,7 +10,7 @@ import streamlit as st
 from model.checkpoint.parameters import StateTensor, parameters_by_part, state_tensors
 
 from ..ui.captions import caption
-from .table import Cell, download, table
+from ..ui.table import Cell, download, table
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

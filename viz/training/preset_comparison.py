@@ -13,9 +13,9 @@ from ..components.chart import chart
 from ..figures.training_curves import curves
 from ..ui import cache, theme
 from ..ui.captions import caption, plain
+from ..ui.table import Cell, table
 from . import controls
 from .architecture import value_text
-from .table import Cell, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

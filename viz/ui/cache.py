@@ -1,4 +1,4 @@
-"""What is computed once and shared: the only calls of st.cache_* in the project."""
+"""What is computed once and shared. Only this module and :mod:`viz.why.cache` call st.cache_*."""
 
 from __future__ import annotations
 

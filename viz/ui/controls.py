@@ -67,6 +67,14 @@ def examples(card: Mapping[str, Any]) -> Sequence[str]:
     return own.split(" | ") if own else EXAMPLES.get(card.get("source_language", ""), ("",))
 
 
+def user_model() -> LocalModel | None:
+    """The model named on the command line, where it is none of this project and is the one chosen."""
+    local = cache.local()
+    if not isinstance(local, LocalModel):
+        return None
+    return local if MODEL.get() in ("", local.name) else None
+
+
 def plain_sentence(beside: Callable[[], None]) -> str:
     """The sentence box for a model that is none of this project; `beside` draws what else stands in its row."""
     carry(MODEL, SENTENCE)

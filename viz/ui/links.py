@@ -11,7 +11,10 @@ from .addresses.decode import BEGIN, BRANCH, METHOD, NEVER, OF_BRANCH, STEP
 from .addresses.explore import VIEW
 from .addresses.pages import PAGES
 from .addresses.shared import KIND
+from .addresses.why import CELL, WHY, Cell
+from .addresses.why import View as WhyView
 from .controls import choose
+from .teacher_forced import give
 
 if TYPE_CHECKING:
     from model.experiments.head_effects import Head
@@ -65,3 +68,21 @@ def open_on_explore(head: Head) -> None:
     choose_head(head)
     st.session_state[VIEW.key] = "heatmap"
     st.session_state[_PAGE] = "explore"
+
+
+def open_why(view: WhyView = "source words") -> None:
+    """Open a view of Why; for callbacks. The sentence, what is read of it and the pinned word come along."""
+    st.session_state[WHY.key] = view
+    st.session_state[_PAGE] = "why"
+
+
+def open_why_of(text: str, translation: str = "") -> None:
+    """Open Why on a translation of a sentence, "" for the model's own; for callbacks."""
+    give(text, translation)
+    open_why()
+
+
+def open_why_here(text: str, cell: Cell) -> None:
+    """Open Why on the score of a cell of the maps of a sentence; for callbacks."""
+    CELL.set(cell, of=text)
+    open_why("score")

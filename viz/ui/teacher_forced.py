@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.translate import InputError
+
 from ..figures.labels import quoted, signed
-from . import widgets
-from .addresses.shared import GIVEN
+from . import cache, widgets
+from .addresses.shared import FORCED, GIVEN
+from .captions import caption, plain
 
 if TYPE_CHECKING:
     from model.decoding.steps import DecodingStep
@@ -36,6 +39,33 @@ def given_input(sentence: str, own: str) -> str:
     if not given:
         del state[GIVEN_FOR]
     return given or own
+
+
+def given_toggle(sentence: str) -> bool:
+    """The switch that has a given translation read instead of the model's own; a new sentence turns it off."""
+    state = st.session_state
+    if state.setdefault("given-of", sentence) != sentence:
+        state["given-of"], state[FORCED.key] = sentence, False
+    return widgets.toggle("Given translation", FORCED)
+
+
+def give(sentence: str, translation: str) -> None:
+    """Have a translation of a sentence read, "" for the model's own; for callbacks."""
+    state = st.session_state
+    state["given-of"], state[FORCED.key] = sentence, bool(translation)
+    if translation:
+        state[GIVEN_FOR], state[GIVEN.key] = sentence, translation
+
+
+def given_translation(model: str, sentence: str, own: str) -> str:
+    """The translation that a visitor types, with its probability under it; "" where it cannot be read."""
+    given = given_input(sentence, own)
+    try:
+        caption(given_text(cache.teacher_forced(model, sentence, given).steps))
+    except InputError as error:
+        st.info(plain(str(error)))
+        return ""
+    return given
 
 
 def given_text(steps: tuple[DecodingStep, ...]) -> str:

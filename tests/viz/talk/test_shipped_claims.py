@@ -20,6 +20,9 @@ from model.trace import AttentionTrace
 from model.translate import Translation, Translator
 from viz.talk.scenes import Scene
 from viz.talk.session import shipped_talk
+from viz.why import cache as why
+from viz.why.cache import ReadingKey, WordKey
+from viz.why.texts.deletion import RANDOM, areas
 
 SCENES = {scene.title: scene for scene in shipped_talk()[0].scenes}
 NUMBER = re.compile(r"-?\d[\d,.]*\d|\d")
@@ -135,6 +138,52 @@ def one_layer_off(scene: Scene) -> set[str]:
     return set()
 
 
+def pinned(scene: Scene) -> WordKey:
+    """The word of a scene of Why that its address pins, one piece long."""
+    return WordKey(ReadingKey("everyday-en-de", scene.view["sentence"]), int(scene.view["pin"][7:]) - 1, 1)
+
+
+def left_out(scene: Scene) -> set[str]:
+    found = why.attributions(pinned(scene))["leave-one-out"]
+    assert found.target.tokens == (" Fahrrad",)
+    at = found.target.source_tokens.index(" bicycle")
+    assert np.delete(np.abs(found.scores), at).max() < 0.1
+    return {f"{found.scores[at]:.2f}", "0.1"}
+
+
+def deleted(scene: Scene) -> set[str]:
+    curves = why.deletion_curves(pinned(scene))
+    assert curves.left(curves.methods["leave-one-out"])[2] < 0.001
+    worse = [name for name, area in areas(curves).items() if area > areas(curves)[RANDOM]]
+    assert worse == ["gradient-x-input"]
+    return {"0.1", f"{curves.band[1][2]:.0%}"[:-1]}
+
+
+def summed(scene: Scene) -> set[str]:
+    parts = why.logit_parts(pinned(scene))
+    heads = [one for one in parts.sorted if one.part.head is not None]
+    cross = sum(one.score for one in heads if one.part.kind == "cross")
+    return {f"{parts.logit:.1f}", f"{cross:.1f}", f"{heads[0].score:.2f}"}
+
+
+def loose(scene: Scene) -> set[str]:
+    scores = why.measured("everyday-en-de")
+    assert scores
+    found = why.source_shares(ReadingKey("everyday-en-de", scene.view["sentence"], scene.view["given"]))
+    assert found.mean_effect < 0
+    return {f"{-found.mean_effect:.2f}", f"{scores.loose.threshold:.2f}"}
+
+
+def patched(scene: Scene) -> set[str]:
+    first, second, same = (ReadingKey("everyday-en-de", scene.view[name]) for name in ("sentence", "second", "control"))
+    assert why.contrast(first, second).target.tokens == (" Der",)
+    found = why.patch_map(first, second, "encoder stream")
+    control = why.control_map(first, second, same, "encoder stream")
+    assert found.columns[1:3] == (" dogs", " are")
+    dog, verb = found.fraction[:, 1].min(), found.fraction[:, 2].max()
+    return {f"{share:.0%}"[:-1] for share in (dog, verb, np.abs(control.fraction).max())}
+
+
 def greedy(scene: Scene) -> set[str]:
     found = translated(scene.view["sentence"])
     assert found.text.startswith("Morgen wird wir")
@@ -176,6 +225,11 @@ CLAIMS: dict[str, Callable[[Scene], set[str]]] = {
     "Count the places backwards": backwards,
     "Switch a head off": one_head_off,
     "Switch a whole layer off": one_layer_off,
+    "What did it need to write “Fahrrad”?": left_out,
+    "Is that true? Delete and see": deleted,
+    "No head does it alone": summed,
+    "A translation that has come loose": loose,
+    "One position carries the number": patched,
     "Greedy: always the likeliest next token": greedy,
     "Beam search: keep four beginnings alive": beam,
     "Nobody told the heads: how they came to be": born,

@@ -27,9 +27,9 @@ from viz.figures.palette import DARK, LIGHT, Look
 from viz.figures.training_curves import curves
 from viz.training import architecture, parameters, texts
 from viz.training.card import harmless
-from viz.training.table import markup
 from viz.ui import cache
 from viz.ui.addresses.training import VIEWS
+from viz.ui.table import markup
 
 from ... import toy
 from ..components.test_packing import unpack

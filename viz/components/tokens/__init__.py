@@ -20,13 +20,15 @@ SURE = 0.6
 """The probability below which a piece is underlined."""
 
 
-def tokens(steps: Sequence[DecodingStep], pinned: int | None, *, key: str, on_pin: Callable[[int], None]) -> None:
-    """Draw the pieces of `steps`; `on_pin(position)` hears of a click."""
+def tokens(
+    steps: Sequence[DecodingStep], pinned: int | None, *, key: str, on_pin: Callable[[int], None], keep: bool = False
+) -> None:
+    """Draw the pieces of `steps`; `on_pin(position)` hears of a click. `keep`: a click never lets go of a piece."""
 
     def clicked() -> None:
         on_pin(int(st.session_state[key].pin["position"]))
 
-    _mount(key=key, data={"pieces": pieces(steps), "pinned": pinned}, on_pin_change=clicked)
+    _mount(key=key, data={"pieces": pieces(steps), "pinned": pinned, "keep": keep}, on_pin_change=clicked)
 
 
 def pieces(steps: Sequence[DecodingStep]) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ function build(root, pieces) {
 }
 
 export default function tokens({ data, parentElement, setTriggerValue }) {
-  const { pieces, pinned } = data;
+  const { pieces, pinned, keep } = data;
   const { line, buttons } = mounted(parentElement, JSON.stringify(pieces), (root) => build(root, pieces));
   const mark = (chosen) =>
     buttons.forEach((button, i) => {
@@ -33,7 +33,7 @@ export default function tokens({ data, parentElement, setTriggerValue }) {
   line.onclick = (event) => {
     const at = buttons.indexOf(event.target);
     if (at < 0) return;
-    mark(at === pinned ? null : at); // At once, before Python has answered.
+    mark(at === pinned && !keep ? null : at); // At once, before Python has answered.
     setTriggerValue("pin", { position: at });
   };
   line.onkeydown = (event) => arrowKeys(event, buttons, buttons.length);

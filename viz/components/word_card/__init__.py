@@ -30,6 +30,8 @@ class CardActions:
     candidate: Callable[[int], None]
     """Of a token id, to be written instead."""
     head: Callable[[Head], None]
+    why: Callable[[], None]
+    """Of "Why this word?"."""
     open: Callable[[], None] | None = None
     """Of "Open in Decode"; None where the card stands there."""
 
@@ -49,6 +51,7 @@ def word_card(data: dict[str, Any], actions: CardActions, *, key: str) -> None:
         on_candidate_change=lambda: actions.candidate(int(state().candidate)),
         on_head_change=head,
         on_open_change=actions.open or (lambda: None),
+        on_why_change=actions.why,
     )
 
 

@@ -39,6 +39,7 @@ function build(root, view, data) {
   const name = made("strong", "word", data.word);
   name.dir = "auto";
   top.append(name, made("span", "fact", data.fact), made("span", "space"));
+  top.append(pressed("open", "Why this word?", "Why this word?", () => view.send("why", Date.now())));
   if (data.open) top.append(pressed("open", data.open, data.open, () => view.send("open", Date.now())));
   top.append(pressed("close", "×", "Close this card", () => view.send("close", Date.now())));
   const parts = made("div", "parts");

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from viz.components.word_card import CardActions
-from viz.ui.links import choose_head, open_in_decode
+from viz.ui.links import choose_head, open_in_decode, open_why
 from viz.ui.pins import toggle_pins
 
 if TYPE_CHECKING:
@@ -25,5 +25,6 @@ def card_actions(run: RunKey, result: Translation, position: int) -> CardActions
         close=lambda: toggle_pins(run.sentence, {"target": position}),
         candidate=candidate,
         head=choose_head,
+        why=open_why,
         open=lambda: open_in_decode(run.model, run.sentence, position, given=bool(run.given)),
     )

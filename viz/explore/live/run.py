@@ -10,15 +10,13 @@ import streamlit as st
 
 from model.analysis.head_statistics import head_statistics
 from model.analysis.value_norm import value_weighted_trace
-from model.translate import InputError
 from viz.components.tokens import SURE, pieces, tokens
 from viz.export.parts import Component, Part, Words
 from viz.figures.labels import quoted
-from viz.ui import cache, widgets
-from viz.ui.addresses.explore import FORCED
-from viz.ui.captions import caption, hints, plain
+from viz.ui import cache
+from viz.ui.captions import caption, hints
 from viz.ui.pins import pin_of, toggle_pins
-from viz.ui.teacher_forced import given_input, given_text
+from viz.ui.teacher_forced import given_toggle, given_translation
 from viz.ui.word_card import head_effects, word_card
 
 from ..intervention_texts import saved_effect
@@ -120,8 +118,8 @@ def live_run(model: Translator, text: str) -> LiveRun:
         caption(f"Underlined: a probability below {SURE:.0%}. Click a piece to pin its row and open its card.")
         own = cache.translation(model.name, text)[0]
         interventions.board(own.trace.maps)
-        forced = _forced(text)
-    given = _given(model, text, own.text) if forced else ""
+        forced = given_toggle(text)
+    given = given_translation(model.name, text, own.text) if forced else ""
     key = RunKey(model.name, text, given, interventions.effect(model, text, given))
     run = LiveRun(key, cache.reading(*key))
     with line:
@@ -130,22 +128,3 @@ def live_run(model: Translator, text: str) -> LiveRun:
         )
     hints(model, run.translation)
     return run
-
-
-def _forced(text: str) -> bool:
-    """Return whether the model reads a given translation instead of its own; a new sentence turns this off."""
-    state = st.session_state
-    if state.setdefault("given-of", text) != text:
-        state["given-of"], state[FORCED.key] = text, False
-    return widgets.toggle("Given translation", FORCED)
-
-
-def _given(model: Translator, text: str, own: str) -> str:
-    """Return the translation that a visitor types, and draw its probability; "" where it cannot be read."""
-    given = given_input(text, own)
-    try:
-        caption(given_text(cache.teacher_forced(model.name, text, given).steps))
-    except InputError as error:
-        st.info(plain(str(error)))
-        return ""
-    return given

@@ -7,18 +7,9 @@ import streamlit as st
 from model.user_model import LocalError, LocalModel
 from viz.traces.upload import offer
 from viz.ui import cache, controls
-from viz.ui.addresses.shared import MODEL
 from viz.ui.captions import plain
 
 from .page import show_trace
-
-
-def current() -> LocalModel | None:
-    """The model named on the command line, where it is none of this project and is the one chosen."""
-    local = cache.local()
-    if not isinstance(local, LocalModel):
-        return None
-    return local if MODEL.get() in ("", local.name) else None
 
 
 def show(local: LocalModel) -> None:

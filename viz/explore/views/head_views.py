@@ -22,7 +22,9 @@ from viz.figures.heatmap import head_grid, room_for_numbers
 from viz.figures.labels import KIND_NAMES
 from viz.figures.words import heatmap_in_words, row_of_weights
 from viz.ui.addresses.explore import VIEWS, View
+from viz.ui.addresses.why import Cell
 from viz.ui.captions import caption, plain
+from viz.ui.links import follow, open_why_here
 
 from .. import choices
 from ..captions import alt, token_captions
@@ -100,11 +102,23 @@ def _heatmap(scene: Scene) -> DrawnView | None:
     if scene.display.numbers and not room_for_numbers(scene.attention.weights):
         caption("There is no room for numbers in so many cells: hover over one to read it.")
 
+    _why_here(scene)
+
     def parts(look: Look) -> list[Part]:
         data = packed_heatmap(grid, look, alternative, **options, pins=True)
         return [Component("heatmap", data, follows=True), Words(line)]
 
     return DrawnView(parts, follows=True, displays={scene.kind: scene.tokens})
+
+
+def _why_here(scene: Scene) -> None:
+    """Draw the way from a pinned cell of a run to the parts of its score."""
+    follow()
+    query, key = scene.captured_query, scene.captured_key
+    if scene.source.run and query is not None and key is not None:
+        cell = Cell(scene.kind, scene.layer, scene.head, query, key)
+        go = lambda: open_why_here(scene.source.identity, cell)  # noqa: E731
+        st.button("Why here?", key="why-here", type="tertiary", on_click=go)
 
 
 def _links(scene: Scene) -> DrawnView | None:

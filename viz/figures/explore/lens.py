@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 CELL = 34
 MARGIN = {"l": 112, "r": 56, "t": 76, "b": 8}
+LETTER = 7.2
+"""Pixels of a letter in the name of a place."""
 WIDEST_NAMED = 24
 """Positions across beyond which the cells have no room for a token."""
 
@@ -43,7 +45,7 @@ def lens_grid(lens: Lens, *, look: Look | None = None, pinned: int | None = None
         "hovertemplate": "%{y}: <b>%{text}</b> %{z:.0%}<br>written: %{x}, rank %{customdata}<extra></extra>",
     }
     axis = _axis(palette.ink)
-    layout = surface(palette, CELL * len(lens.places) + 110, **MARGIN) | {
+    layout = surface(palette, CELL * len(lens.places) + 110, **_margins(lens)) | {
         "xaxis": axis | named(lens.target_tokens, pinned) | {"side": "top", "tickangle": -45},
         "yaxis": axis
         | {"tickvals": list(range(len(lens.places))), "ticktext": list(lens.places), "autorange": "reversed"},
@@ -53,8 +55,11 @@ def lens_grid(lens: Lens, *, look: Look | None = None, pinned: int | None = None
     return go.Figure({"data": [cells, *names], "layout": layout})
 
 
-def lens_ranks(lens: Lens, position: int, *, look: Look | None = None) -> go.Figure:
-    """The rank of the written token at one position (from 0) after each place along the stream; 1 is the best."""
+def lens_ranks(lens: Lens, position: int, *, look: Look | None = None, token: str = "the written token") -> go.Figure:
+    """The rank of the written token at one position (from 0) after each place along the stream; 1 is the best.
+
+    `token` names another one whose ranks the lens holds.
+    """
     look = look or Look()
     palette = look.palette
     ranks = lens.ranks[:, position]
@@ -81,7 +86,7 @@ def lens_ranks(lens: Lens, position: int, *, look: Look | None = None) -> go.Fig
     most = float(np.log10(max(int(ranks.max()), 10)))
     axis = _axis(palette.ink)
     names = {"tickvals": list(range(len(ranks))), "ticktext": list(lens.places)}
-    layout = surface(palette, CELL * len(lens.places) + 70, **MARGIN) | {
+    layout = surface(palette, CELL * len(lens.places) + 70, **_margins(lens)) | {
         "xaxis": axis
         | {
             "type": "log",
@@ -91,10 +96,15 @@ def lens_ranks(lens: Lens, position: int, *, look: Look | None = None) -> go.Fig
             "dtick": 1,
             "gridcolor": palette.line,
         }
-        | {"showgrid": True, "title": {"text": "rank of the written token (1 is the best)", "font": {"size": 13}}},
+        | {"showgrid": True, "title": {"text": escaped(f"rank of {token} (1 is the best)"), "font": {"size": 13}}},
         "yaxis": axis | names | {"range": [len(ranks) - 0.5, -0.5]},
     }
     return go.Figure({"data": [line], "layout": layout})
+
+
+def _margins(lens: Lens) -> dict[str, int]:
+    """Room at the left for the longest name of a place."""
+    return MARGIN | {"l": max(MARGIN["l"], int(LETTER * max(map(len, lens.places))) + 16)}
 
 
 def _names(texts: list[list[str]], inks: np.ndarray, positions: int) -> dict:

@@ -39,7 +39,6 @@ ORDER = choice("order", (BY_LAYER, *get_args(Measure), EFFECT))
 WORDS = switch("words")
 HIDE = switch("hide")
 NUMBERS = switch("numbers")
-FORCED = switch("forced")
 TOUR = number("tour", 0, 0, shared.MOST)
 """The step of the tour, from 1; 0 outside it."""
 PICTURES = choice("pictures", get_args(Pictured))
@@ -65,7 +64,7 @@ WITH_MODEL = text("with-model", longest=200, views=("compare",))
 PAGE = Page.of(
     "explore",
     *shared.COMMON,
-    *(*shared.CHOSEN_HEAD, shared.GIVEN, shared.CHANGES, PIN),
+    *(*shared.CHOSEN_HEAD, shared.GIVEN, shared.FORCED, shared.CHANGES, PIN),
     *parameters_in(globals()),
     view=VIEW,
 )

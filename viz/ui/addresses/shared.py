@@ -6,7 +6,7 @@ from model.trace import KINDS
 from viz.figures.heatmap import ROWS as ROW_LABELS
 from viz.figures.palette import RAMPS, SCALES
 
-from ..url_state.kinds import choice, number, text
+from ..url_state.kinds import choice, number, switch, text
 
 MOST = 999
 """The last layer, head or position that an address can name; what a model has is found out by the page."""
@@ -14,6 +14,8 @@ MOST = 999
 MODEL = text("model", longest=200)
 SENTENCE = text("sentence", longest=10_000)
 GIVEN = text("given", longest=10_000)
+FORCED = switch("forced")
+"""Whether the given translation is read instead of the model's own."""
 CHANGES = text("changes", slot="changes in address")
 """Changes to the model, as :mod:`model.interventions.changes` writes them."""
 

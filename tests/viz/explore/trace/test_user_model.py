@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from model.attribution.foreign import NOT_COMPUTED
 from model.translate import Translator
 from model.user_model import LocalError, LocalModel, load, option
 from viz.ui import cache
@@ -19,6 +20,7 @@ FACTORIES = '''
 import torch
 from torch import nn
 from tests import toy
+from model.attribution.foreign import NOT_COMPUTED
 from model.translate import Translator
 import transformers
 
@@ -112,6 +114,12 @@ def test_a_foreign_model_is_live_on_explore(app: AppTest, monkeypatch: pytest.Mo
     assert not app.exception
     assert any("Masks: encoder sound" in one.value.replace("\\", "") for one in app.caption)
     app.segmented_control(key="view").set_value("pipeline").run()
+    assert not app.exception
+    app.switch_page("viz/pages/why.py").run()
+    assert not app.exception
+    assert not app.info
+    assert any(NOT_COMPUTED in one.value.replace("\\", "") for one in app.caption)
+    app.selectbox(key="own-piece").set_value(2).run()
     assert not app.exception
     app.switch_page("viz/pages/decode.py").run()
     assert not app.exception

@@ -1,0 +1,106 @@
+"""Why, used as a visitor uses it: from the card of a word to its strongest head, and from a cell to its score."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from .steps import choose, click, click_at, enter, expect_title, open_page, saved, settle
+from .test_word_card import card, open_card
+
+SENTENCE = "Where+did+you+buy+this+red+bicycle%3F"
+DRAWN = {
+    "Source words": ".st-key-shaded .texts button",
+    "Deletion": ".st-key-deletion .js-line",
+    "Heads": ".st-key-parts .point",
+    "Score": ".st-key-score-parts .hm image",
+    "Source or prefix": ".st-key-shares .point",
+    "Two sentences": ".st-key-pairs",
+    "Layers": ".st-key-lens .hm image",
+}
+
+
+def test_two_clicks_lead_from_a_word_to_the_head_that_matters_most(page: Page) -> None:
+    open_page(page, f"/?sentence={SENTENCE}")
+    open_card(page, "Fahrrad")
+    card(page).get_by_role("button", name="Why this word?").click()
+    expect(page).to_have_url(re.compile(r"/why\?.*pin=target"))
+    settle(page)
+    link = page.locator(".st-key-strongest-head button")
+    layer, kind, head = re.search(r"layer (\d+) (self|cross)-attention head (\d+)", link.inner_text()).groups()  # type: ignore[union-attr]
+    click(link)
+    expect(page).to_have_url(re.compile(r"/\?.*pin=target"))
+    settle(page)
+    names = {"self": "Decoder self-attention", "cross": "Cross-attention"}
+    expect_title(page, f"{names[kind]} · layer {layer}, head {head}")
+    expect(card(page).locator(".word")).to_have_text("Fahrrad")
+
+
+def test_a_pinned_cell_leads_to_the_parts_of_its_score(page: Page) -> None:
+    open_page(page, f"/?sentence={SENTENCE}&kind=encoder&layer=2&head=3&pin=source.4,source_key.2")
+    click(page.locator(".st-key-why-here button"))
+    expect(page).to_have_url(re.compile(r"/why\?.*cell=encoder\.2\.3\.4\.2"))
+    settle(page)
+    expect(page.get_by_text("the cells sum to")).to_be_visible()
+    expect(page.get_by_role("combobox", name="Attention")).to_have_value("Encoder self-attention")
+
+
+def test_a_word_is_chosen_and_compared(page: Page) -> None:
+    open_page(page, f"/why?sentence={SENTENCE}")
+    word = page.locator(".st-key-translation").get_by_role("button", name="Fahrrad", exact=True)
+    click(word)
+    expect(page.get_by_text("Why “\u2068Fahrrad\u2069” rather than")).to_be_visible()
+    click(word)  # A word is always chosen.
+    expect(word).to_have_attribute("aria-pressed", "true")
+    box = page.get_by_role("combobox", name="Rather than")
+    click(box)
+    box.fill("Auto")
+    page.keyboard.press("Enter")
+    settle(page)
+    expect(page).to_have_url(re.compile(r"against=Auto"))
+    expect(page.get_by_text(re.compile("logit “\u2068Fahrrad\u2069” − logit “\u2068Auto\u2069” ="))).to_be_visible()
+    page.reload()
+    expect(page.get_by_text(re.compile("logit “\u2068Fahrrad\u2069” − logit"))).to_be_visible()
+
+
+@pytest.mark.walk
+def test_a_walk_through_every_view(page: Page, tmp_path: Path) -> None:
+    open_page(page, f"/why?sentence={SENTENCE}")
+    for view, drawn in DRAWN.items():
+        click(page.get_by_role("radio", name=view.lower(), exact=True))
+        expect(page.locator(drawn).first).to_be_visible()
+        settle(page)
+        expect(page.locator('[data-testid="stException"]')).to_have_count(0)
+        if view != "Two sentences":
+            assert saved(page, "Numbers (CSV)", tmp_path).stat().st_size > 100
+            page.keyboard.press("Escape")
+    page.reload()
+    expect(page.locator(DRAWN["Layers"]).first).to_be_visible()
+
+
+@pytest.mark.walk
+def test_a_pair_is_chosen_and_patched(page: Page) -> None:
+    open_page(page, "/why?why=two+sentences")
+    choose(page, "Pair", re.compile("^number: The dog is sleeping"))
+    expect(page.locator(".st-key-patches .hm image")).to_be_visible()
+    expect(page.locator(".st-key-control-map .hm image")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Sentence", exact=True)).to_have_value("The dog is sleeping.")
+    click(page.get_by_role("radio", name="cross heads", exact=True))
+    expect(page.get_by_text("One patch brings back most at")).to_be_visible()
+    enter(page.get_by_label("Second sentence"), "The dogs are sleeping here.")
+    expect(page.get_by_text("so both need as many")).to_be_visible()
+
+
+@pytest.mark.walk
+def test_a_bar_opens_its_head_and_a_bar_of_a_word_chooses_it(page: Page) -> None:
+    open_page(page, f"/why?sentence={SENTENCE}&why=source+or+prefix")
+    click_at(page, page.locator(".st-key-shares .point").first, 0.5, 0.9)
+    expect(page).to_have_url(re.compile(r"pin=target\.1\b"))
+    open_page(page, f"/why?sentence={SENTENCE}&why=heads")
+    node = page.locator(".st-key-parts-frame .nodes button").first
+    node.focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/\?"))

@@ -1,0 +1,273 @@
+"""The page Why: its views, its word, its addresses, and what it says of questions without an answer."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from model.attribution.methods import METHODS
+from model.attribution.target import AttributionError
+from model.experiments.activation_patching import minimal_pairs
+from model.translate import Translator
+from viz.export.parts import COLLECTED, Chart, leaves
+from viz.figures.palette import DARK, LIGHT
+from viz.traces import session
+from viz.ui import cache as shared
+from viz.ui.addresses.why import VIEWS, Cell, read_cell, write_cell
+from viz.why import cache
+from viz.why.cache import ReadingKey, WordKey
+from viz.why.controls import chosen_word
+from viz.why.texts import deletion, heads, lens, patching, score, shares
+from viz.why.texts import word as texts
+from viz.why.views import two_sentences
+from viz.why.views.score import strongest_cell
+
+from .conftest import OTHER, SAME, SENTENCE, Open, captions, infos
+
+PAIR = {"second": OTHER, "control": SAME}
+
+
+def saved(app: AppTest) -> Any:
+    """What the view that is shown offers to save."""
+    views: list[Any] = []
+    app.session_state[COLLECTED] = views
+    app.run()
+    assert not app.exception
+    return views[-1]
+
+
+def said(view: str, reading: ReadingKey, word: WordKey) -> list[str]:
+    """What a view says of "Hund" in SENTENCE, worked out anew."""
+    target, second = cache.target(word), ReadingKey(reading.model, OTHER)
+    every, parts = cache.attributions(word), cache.logit_parts(word)
+    trace = shared.reading(*reading).trace
+    cell = strongest_of(word)
+    pair, patched = cache.contrast(reading, second), cache.patch_map(reading, second, "encoder stream")
+    same = cache.control_map(reading, second, ReadingKey(reading.model, SAME), "encoder stream")
+    return {
+        "source words": [texts.value(target, cache.value(word)), texts.trust(every)],
+        "deletion": [deletion.first_two(cache.deletion_curves(word), every["leave-one-out"])],
+        "heads": [heads.total(parts), heads.largest(parts), parts.exactness],
+        "score": [score.score(cache.score_parts(reading, cell), trace.maps[cell.kind], cell)],
+        "source or prefix": [shares.word(cache.source_shares(reading), target)],
+        "two sentences": [
+            patching.pair(pair),
+            patching.largest(patched, two_sentences.column_names(pair, patched)),
+            patching.control(same),
+        ],
+        "layers": [lens.encoder(cache.decoder_lens(reading), word.position)],
+    }[view]
+
+
+def strongest_of(word: WordKey) -> Cell:
+    part = next(one.part for one in cache.logit_parts(word).sorted if one.part.head is not None)
+    assert part.kind in ("decoder", "cross")
+    assert part.layer is not None
+    assert part.head is not None
+    row = shared.reading(*word.reading).trace.maps[part.kind].weights[part.layer, part.head, word.position]
+    return Cell(part.kind, part.layer, part.head, word.position, int(row.argmax()))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_drawn_explained_and_saved(
+    open_page: Open, reading: ReadingKey, word: WordKey, view: str
+) -> None:
+    app = open_page(why=view, pin=f"target.{word.position + 1}", **(PAIR if view == "two sentences" else {}))
+    assert not app.info
+    for sentence in said(view, reading, word):
+        assert sentence in captions(app)
+    found = saved(app)
+    assert isinstance(found.numbers(), pd.DataFrame)
+    for palette in (LIGHT, DARK):
+        charts = [part for part in leaves(found.parts(palette)) if isinstance(part, Chart)]
+        assert charts
+        assert all(one.figure.layout.paper_bgcolor == palette.background for one in charts)
+        assert all(one.alt for one in charts)
+
+
+def test_the_word_is_that_of_the_pinned_piece_or_the_longest() -> None:
+    pieces = (" der", " neben", "an", " wohnt", ".", "</s>")
+    assert chosen_word(pieces, 2) == range(1, 3)
+    assert chosen_word(pieces, 5) == range(5, 6)
+    assert chosen_word(pieces, None) == chosen_word(pieces, 99) == range(1, 3)
+    assert chosen_word(("</s>",), None) == range(1)
+
+
+def test_a_click_on_a_head_leads_to_explore(open_page: Open, word: WordKey, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[tuple[str, dict[str, str]]] = []
+
+    def switch(page: str, query_params: dict[str, str]) -> None:
+        opened.append((page, query_params))
+
+    monkeypatch.setattr("streamlit.switch_page", switch)
+    app = open_page(pin=f"target.{word.position + 1}")
+    app.button(key="strongest-head").click().run()
+    cell = strongest_of(word)
+    assert opened[0][0] == "viz/pages/explore.py"
+    assert opened[0][1]["pin"] == f"target.{word.position + 1}"
+    state = app.session_state
+    assert (state["kind"], state["layer"], state["head"]) == (cell.kind, cell.layer + 1, cell.head + 1)
+
+
+def test_a_word_is_compared_with_another(open_page: Open, toy_translator: Translator, word: WordKey) -> None:
+    pin = f"target.{word.position + 1}"
+    app = open_page(pin=pin, against="Katze")
+    assert not app.info
+    against = toy_translator.tokenizer.encode("Katze").ids[0]
+    target = cache.target(word._replace(against=against))
+    assert texts.value(target, cache.value(word._replace(against=against))) in captions(app)
+    assert "logit “\u2068Hund\u2069” − logit “\u2068Katze\u2069”" in captions(app)
+    app.selectbox(key="rather-than").set_value("—").run()
+    assert "against" not in app.query_params
+    assert "log p(“\u2068Hund\u2069”)" in captions(app)
+
+
+def test_another_word_forgets_what_it_was_compared_with(open_page: Open, word: WordKey) -> None:
+    app = open_page(pin=f"target.{word.position + 1}", against="Katze")
+    app.session_state["pins"] = {"target": 0}
+    app.run()
+    assert not app.info
+    assert "against" not in app.query_params
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ({"against": "der alte Hund"}, "several pieces"),
+        ({"against": "Ω"}, "does not hold"),
+        ({"against": "Hund"}, "the same piece"),
+        ({"changes": "cross.9.9:off"}, "9"),
+        ({"changes": "nonsense"}, "nonsense"),
+        ({"why": "two sentences"}, patching.NO_SECOND),
+        ({"why": "two sentences", "second": SENTENCE}, "the same translation"),
+        ({"why": "two sentences", "second": "the dog sees a cat."}, "pieces"),
+        ({"why": "two sentences", "second": OTHER, "control": OTHER}, "another answer"),
+        ({"why": "two sentences", "second": "x" * 400}, "pieces"),
+        ({"why": "score", "cell": "cross.9.1.1.1"}, "no layer 9"),
+        ({"why": "score", "cell": "decoder.1.1.1.99"}, "column 99"),
+        ({"sentence": " "}, "nothing to translate"),
+    ],
+)
+def test_a_question_without_an_answer_gets_a_sentence(
+    open_page: Open, word: WordKey, address: dict[str, str], sentence: str
+) -> None:
+    app = open_page(**{"pin": f"target.{word.position + 1}"} | address)
+    assert sentence in infos(app)
+
+
+def test_a_piece_that_is_not_there_gets_a_sentence(open_page: Open) -> None:
+    assert "There is no piece 99" in captions(open_page(pin="target.99"))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("address", [{"sentence": "dog"}, {"pin": "target.1"}, {"changes": "cross.1.1:off"}])
+def test_the_smallest_questions_have_an_answer(open_page: Open, view: str, address: dict[str, str]) -> None:
+    app = open_page(why=view, **address)
+    if "pin" in address and view == "source words":
+        assert "Nothing was written before this word" in captions(app)
+    if "changes" in address:
+        assert "Of the changed model: cross.1.1:off." in captions(app)
+
+
+@pytest.mark.parametrize("view", ["source words", "deletion", "heads", "score"])
+def test_a_probability_of_zero_gets_a_sentence(open_page: Open, monkeypatch: pytest.MonkeyPatch, view: str) -> None:
+    def none(*_: object) -> float:
+        return -math.inf
+
+    monkeypatch.setattr("viz.why.cache.target_value", none)
+    monkeypatch.setattr("model.attribution.methods.target_value", none)
+    assert "is zero in this model" in infos(open_page(why=view))
+
+
+def test_a_given_translation_is_explained(open_page: Open) -> None:
+    app = open_page(forced="true", given="der alte Katze.", pin="target.3")
+    assert "“\u2068Katze\u2069”" in captions(app)
+    assert "Log-probability" in captions(app)
+
+
+def test_an_opened_trace_is_said_to_have_no_model(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("viz.why.controls.current", lambda: object())
+    assert texts.OPENED_TRACE in captions(open_page())
+    assert session.current() is None
+
+
+@pytest.mark.parametrize(
+    "text", ["cross.1.1.1", "cross.0.1.1.1", "cross.1.1.1.x", "other.1.1.1.1", "cross.1.1.1.-1", "cross.1.1.1.1.1"]
+)
+def test_what_is_no_cell_is_no_cell(text: str) -> None:
+    with pytest.raises(ValueError, match="no cell"):
+        read_cell(text)
+
+
+def test_a_cell_is_written_as_it_is_read() -> None:
+    cell = Cell("decoder", 2, 0, 4, 1)
+    assert write_cell(cell) == "decoder.3.1.5.2"
+    assert read_cell(write_cell(cell)) == cell
+    assert write_cell(None) == ""
+
+
+def test_a_cell_is_chosen_by_its_controls(open_page: Open) -> None:
+    app = open_page(why="score", cell="cross.1.1.2.3")
+    app.selectbox(key="cell-head").set_value(1).run()
+    assert app.query_params["cell"] in ("cross.1.2.2.3", ["cross.1.2.2.3"])
+    app.selectbox(key="cell-kind").set_value("encoder").run()
+    assert app.query_params["cell"] in ("encoder.1.2.2.3", ["encoder.1.2.2.3"])
+
+
+def test_a_pair_of_the_project_fills_the_fields(open_page: Open) -> None:
+    app = open_page(why="two sentences")
+    pair = minimal_pairs()[0]
+    app.selectbox(key="pair").set_value(f"{pair.phenomenon}: {pair.first} / {pair.second}").run()
+    assert not app.exception
+    assert app.text_input(key="second").value == pair.second
+    assert app.text_input(key="control").value == pair.control
+    assert app.text_input(key="sentence").value == pair.first
+
+
+def test_another_method_is_explained_in_its_own_unit(open_page: Open, word: WordKey) -> None:
+    app = open_page(pin=f"target.{word.position + 1}")
+    app.selectbox(key="attribution").set_value("alti").run()
+    assert texts.unit("alti", cache.target(word)) in captions(app)
+
+
+def test_what_is_saved_holds_every_score(open_page: Open, word: WordKey) -> None:
+    app = open_page(pin=f"target.{word.position + 1}")
+    table = saved(app).numbers()
+    every = cache.attributions(word)
+    for name in METHODS:
+        assert table[name].dropna().tolist() == pytest.approx(every[name].scores.tolist())
+    assert (table["of"] == "source").sum() == len(every["alti"].source)
+
+
+def test_the_strongest_cell_is_of_the_strongest_head(
+    open_page: Open, word: WordKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Cell] = []
+    keep: Callable[..., Cell] = strongest_cell
+
+    def watched(question: Any) -> Cell:
+        seen.append(keep(question))
+        return seen[-1]
+
+    monkeypatch.setattr("viz.why.views.score.strongest_cell", watched)
+    open_page(why="score", pin=f"target.{word.position + 1}")
+    assert seen == [strongest_of(word)]
+
+
+def test_the_changed_model_leaves_nothing_of_the_unchanged_one_behind(reading: ReadingKey) -> None:
+    """What other visitors share is the unchanged model's, whichever question comes first."""
+    own = {text: shared.translation(reading.model, text)[0] for text in (SENTENCE, OTHER, SAME)}
+    shared.translation.clear()
+    off = "cross.1.1:off,cross.1.2:off"
+    keys = [ReadingKey(reading.model, text, "", off) for text in (SENTENCE, OTHER, SAME)]
+    with contextlib.suppress(AttributionError):
+        cache.control_map(keys[0], keys[1], keys[2], "encoder stream")
+    for text, found in own.items():
+        again = shared.translation(reading.model, text)[0]
+        assert [step.log_prob for step in again.steps] == [step.log_prob for step in found.steps]

@@ -1,0 +1,146 @@
+"""The controls of Why: the translation that is read, its word X, and the Y that it is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from model.attribution.target import AttributionError, Target, target_pieces
+from model.interventions.changes import InterventionError, parse, text_of
+from model.text.words import SPECIAL_TOKENS, word, words
+
+from ..components.tokens import pieces, tokens
+from ..export.parts import Component, Part, Words
+from ..figures.labels import quoted, readable
+from ..traces.session import current
+from ..ui import cache as shared
+from ..ui import teacher_forced
+from ..ui.addresses.shared import CHANGES
+from ..ui.addresses.why import AGAINST, CELL
+from ..ui.captions import caption, hints, plain
+from ..ui.pins import pin, pin_of
+from .cache import ReadingKey, WordKey
+from .texts import word as texts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from model.translate import Translation, Translator
+
+STYLE = Path(__file__).parent / "why.css"
+NOTHING = "—"
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """The word that is explained: of which translation, by which model, rather than what."""
+
+    model: Translator
+    result: Translation
+    key: WordKey
+    target: Target
+
+    @property
+    def saved_texts(self) -> list[Part]:
+        """What stands above the pictures of a saved file."""
+        line = {"pieces": pieces(self.result.steps), "pinned": self.key.position}
+        return [Words(self.result.source, "sentence", "large"), Component("tokens", line, "translation")]
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What is needed to ask again, besides the run."""
+        return {"word": self.target.word, "rather than": self.target.against or "", "changes": self.key.reading.changes}
+
+
+def question(model: Translator, text: str) -> Question:
+    """Draw the translation and the controls of the word, and return what is asked."""
+    if current():
+        caption(texts.OPENED_TRACE)
+    line = st.container()
+    with st.container(key="question", horizontal=True, vertical_alignment="center"):
+        choice = st.container(key="rather", horizontal=True, vertical_alignment="center", width="content")
+        forced = teacher_forced.given_toggle(text)
+    own = shared.translation(model.name, text)[0]
+    given = teacher_forced.given_translation(model.name, text, own.text) if forced else ""
+    reading = ReadingKey(model.name, text, given, _changes(model, text, given))
+    result = shared.reading(*reading)
+    pinned = pin_of(text, "target")
+    group = chosen_word(result.target_tokens, pinned)
+    with line:
+        shown = pinned if pinned is not None and pinned in group else group.start
+        tokens(result.steps, shown, key="translation", on_pin=lambda at: choose_word(text, at), keep=True)
+    hints(model, result)
+    if pinned is not None and pinned not in group:
+        caption(texts.no_piece(pinned, len(result.steps)))
+    with choice:
+        target = _target(model, result, group)
+    return Question(model, result, WordKey(reading, group.start, len(group), target.against_id), target)
+
+
+def chosen_word(tokens: Sequence[str], pinned: int | None) -> range:
+    """The pieces of the word of the pinned piece; of the longest word where none of these pieces is pinned."""
+    groups = words(tokens)
+    if pinned is not None and pinned < len(tokens):
+        return next(group for group in groups if pinned in group)
+    named = [group for group in groups if tokens[group.start] not in SPECIAL_TOKENS]
+    return max(named or groups, key=lambda group: len(word([tokens[at] for at in group]).strip()))
+
+
+def choose_word(text: str, position: int) -> None:
+    """Explain the word of the piece at a position, from 0; for callbacks."""
+    pin(text, {"target": position})
+    CELL.reset()
+
+
+def _changes(model: Translator, text: str, given: str) -> str:
+    """The changes of the address, said on the page, in the one way of writing them; none where they make no sense."""
+    try:
+        changes = text_of(parse(CHANGES.hold()))
+        if changes:
+            shared.with_changes(model.name, text, changes, given)
+    except InterventionError as error:
+        st.info(plain(str(error)))
+        changes = ""
+    if CHANGES.get():
+        with st.container(key="changed", horizontal=True, vertical_alignment="center"):
+            caption(texts.changes(changes))
+            st.button("Undo all changes", key="undo", type="tertiary", on_click=CHANGES.reset)
+    return changes
+
+
+def _target(model: Translator, result: Translation, group: range) -> Target:
+    """Draw the choice of Y, and return X compared with it; with nothing where it cannot be compared."""
+    owner = (result.source, result.target_ids[: group.stop])
+    chosen = AGAINST.hold(of=owner)
+    step = result.steps[group.start]
+    candidates = {readable(one.token): one.token_id for one in step.candidates if one.token_id != step.token_id}
+    name = word(result.target_tokens[group.start : group.stop])
+    caption(f"Why {quoted(name)} rather than")
+    against: str | int | None = None
+    if chosen:
+        against = candidates.get(chosen, chosen)
+    options = [NOTHING, *candidates, *([chosen] if chosen and chosen not in candidates else [])]
+    st.session_state["rather-than"] = chosen or NOTHING
+
+    def choose() -> None:
+        found = (st.session_state["rather-than"] or "").strip()
+        AGAINST.set("" if found == NOTHING else found[: AGAINST.longest], of=owner)
+
+    st.selectbox(
+        "Rather than",
+        options,
+        key="rather-than",
+        accept_new_options=True,
+        on_change=choose,
+        width=190,
+        label_visibility="collapsed",
+        placeholder="a piece",
+    )
+    try:
+        return target_pieces(model, result, group.start, len(group), against)
+    except AttributionError as error:
+        st.info(plain(str(error)))
+        return target_pieces(model, result, group.start, len(group))

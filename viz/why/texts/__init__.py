@@ -1,0 +1,1 @@
+"""What the page Why says: each sentence a function of what it speaks of."""

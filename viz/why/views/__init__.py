@@ -1,0 +1,1 @@
+"""The views of the page Why, one module each."""

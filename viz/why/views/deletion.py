@@ -1,0 +1,104 @@
+"""Deletion: whether the order of a method is right, for this word and over 200 sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from model.evaluation.attribution_scores import AttributionScoresError
+from viz.components.chart import chart
+from viz.export.parts import Chart, Part, Words
+from viz.export.save import SavedView, facts_of
+from viz.figures.labels import percent, signed
+from viz.figures.why.deletion import deletion
+from viz.ui import widgets
+from viz.ui.addresses.why import ATTRIBUTION
+from viz.ui.captions import caption
+from viz.ui.table import Cell, table
+
+from .. import cache
+from ..texts import deletion as texts
+
+if TYPE_CHECKING:
+    from model.evaluation.attribution_scores import AttributionScores
+    from model.evaluation.deletion_curves import DeletionCurves
+    from viz.figures.palette import Palette
+
+    from ..controls import Question
+
+WORD = ("order", "left on average")
+SET = ("method", "beats two random", "fall of log p", "left on average", "rank correlation")
+
+
+def show(question: Question, palette: Palette) -> SavedView:
+    """Draw the curves of all methods, the chosen one marked, and the tables beside them."""
+    curves, every = cache.deletion_curves(question.key), cache.attributions(question.key)
+    with st.container(key="bar", horizontal=True, vertical_alignment="center"):
+        method = widgets.selectbox("Method", ATTRIBUTION, width=270)
+    says = [texts.first_two(curves, every[method]), texts.best(curves)]
+    alt = f"Deletion curves. {says[0]}"
+    with st.container(key="lead"):
+        caption(says[0])
+    with st.container(key="picture"):
+        left, right = st.columns([0.6, 0.4], gap="large")
+        with left:
+            chart(deletion(curves, method, palette), alt, key="deletion", on_cell=lambda _, __: None)
+        with right:
+            table(WORD, _rows(curves, method), "What each order leaves of this word")
+            caption(says[1])
+    caption(texts.EXPLAINED)
+    says.append(texts.EXPLAINED)
+    _over_sentences(question, method)
+
+    def parts(of: Palette) -> list[Part]:
+        return [*question.saved_texts, Chart(deletion(curves, method, of), alt), *map(Words, says)]
+
+    facts = facts_of(question.result.trace, **question.facts, method=method)
+    title = f"Deletion curves of {question.target.word}"
+    return SavedView("why-deletion", parts, lambda: numbers(curves), title, facts, width=1280)
+
+
+def numbers(curves: DeletionCurves) -> pd.DataFrame:
+    """What is left after each deletion, a column an order; of random orders the mean and its band."""
+    low, mean, high = curves.band
+    columns = {name: curves.left(values) for name, values in curves.methods.items()}
+    random = {"random, lower end": low, "random, mean": mean, "random, upper end": high}
+    return pd.DataFrame(columns | random).rename_axis("pieces taken away")
+
+
+def _rows(curves: DeletionCurves, method: str) -> list[list[Cell]]:
+    areas = texts.areas(curves)
+    show = percent if curves.against is None else signed
+    return [
+        [(name, "own") if name == method else name, show(area)]
+        for name, area in sorted(areas.items(), key=lambda one: one[1])
+    ]
+
+
+def _over_sentences(question: Question, method: str) -> None:
+    """The table that was measured with the model, where there is one."""
+    try:
+        scores = cache.measured(question.model.name)
+    except AttributionScoresError as error:
+        caption(str(error))
+        return
+    if scores is None:
+        caption(texts.NOT_MEASURED)
+        return
+    with st.container(key="over-sentences"):
+        st.subheader(f"Over {scores.sentences} sentences", anchor=False)
+        table(SET, _set_rows(scores, method), f"All methods over {scores.sentences} sentences")
+        caption(texts.over_sentences(scores))
+
+
+def _set_rows(scores: AttributionScores, method: str) -> list[list[Cell]]:
+    rows: list[list[Cell]] = [
+        [
+            (one.method, "own") if one.method == method else one.method,
+            *(f"{one.beats_random:.1%}", signed(one.drop), f"{one.area:.1%}", signed(one.correlation)),
+        ]
+        for one in scores.methods
+    ]
+    return [*rows, ["random order", "", signed(scores.random_drop), f"{scores.random_area:.1%}", ""]]

@@ -1,0 +1,104 @@
+"""Source words: what each piece of the source and of the prefix contributes, by one method and by all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from model.attribution.methods import METHODS
+from viz.components.chart import chart
+from viz.components.signed_text import SignedText, packed, signed_text
+from viz.export.parts import Chart, Component, Part, Words
+from viz.export.save import SavedView, facts_of
+from viz.figures.why.methods import methods
+from viz.ui import widgets
+from viz.ui.addresses.why import ATTRIBUTION
+from viz.ui.captions import caption
+from viz.ui.links import follow
+
+from .. import cache
+from ..texts import heads as head_texts
+from ..texts import word as texts
+from . import heads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import plotly.graph_objects as go
+
+    from model.attribution.logit_parts import LogitPart
+    from model.attribution.methods import Attribution
+    from viz.figures.palette import Palette
+
+    from ..controls import Question
+
+NAMES = list(METHODS)
+
+
+def show(question: Question, palette: Palette) -> SavedView:
+    """Draw the texts shaded by one method, and all methods beside each other."""
+    follow()
+    every = cache.attributions(question.key)
+    head = heads.strongest_head(cache.logit_parts(question.key))
+    with st.container(key="bar", horizontal=True, vertical_alignment="center"):
+        method = widgets.selectbox("Method", ATTRIBUTION, width=270)
+        st.button(head_texts.link(head), key="strongest-head", type="tertiary", on_click=lambda: _open(question, head))
+    found = every[method]
+    lead = texts.value(found.target, found.target_value)
+    with st.container(key="lead"):
+        caption(lead)
+    alt = f"{method} for {question.target.word}. {texts.strongest(found)}"
+    title = "Every method for this word"
+    with st.container(key="picture"):
+        signed_text(shaded_texts(found), palette, alt, key="shaded")
+        says = [f"{texts.strongest(found)} {texts.COLOURS}", texts.unit(method, found.target), *found.notes]
+        caption(" ".join(says))
+        chart(method_matrix(every, method, palette), title, key="methods", on_cell=lambda row, _: _choose(row))
+    remarks = [texts.trust(every), texts.completeness(every["integrated-gradients"]), texts.ROWS]
+    caption(" ".join(remarks))
+
+    def parts(of: Palette) -> list[Part]:
+        shaded = Component("signed_text", packed(shaded_texts(found), of, alt))
+        words = [Words(one) for one in (*says, *remarks)]
+        return [*question.saved_texts, Words(lead), shaded, Chart(method_matrix(every, method, of), title), *words]
+
+    facts = facts_of(question.result.trace, **question.facts, method=method)
+    return SavedView(
+        "why-source-words", parts, lambda: numbers(every), f"Why {question.target.word}", facts, width=1280
+    )
+
+
+def numbers(every: Mapping[str, Attribution]) -> pd.DataFrame:
+    """Every piece with the score of every method; empty where a method says nothing of it."""
+    target = next(iter(every.values())).target
+    of = ["source"] * len(target.source_tokens) + ["prefix"] * len(target.prefix_tokens)
+    table = pd.DataFrame({"of": of, "piece": texts.pieces([*target.source_tokens, *target.prefix_tokens])})
+    return table.assign(**{name: pd.Series(found.scores) for name, found in every.items()})
+
+
+def shaded_texts(found: Attribution) -> list[SignedText]:
+    """The source and what was written before, each piece with its score."""
+    says_prefix = len(found.prefix) > 0
+    prefix = "shaded by the same scale" if says_prefix else "this method says nothing of it"
+    return [
+        SignedText("The sentence", "point at a piece to read its number", found.target.source_tokens, found.source),
+        SignedText("Written before", prefix, found.target.prefix_tokens, found.prefix if says_prefix else None),
+    ]
+
+
+def method_matrix(every: Mapping[str, Attribution], method: str, palette: Palette) -> go.Figure:
+    """All methods by piece, `method` marked."""
+    target = every[method].target
+    scores = {name: found.scores for name, found in every.items()}
+    return methods(scores, target.source_tokens, target.prefix_tokens, texts.correlations(every), method, palette)
+
+
+def _choose(row: int) -> None:
+    st.session_state[ATTRIBUTION.key] = NAMES[row]
+
+
+def _open(question: Question, part: LogitPart) -> None:
+    if head := heads.head_of(part):
+        heads.open_head(question, head)
