@@ -8,6 +8,7 @@ import streamlit as st
 
 from .components.arrival import arrival
 from .components.history import history
+from .components.page_menu import page_menu
 from .components.presenter import presenter, presenting
 from .talk import session
 from .ui import theme
@@ -38,5 +39,7 @@ def _around(page: str) -> None:
         session.add_view_button(PAGES[page])
         if not session.shows_opened(page):
             presenter()
+            with st.container(key="page-menu"), st.popover("?", type="tertiary", key="page-help"):
+                page_menu(key="page-actions")
     if "present" in st.query_params:
         st.html("<style>:root:not(.presented) [data-testid=stHeader] { visibility: hidden; }</style>")

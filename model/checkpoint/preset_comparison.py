@@ -46,10 +46,10 @@ class PresetModel:
 
 def read_preset_model(folder: Path) -> PresetModel | None:
     """Return what can be compared of a checkpoint, None if its recipe names no preset. Raises a kind of ValueError."""
-    if not _has_preset(folder / "recipe.json"):
+    if not has_preset(folder):
         return None
     config = config_of(folder, read_facts(folder))
-    return PresetModel(folder.name, config, _parameters(folder / WEIGHTS), read_history(folder), read_scores(folder))
+    return PresetModel(folder.name, config, parameter_count(folder), read_history(folder), read_scores(folder))
 
 
 def differing_fields(found: Sequence[PresetModel]) -> tuple[str, ...]:
@@ -58,15 +58,17 @@ def differing_fields(found: Sequence[PresetModel]) -> tuple[str, ...]:
     return tuple(name for name in names if len({getattr(one.config, name) for one in found}) > 1)
 
 
-def _has_preset(recipe: Path) -> bool:
+def has_preset(folder: Path) -> bool:
+    """Return whether the recipe beside a checkpoint starts from a preset."""
     try:
-        return json.loads(recipe.read_text(encoding="utf-8"))["model"].get("preset") in PRESETS
+        return json.loads((folder / "recipe.json").read_text(encoding="utf-8"))["model"].get("preset") in PRESETS
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return False
 
 
-def _parameters(weights: Path) -> int:
-    """Counted from the file's header, without reading the weights."""
+def parameter_count(folder: Path) -> int:
+    """Return the parameters of a checkpoint, counted from its file's header. Raises CheckpointError."""
+    weights = folder / WEIGHTS
     try:
         with safe_open(weights, "np") as file:
             return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118

@@ -245,7 +245,7 @@ def test_a_broken_file_names_its_lines_and_the_rest_runs(page: Page, tmp_path: P
 def test_a_view_is_added_edited_moved_and_saved(page: Page, tmp_path: Path) -> None:
     open_page(page, f"/positions?sentence={SHORT.replace(' ', '+')}&plot=waves")
     for _ in range(2):
-        click(page.get_by_role("button", name="Add this view"))
+        click(page.get_by_role("button", name="Add to talk"))
     click(page.get_by_role("link", name="Talk", exact=True))
     settle(page)
     expect(page.get_by_text("Scene 2 of 2")).to_be_visible(timeout=PATIENCE)

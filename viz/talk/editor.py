@@ -24,7 +24,7 @@ VIEW_ROWS = 190
 def scenes(talk: Talk) -> None:
     """The list on the left, the chosen scene on the right."""
     if not talk.scenes:
-        caption("There is no scene yet. Press “Add this view” at the top of any page, or open a talk.")
+        caption("There is no scene yet. Press “Add to talk” at the top of any page, or open a talk.")
         return
     at = min(session.current(), len(talk.scenes) - 1)
     left, right = st.columns([0.36, 0.64], gap="large")

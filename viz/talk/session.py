@@ -80,7 +80,7 @@ def add_view_button(page: Page) -> None:
     """A quiet button in the header that makes the view on the screen the next scene of the visitor's talk."""
     with st.container(key="add-view"):
         what = "Make this view the next scene of your talk (page Talk)"
-        st.button("Add this view", key="add-this-view", type="tertiary", help=what, on_click=_add, args=(page,))
+        st.button("Add to talk", key="add-this-view", type="tertiary", help=what, on_click=_add, args=(page,))
 
 
 def _add(page: Page) -> None:

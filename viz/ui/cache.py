@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from contextlib import suppress
 
 import numpy as np
 import streamlit as st
@@ -15,6 +16,7 @@ from model.checkpoint.files import CheckpointError, config_of, folder_of, read_f
 from model.checkpoint.history import HistoryRow, read_history
 from model.checkpoint.preset_comparison import PresetModel, read_preset_model
 from model.checkpoint.snapshots import snapshot_steps as kept_steps
+from model.checkpoint.summary import Summary, summary
 from model.decoding.observer_check import ObserverCheck
 from model.devices import one_thread_each
 from model.experiments import head_effects
@@ -55,6 +57,16 @@ def configurations() -> dict[str, TransformerConfig]:
     """What each checkpoint that can be chosen is like, by name; nothing is loaded for it."""
     folders = {name: folder_of(name) for name in checkpoints()}
     return {name: config_of(folder, read_facts(folder)) for name, folder in folders.items()}
+
+
+@st.cache_data(ttl=10, show_spinner=False)
+def summaries() -> list[Summary]:
+    """What a list says of the checkpoints that can be chosen; one that cannot be read is left out."""
+    found = []
+    for name in checkpoints():
+        with suppress(ValueError):
+            found.append(summary(folder_of(name)))
+    return found
 
 
 @st.cache_data(ttl=10, show_spinner=False)

@@ -67,8 +67,9 @@ def _offer_model_of(language: str) -> None:
     """Draw a button that goes on with a model that reads the language, where there is one."""
     reading = [name for name, reads in cache.source_languages().items() if reads == language]
     if reading:
+        st.button(plain(f"Use {reading[0]}"), key="use-other-model", on_click=choose_model, args=(reading[0],))
 
-        def use() -> None:
-            st.session_state[MODEL.key] = reading[0]
 
-        st.button(plain(f"Use {reading[0]}"), key="use-other-model", on_click=use)
+def choose_model(name: str) -> None:
+    """Go on with another model; for callbacks."""
+    st.session_state[MODEL.key] = name

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from model.checkpoint.load import CheckpointError
+from model.checkpoint.summary import Summary, grouped
 from model.decoding.observer_check import ObserverCheck
 from model.trace import AttentionMap, Kind
 from model.translate import InputError, Translation, Translator
@@ -19,7 +20,8 @@ from ..figures.heatmap import ROW_NAMES, Rows
 from ..figures.palette import SCALE_NAMES, Look
 from . import cache, theme, widgets
 from .addresses.shared import COLOURS, HEAD, KIND, LAYER, LOOK, MODEL, ROWS, SCALE, SENTENCE
-from .captions import plain
+from .captions import caption, choose_model, plain
+from .language import NAMES
 from .url_state.page import carry
 
 if TYPE_CHECKING:
@@ -163,6 +165,7 @@ def _model() -> Translator:
         st.info("There is no trained model yet. Train one with `python -m model train`, then reload this page.")
         st.stop()
     name = st.selectbox("Model", names, width=215, **MODEL.binding)
+    _model_list(name)
     if isinstance(local, LocalModel) and name == local.name:
         st.info(plain(f"{name} is no model of this project: look at it on Explore, or choose another for this page."))
         st.stop()
@@ -171,6 +174,32 @@ def _model() -> Translator:
     except CheckpointError as error:
         st.error(plain(str(error)))
         st.stop()
+
+
+def _model_list(current: str) -> None:
+    """The models by direction, folded away: what each is, its size and its score; one can be chosen here as well."""
+    groups = grouped(cache.summaries(), NAMES)
+    if not groups:
+        return
+    # Keyed by the model, so that the list closes once another one is chosen.
+    with st.popover("?", type="tertiary", key=f"models beside {current}"):
+        for group, found in groups.items():
+            st.markdown(f"**{plain(group)}**")
+            for one in found:
+                key = f"model {one.name}"
+                st.button(plain(one.name), key=key, type="tertiary", on_click=choose_model, args=(one.name,))
+                caption(summary_text(one))
+
+
+def summary_text(one: Summary) -> str:
+    """What a model is, how large, and how well it translates, as far as its folder says."""
+    score = one.score
+    said = (
+        one.title,
+        f"{one.parameters / 1e6:.1f} M parameters",
+        f"{score.bleu:.1f} BLEU on {score.set}, beam {score.beam}" if score else "",
+    )
+    return ". ".join(filter(None, said)) + "."
 
 
 def _licence(model: Translator) -> None:

@@ -8,9 +8,12 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from model.checkpoint.files import folder_of
+from model.checkpoint.summary import Summary, summary
 from model.translate import Translation
 from viz.components.tokens import pieces
 from viz.ui import cache
+from viz.ui.controls import summary_text
 
 from ..explore.live.test_page import captions
 from ..fakes import FakeTranslator
@@ -57,3 +60,22 @@ def test_a_model_unsure_of_most_pieces_is_said_to_be_so(
     assert (f"it gave {below} of {len(probabilities)} a probability below 60%" in captions(app)) == said
     shown = pieces(unsure.translate(app.text_input(key="sentence").value or "").steps)
     assert [one["unsure"] for one in shown] == [one < 0.6 for one in probabilities]
+
+
+def test_the_list_of_models_says_size_and_score_and_chooses_one(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = summary(folder_of("everyday-zh-en"))
+    assert found.score is not None
+    scored = f"{found.score.bleu:.1f} BLEU on {found.score.set}, beam {found.score.beam}."
+    assert summary_text(found) == f"{found.title}. {found.parameters / 1e6:.1f} M parameters. {scored}"
+    assert summary_text(Summary("bare", "", "", "", 1_500_000, None, preset=False)) == "1.5 M parameters."
+    models = {one.name: one for one in (FakeTranslator(), Chinese())}
+    monkeypatch.setattr(cache, "checkpoints", lambda: list(models))
+    monkeypatch.setattr(cache, "translator", models.__getitem__)
+    monkeypatch.setattr(cache, "summaries", lambda: [replace(found, name="fake-zh-en")])
+    app.query_params["sentence"] = "Two words"
+    app.run()
+    assert "Chinese → English" in "".join(one.value for one in app.markdown)
+    assert scored in captions(app)
+    app.button(key="model fake-zh-en").click().run()
+    assert not app.exception
+    assert app.selectbox(key="model").value == "fake-zh-en"

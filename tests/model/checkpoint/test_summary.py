@@ -1,0 +1,48 @@
+"""What a list says of a checkpoint is what the checkpoint is."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from model.checkpoint.files import available, folder_of
+from model.checkpoint.load import load_checkpoint, unique_weights
+from model.checkpoint.summary import ALIKE, Summary, grouped, summary
+
+
+@pytest.mark.parametrize("name", ["everyday-zh-en", "multi30k-en-de", "five-shared_bpe"])
+def test_a_summary_is_that_of_the_loaded_model(name: str) -> None:
+    found, checkpoint = summary(folder_of(name)), load_checkpoint(name)
+    assert found.parameters == sum(one.numel() for one in unique_weights(checkpoint.model).values())
+    assert found.title == checkpoint.card["title"]
+    assert (found.source_language, found.target_language) == (
+        checkpoint.card["source_language"],
+        checkpoint.card["target_language"],
+    )
+    assert found.preset == name.startswith("five-")
+    assert found.score is not None
+    assert (found.score.protocol, found.score.step) == ("raw", None)
+    assert found.score.beam > 1
+
+
+def test_groups_are_directions_and_presets_come_last() -> None:
+    groups = grouped((summary(folder_of(name)) for name in available()), {"en": "English", "de": "German"})
+    assert list(groups) == ["English → German", "zh → English", ALIKE]
+    assert [one.name for one in groups["English → German"]] == ["everyday-en-de", "multi30k-en-de"]
+    assert all(one.preset for one in groups[ALIKE])
+    assert sum(map(len, groups.values())) == len(available())
+
+
+def test_a_card_that_says_nothing_is_among_the_others() -> None:
+    bare = Summary("bare", "", "", "", 1_500_000, None, preset=False)
+    assert list(grouped([bare], {})) == ["Others"]
+
+
+def test_a_broken_folder_is_a_value_error(tmp_path: Path) -> None:
+    folder = tmp_path / "broken"
+    shutil.copytree(folder_of("five-original"), folder)
+    (folder / "model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0not a header")
+    with pytest.raises(ValueError, match=r"broken/model\.safetensors cannot be read"):
+        summary(folder)

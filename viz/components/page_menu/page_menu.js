@@ -1,0 +1,33 @@
+import { element } from "../shared/tiles.js";
+import { mounted, unmount } from "../shared/mounted.js";
+
+/** Put a text into the clipboard, also where the page is not served securely and the browser offers no clipboard. */
+async function copy(text) {
+  if (navigator.clipboard && isSecureContext) return navigator.clipboard.writeText(text);
+  const field = document.createElement("textarea");
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+}
+
+function build(root, { words, keys }) {
+  root.className = "menu";
+  const [present, link] = [element("button", "", words.present), element("button", "", words.copy)];
+  // The key is heard by components/presenter, which knows what the page is.
+  present.onclick = () => document.dispatchEvent(new KeyboardEvent("keydown", { key: "p", bubbles: true }));
+  link.onclick = async () => {
+    await copy(location.href);
+    link.textContent = words.copied;
+  };
+  const list = element("dl", "");
+  list.append(...keys.flatMap(([key, what]) => [element("dt", "", key), element("dd", "", what)]));
+  root.append(present, link, element("h4", "", words.keys), list);
+  return {};
+}
+
+export default function pageMenu({ data, parentElement }) {
+  mounted(parentElement, "menu", (root) => build(root, data));
+  return () => unmount(parentElement);
+}
