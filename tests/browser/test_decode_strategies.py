@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from .steps import (
@@ -59,6 +60,7 @@ def test_what_if_by_mouse_and_back(page: Page) -> None:
     expect(player(page).locator(".target .piece").nth(3)).to_have_text(other)
 
 
+@pytest.mark.walk
 def test_what_if_by_keyboard_and_choosing_a_version(page: Page) -> None:
     open_decode(page, "&step=2")
     at_step(page, 2)
@@ -78,6 +80,7 @@ def test_what_if_by_keyboard_and_choosing_a_version(page: Page) -> None:
     expect(player(page).locator(".target .piece")).to_have_text(first)
 
 
+@pytest.mark.walk
 def test_forbidding_a_candidate(page: Page) -> None:
     open_decode(page, "&step=2")
     at_step(page, 2)
@@ -154,6 +157,7 @@ def test_heads_off_and_on_again(page: Page) -> None:
     expect(page.locator(".st-key-versions button.version").first).to_have_attribute("aria-pressed", "true")
 
 
+@pytest.mark.walk
 def test_a_branch_belongs_to_the_model_it_was_made_by(page: Page) -> None:
     open_decode(page, "&step=3")
     click(candidate(page, 1))
@@ -163,6 +167,7 @@ def test_a_branch_belongs_to_the_model_it_was_made_by(page: Page) -> None:
     page.wait_for_function("!location.search.includes('branch=')")
 
 
+@pytest.mark.walk
 def test_heads_that_another_model_has_not_can_be_turned_on_again(page: Page) -> None:
     open_page(page, f"{DECODE}&model=multi30k-en-de&changes=cross.4.7:off")
     expect(page.get_by_text("this attention has the heads 1 to 4")).to_be_visible(timeout=LOADING)
@@ -170,6 +175,7 @@ def test_heads_that_another_model_has_not_can_be_turned_on_again(page: Page) -> 
     expect(player(page)).to_be_visible(timeout=LOADING)
 
 
+@pytest.mark.walk
 def test_every_source_token_is_read_on_its_colour(page: Page) -> None:
     open_decode(page, "&colours=viridis&step=3")  # Its lowest weights are dark on a light page.
     at_step(page, 3)

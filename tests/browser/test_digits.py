@@ -19,6 +19,7 @@ from model.translate import Translation, Translator
 
 from .steps import LOADING, at_step, expect_head, open_file, open_page, player, saved, step_count, tile
 
+pytestmark = pytest.mark.walk
 MODEL = "everyday-en-de"
 SENTENCE = "My old sister bought a new red car yesterday and sold it today."
 CELLS = 200
@@ -141,7 +142,7 @@ def test_text(page: Page, trace: AttentionTrace) -> None:
     assert_agree(by_key, weights.T.ravel())
 
 
-@pytest.mark.parametrize("head", ["3.2", pytest.param("3.mean", marks=pytest.mark.walk)])
+@pytest.mark.parametrize("head", ["3.2", "3.mean"])
 def test_decode(page: Page, result: Translation, trace: AttentionTrace, head: str) -> None:
     open_page(page, address("/decode", step="99", cross=head, own=head))
     expect(page.get_by_text("The attention weights agree")).to_be_visible()
@@ -170,7 +171,6 @@ def test_decode(page: Page, result: Translation, trace: AttentionTrace, head: st
     assert_agree(texts, values, least=10)
 
 
-@pytest.mark.walk
 def test_training(page: Page, translator: Translator, result: Translation) -> None:
     moments = timeline(stops(translator.checkpoint), SENTENCE, result.target_ids)
     maps = [moment.trace.maps["cross"].weights[1, 2] for moment in moments]
@@ -185,7 +185,6 @@ def test_training(page: Page, translator: Translator, result: Translation) -> No
         assert_agree(list(printed), weights[tuple(cells.T)])
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("view", ["table", "precision"])
 def test_positions(page: Page, view: str) -> None:
     size = 96, 64
@@ -204,7 +203,6 @@ def test_positions(page: Page, view: str) -> None:
     assert "0" in printed
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("view", ["heatmap", "text"])
 def test_a_saved_file(page: Page, disk: Page, trace: AttentionTrace, tmp_path: Path, view: str) -> None:
     """Another head than the one it was saved with is read from the bytes of the overview."""

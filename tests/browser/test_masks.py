@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
@@ -64,6 +65,7 @@ def test_an_example_is_judged_mended_and_judged_again(page: Page, tmp_path: Path
     expect(page.locator(".st-key-mask-steps .hm").first).to_be_visible()
 
 
+@pytest.mark.walk
 def test_a_built_mask_is_changed_cell_by_cell_and_stays_in_the_address(page: Page) -> None:
     open_page(page, "/masks?from=build&rule=causal")
     verdict(page, "Nothing wrong found")
@@ -112,6 +114,7 @@ def test_a_pasted_mask_is_read_flipped_and_refused(page: Page) -> None:
     expect(box).to_have_value("tensor([[1., ..., 0.]])")
 
 
+@pytest.mark.walk
 def test_twenty_hostile_files_get_a_sentence_each_and_a_good_one_is_judged(page: Page, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     heavy = ("bomb.npz", "quote.csv", "string.json")

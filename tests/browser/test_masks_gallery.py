@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 from playwright.sync_api import Page, expect
 
 from .steps import choose, click, download, enter, open_menu, open_page, settle
@@ -28,6 +29,7 @@ def test_a_symptom_leads_to_a_fault_shown_broken_and_fixed(page: Page) -> None:
     expect(page.get_by_text("Nothing in the gallery speaks of that.")).to_be_visible()
 
 
+@pytest.mark.walk
 def test_a_link_opens_an_entry(page: Page) -> None:
     open_page(page, "/masks?part=gallery&fault=observer")
     expect(page.get_by_role("heading", name="Looking changes the result")).to_be_visible()
@@ -54,6 +56,7 @@ def test_a_mask_is_tried_on_the_model(page: Page, tmp_path: Path) -> None:
     assert "future-token" in download(menu.get_by_role("button", name="Numbers (CSV)"), tmp_path).read_text()
 
 
+@pytest.mark.walk
 def test_a_mask_is_converted_and_a_loss_is_said(page: Page, tmp_path: Path) -> None:
     open_page(page, "/masks?part=convert")
     expect(page.get_by_text("attn_mask = mask")).to_be_visible()

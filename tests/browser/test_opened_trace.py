@@ -84,6 +84,7 @@ def test_a_foreign_trace_is_opened_looked_at_and_closed(page: Page, tmp_path: Pa
     expect(page.get_by_label("Sentence", exact=True)).to_be_visible()
 
 
+@pytest.mark.walk
 def test_a_trace_brought_to_masks_is_open_on_explore(page: Page, tmp_path: Path) -> None:
     open_page(page, "/masks?from=upload")
     page.locator(INPUT).set_input_files(recorded(tmp_path))

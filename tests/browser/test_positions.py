@@ -95,6 +95,7 @@ def test_a_cell_is_chosen_by_keyboard(page: Page) -> None:
     expect(page.get_by_label("Dimension", exact=True)).to_have_value("7")
 
 
+@pytest.mark.walk
 def test_sines_and_cosines_can_be_parted(page: Page) -> None:
     open_view(page, "table", positions="16")
     canvas = page.locator(".st-key-table-picture .plot canvas")
@@ -135,6 +136,7 @@ def test_clicking_a_bar_opens_that_head(page: Page) -> None:
     expect(page.get_by_role("radio", name=found[1])).to_be_checked()
 
 
+@pytest.mark.walk
 def test_a_point_of_a_curve_is_read_and_chosen(page: Page) -> None:
     open_view(page, "similarity", positions="32")
     plot = matrix(page, "profile")
@@ -148,6 +150,7 @@ def test_a_point_of_a_curve_is_read_and_chosen(page: Page) -> None:
     expect(page.get_by_text(f", {chosen.split(' ')[0]} apart: cosine")).to_be_visible()
 
 
+@pytest.mark.walk
 def test_a_chosen_circle_shows_its_block(page: Page) -> None:
     open_view(page, "rotation", positions="32")
     titles = page.locator(".st-key-circles .first")

@@ -87,6 +87,7 @@ def test_the_other_views_of_a_head(page: Page, disk: Page, tmp_path: Path, view:
         expect(disk.locator("[aria-current]")).to_have_text("Softmax")
 
 
+@pytest.mark.walk
 def test_the_player_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> None:
     open_page(page, "/decode?sentence=He+turned+the+offer+down.&step=2")
     expect(page.get_by_text("The attention weights agree")).to_be_visible(timeout=LOADING)

@@ -205,6 +205,7 @@ def test_keys_notes_and_what_is_hidden(own_talk: Page) -> None:
     assert notes.is_closed()
 
 
+@pytest.mark.walk
 def test_a_page_alone_on_the_screen_and_back(page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
     open_page(page, f"/positions?sentence={SHORT.replace(' ', '+')}")
@@ -224,6 +225,7 @@ def test_a_page_alone_on_the_screen_and_back(page: Page) -> None:
     expect(page.get_by_role("radio", name="table", exact=True)).to_be_visible()
 
 
+@pytest.mark.walk
 def test_a_broken_file_names_its_lines_and_the_rest_runs(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "broken.toml"
     path.write_text(BROKEN, encoding="utf-8")

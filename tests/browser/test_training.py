@@ -131,6 +131,7 @@ def test_a_head_is_opened_and_its_cells_can_be_read(page: Page) -> None:
     expect(view(page)).to_have_attribute("data-stop", "released")
 
 
+@pytest.mark.walk
 def test_rows_are_named_as_is_asked_for(page: Page) -> None:
     open_snapshots(page, kind="decoder", at="released")
     rows, canvas = view(page).locator(".rows span"), view(page).locator(".frame canvas")
@@ -148,6 +149,7 @@ def test_a_stop_is_chosen_by_its_name(page: Page) -> None:
     expect(view(page)).to_have_attribute("data-stop", "released")
 
 
+@pytest.mark.walk
 def test_tables_are_saved(page: Page, tmp_path: Path) -> None:
     saved = {}
     for name, button in (("architecture", "Save as CSV"), ("parameters", "State dict as CSV")):
