@@ -25,7 +25,7 @@ class Summary:
     target_language: str
     parameters: int
     score: Score | None
-    """The first score kept of the released weights with beam search, on raw text."""
+    """The first score kept of the released weights on raw text, with the widest beam; None where none is kept."""
     preset: bool
     """Whether its recipe starts from a preset."""
 
@@ -33,10 +33,11 @@ class Summary:
 def summary(folder: Path) -> Summary:
     """Return what a list says of a checkpoint. Raises a kind of ValueError for one that cannot be read."""
     card = {key: str(value) for key, value in read_facts(folder)["card"].items()}
-    kept = (one for one in read_scores(folder) if one.step is None and one.beam > 1 and one.protocol == "raw")
+    kept = [one for one in read_scores(folder) if one.step is None and one.protocol == "raw"]
+    score = max(kept, key=lambda one: one.beam, default=None)
     languages = card.get("source_language", ""), card.get("target_language", "")
     preset = has_preset(folder)
-    return Summary(folder.name, card.get("title", ""), *languages, parameter_count(folder), next(kept, None), preset)
+    return Summary(folder.name, card.get("title", ""), *languages, parameter_count(folder), score, preset)
 
 
 def grouped(found: Iterable[Summary], names: Mapping[str, str]) -> dict[str, list[Summary]]:

@@ -182,7 +182,7 @@ def _model_list(current: str) -> None:
     if not groups:
         return
     # Keyed by the model, so that the list closes once another one is chosen.
-    with st.popover("?", type="tertiary", key=f"models beside {current}"):
+    with st.popover("?", type="tertiary", key=f"models beside {current}"), st.container(key="model-list"):
         for group, found in groups.items():
             st.markdown(f"**{plain(group)}**")
             for one in found:

@@ -81,7 +81,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
     if (!frames.get(to)?.done) {
       prepare();
       await frames.get(to).ready;
-      if (show.wanted !== to) return; // Another scene was asked for meanwhile.
+      if (show.wanted !== to || !screen.dialog.isConnected) return; // Another scene was asked for meanwhile, or none.
     }
     swap(to, pressedAt);
     clearTimeout(show.later);

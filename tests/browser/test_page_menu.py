@@ -1,0 +1,26 @@
+"""What can be done with any page: it is presented, its link is copied, its keys are listed."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from .steps import click, expect_head, open_page
+
+
+def test_a_page_is_presented_and_its_link_copied(page: Page) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    open_page(page, "/?layer=3&head=2")
+    expect_head(page, 3, 2)
+    click(page.locator(".st-key-page-menu button"))
+    page.get_by_role("button", name="Copy the link").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    expect(page.get_by_text("the view on the whole screen, and back")).to_be_visible()
+    page.get_by_role("button", name="Present this page").click()
+    expect(page.locator("dialog.show iframe").first).to_be_attached()
+    page.keyboard.press("Escape")  # Also before the picture is ready.
+    expect(page.locator("dialog.show")).to_have_count(0)
+    page.wait_for_timeout(1500)
+    page.wait_for_url(re.compile("layer=3"))
