@@ -124,6 +124,7 @@ def test_the_beam_tree_and_its_best(page: Page) -> None:
     at_step(page, step_count(page))
 
 
+@pytest.mark.walk
 def test_a_node_of_the_tree_is_shown_in_the_player(page: Page) -> None:
     open_decode(page, "&method=beam&width=3")
     at_step(page, 1)
@@ -133,6 +134,7 @@ def test_a_node_of_the_tree_is_shown_in_the_player(page: Page) -> None:
     linked(page, "way=")
 
 
+@pytest.mark.walk
 def test_a_given_translation_is_judged(page: Page) -> None:
     open_page(page, DECODE + "&method=given")
     box = page.get_by_label("Given", exact=True)

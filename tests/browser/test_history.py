@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from .steps import choose, open_page, settle, tile, type_sentence
@@ -97,6 +98,7 @@ def test_scrubbing_makes_no_step(page: Page) -> None:
     assert entries(page) == count
 
 
+@pytest.mark.walk
 def test_another_page_is_one_step(page: Page) -> None:
     open_page(page, f"{AT}&layer=2&view=links")
     count = entries(page)

@@ -91,6 +91,7 @@ def test_a_built_mask_is_changed_cell_by_cell_and_stays_in_the_address(page: Pag
     expect(rule).to_have_value("causal and (window")
 
 
+@pytest.mark.walk
 def test_a_mask_written_for_one_interface_and_read_by_another(page: Page) -> None:
     open_page(page, "/masks?from=build&reader=nn.MultiheadAttention")
     verdict(page, "Faulty")

@@ -112,6 +112,7 @@ def test_sines_and_cosines_can_be_parted(page: Page) -> None:
     assert "arranged=halves" in page.url
 
 
+@pytest.mark.walk
 def test_experiments_change_the_translation_and_leave_the_model_alone(page: Page) -> None:
     open_view(page, "experiments", sentence="He+reads+a+book.")
     before = page.locator(".versions .before").inner_text()
@@ -124,6 +125,7 @@ def test_experiments_change_the_translation_and_leave_the_model_alone(page: Page
     assert page.locator(".versions .after").inner_text() == before == page.locator(".versions .before").inner_text()
 
 
+@pytest.mark.walk
 def test_clicking_a_bar_opens_that_head(page: Page) -> None:
     open_view(page, "heads")
     page.locator(".st-key-ranking .point").first.wait_for()

@@ -134,6 +134,7 @@ def test_pages_of_other_kinds(page: Page, disk: Page, tmp_path: Path, name: str)
         expect(disk.locator(".tick.now .name")).to_have_text("released")
 
 
+@pytest.mark.walk
 def test_a_whole_talk(page: Page, disk: Page, tmp_path: Path) -> None:
     (tmp_path / "two.toml").write_text(SCENES, encoding="utf-8")
     open_page(page, "/talk")

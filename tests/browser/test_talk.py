@@ -244,6 +244,7 @@ def test_a_broken_file_names_its_lines_and_the_rest_runs(page: Page, tmp_path: P
     expect(dialog(page).locator(".title")).to_have_text("Fine too", timeout=LOADING)
 
 
+@pytest.mark.walk
 def test_a_view_is_added_edited_moved_and_saved(page: Page, tmp_path: Path) -> None:
     open_page(page, f"/positions?sentence={SHORT.replace(' ', '+')}&plot=waves")
     for _ in range(2):

@@ -111,6 +111,7 @@ def test_it_plays_from_the_start_and_stops_at_the_end(page: Page) -> None:
     expect(page).to_have_url(re.compile("at=released"))
 
 
+@pytest.mark.walk
 def test_a_head_is_opened_and_its_cells_can_be_read(page: Page) -> None:
     open_snapshots(page, kind="decoder", at="released")
     title = view(page).locator(".title")
