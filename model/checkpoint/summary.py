@@ -10,7 +10,7 @@ from .bleu_scores import Score, read_scores
 from .files import read_facts
 from .preset_comparison import has_preset, parameter_count
 
-ALIKE = "Presets, trained alike"
+PRESET_GROUP = "Presets, trained alike"
 
 
 @dataclass(frozen=True)
@@ -45,5 +45,6 @@ def grouped(found: Iterable[Summary], names: Mapping[str, str]) -> dict[str, lis
     groups: dict[str, list[Summary]] = {}
     for one in sorted(found, key=lambda one: one.preset):
         source, target = (names.get(code, code) for code in (one.source_language, one.target_language))
-        groups.setdefault(ALIKE if one.preset else f"{source} → {target}".strip(" →") or "Others", []).append(one)
+        direction = f"{source} → {target}".strip(" →") or "Others"
+        groups.setdefault(PRESET_GROUP if one.preset else direction, []).append(one)
     return groups

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 OF_ALL_HEADS: tuple[View, ...] = ("joint", "flow", "layers")
 """Views of all heads of a layer, or of all layers; the others show the chosen head."""
-IN_THE_ORDER_OF_THE_MODEL: tuple[Kind, ...] = ("encoder", "cross", "decoder")
+KIND_ORDER: tuple[Kind, ...] = ("encoder", "cross", "decoder")
 """Keys come to cross-attention from the left, queries from the right."""
 HEAD_TYPED = re.compile(r"\D*(\d{1,3})\D+(\d{1,3})\s*")
 """A layer and a head: ``2.5``, ``2 5``, ``L2 H5``."""
@@ -81,7 +81,7 @@ def kind(kinds: Sequence[Kind]) -> Kind:
     """Return which of the maps is shown; the last until one is chosen."""
     if st.session_state.get(KIND.key) not in (None, *kinds):
         st.session_state[KIND.key] = kinds[-1]  # chosen where there were more
-    options = [one for one in IN_THE_ORDER_OF_THE_MODEL if one in kinds]
+    options = [one for one in KIND_ORDER if one in kinds]
     return st.segmented_control(
         "Attention", options, default=kinds[-1], required=True, label_visibility="collapsed", **KIND.binding
     )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from .palette import DARK, STOPS, Palette, blend
 
 NEGATIVE_LIGHT, NEGATIVE_DARK = "#a34a00", "#ffb37a"
@@ -27,3 +31,18 @@ def ramp(palette: Palette) -> tuple[str, ...]:
 def colorscale(stops: tuple[str, ...]) -> list[tuple[float, str]]:
     """Evenly spaced colours as a plotly colour scale."""
     return [(at / (len(stops) - 1), colour) for at, colour in enumerate(stops)]
+
+
+def signed_cells(values: np.ndarray, palette: Palette, largest: float = 1.0) -> dict[str, Any]:
+    """The part that plotly heatmaps of signed numbers (R, C) share, coloured from -`largest` to `largest`."""
+    return {
+        "type": "heatmap",
+        "z": values,
+        "zmin": -largest,
+        "zmax": largest,
+        "colorscale": colorscale(diverging(palette)),
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+        "hoverongaps": False,
+    }

@@ -59,7 +59,7 @@ def hints(model: Translator, result: Translation) -> None:
     if 2 * unsure > len(result.steps):
         caption(
             f"The model was unsure of most pieces: it gave {unsure} of {len(result.steps)} a probability below "
-            f"{SURE:.0%}. Sentences of the kind that it knows stand after “Try”."
+            f"{SURE:.0%}. Try a sentence that is closer to its training text."
         )
 
 

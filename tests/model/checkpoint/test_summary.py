@@ -10,7 +10,7 @@ import pytest
 from model.checkpoint.bleu_scores import read_scores
 from model.checkpoint.files import available, folder_of
 from model.checkpoint.load import load_checkpoint, unique_weights
-from model.checkpoint.summary import ALIKE, Summary, grouped, summary
+from model.checkpoint.summary import PRESET_GROUP, Summary, grouped, summary
 
 
 @pytest.mark.parametrize("name", ["everyday-zh-en", "multi30k-en-de", "five-shared_bpe"])
@@ -29,9 +29,9 @@ def test_a_summary_is_that_of_the_loaded_model(name: str) -> None:
 
 def test_groups_are_directions_and_presets_come_last() -> None:
     groups = grouped((summary(folder_of(name)) for name in available()), {"en": "English", "de": "German"})
-    assert list(groups) == ["English → German", "zh → English", ALIKE]
+    assert list(groups) == ["English → German", "zh → English", PRESET_GROUP]
     assert [one.name for one in groups["English → German"]] == ["everyday-en-de", "multi30k-en-de"]
-    assert all(one.preset for one in groups[ALIKE])
+    assert all(one.preset for one in groups[PRESET_GROUP])
     assert sum(map(len, groups.values())) == len(available())
 
 

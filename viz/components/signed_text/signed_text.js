@@ -1,35 +1,20 @@
 import { FULL, unpack } from "../shared/packed.js";
 import { inked, lookup } from "../shared/colours.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
-import { backward } from "../shared/direction.js";
+import { paragraph } from "../shared/paragraph.js";
 import { asPicture } from "../shared/as_picture.js";
 
-/** One text: its title, what is read of the piece under the mouse, and its pieces. */
-function paragraph({ title, tokens }) {
-  const part = document.createElement("section");
-  const heading = document.createElement("h3");
-  const says = document.createElement("span");
-  heading.append(title, says);
-  const line = document.createElement("p");
-  line.dir = backward(tokens.map(({ text }) => text)) ? "rtl" : "ltr"; // "auto" would not look into the buttons.
-  line.dataset.size = tokens.length > 60 ? "small" : tokens.length > 24 ? "medium" : "large";
-  const buttons = tokens.map(({ text, space, value }) => {
-    const button = document.createElement("button");
-    button.textContent = text; // Tokens are data: textContent only.
-    button.dir = "auto"; // Or </s> would be mirrored in a line that runs from the right.
-    button.dataset.says = button.title = value;
-    if (space) line.append(" ");
-    line.append(button);
-    return button;
-  });
-  part.append(heading, line);
-  return { part, says, buttons };
+/** One text: its pieces know what is read of them. */
+function textOf(text) {
+  const made = paragraph(text);
+  made.buttons.forEach((button, at) => (button.dataset.says = button.title = text.tokens[at].value));
+  return made;
 }
 
 function build(root, texts) {
   root.className = "texts";
   root.setAttribute("role", "group");
-  const parts = texts.map(paragraph);
+  const parts = texts.map(textOf);
   root.append(...parts.map(({ part }) => part));
   root.picture = () => asPicture(root);
   return { parts };

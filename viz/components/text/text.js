@@ -3,38 +3,24 @@ import { inked, lookup } from "../shared/colours.js";
 import { hearHeads, relabelled } from "../shared/heads.js";
 import { hearChoices } from "../shared/choices.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
-import { backward } from "../shared/direction.js";
+import { paragraph } from "../shared/paragraph.js";
 import { asPicture } from "../shared/as_picture.js";
 import { inWords, nearMeans, shades } from "./shade.js";
 
 const SIDES = ["query", "key"];
 const OTHER = { query: "key", key: "query" };
 
-function paragraph(side, { title, tokens }) {
-  const part = document.createElement("section");
-  const heading = document.createElement("h3");
-  const says = document.createElement("span");
-  heading.append(title, says);
-  const line = document.createElement("p");
-  line.dir = backward(tokens.map(({ text }) => text)) ? "rtl" : "ltr"; // "auto" would not look into the buttons.
-  line.dataset.size = tokens.length > 60 ? "small" : tokens.length > 24 ? "medium" : "large";
-  const buttons = tokens.map(({ text, space }, index) => {
-    const button = document.createElement("button");
-    button.textContent = text; // Tokens are data: textContent only.
-    button.dir = "auto"; // Or </s> would be mirrored in a line that runs from the right.
-    Object.assign(button.dataset, { side, index });
-    if (space) line.append(" ");
-    line.append(button);
-    return button;
-  });
-  part.append(heading, line);
-  return { part, says, buttons };
+/** One side: its pieces know which they are. */
+function sideOf(side, text) {
+  const made = paragraph(text);
+  made.buttons.forEach((button, index) => Object.assign(button.dataset, { side, index }));
+  return made;
 }
 
 function build(root, view, header) {
   root.className = "texts";
   root.setAttribute("role", "group");
-  const sides = Object.fromEntries(SIDES.map((side) => [side, paragraph(side, header[side])]));
+  const sides = Object.fromEntries(SIDES.map((side) => [side, sideOf(side, header[side])]));
   root.append(...SIDES.map((side) => sides[side].part));
   root.picture = () => asPicture(root);
   const deaf = [hearHeads((chosen) => follow(view, chosen)), hearChoices({ scale: (scale) => draw(view, { scale }) })];

@@ -14,13 +14,13 @@ from viz.ui.controls import choose
 from viz.ui.pins import pin
 from viz.ui.url_state.page import is_empty
 
+from .examples import MOST
+
 if TYPE_CHECKING:
     from model.trace import AttentionMap
 
 FIRST_SENTENCE = {"en": "Where did you buy this red bicycle?"}
 """By the language that the first model reads; of another language, the first of its examples."""
-MOST = 0.5
-"""The weight above which a row looks at one token more than at all others together."""
 
 
 def nothing_chosen() -> bool:

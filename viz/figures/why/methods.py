@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from ..diverging import colorscale, diverging
+from ..diverging import signed_cells
 from ..frame import surface
 from ..labels import escaped, label, signed
 from ..palette import Palette
@@ -38,16 +38,7 @@ def methods(
         row[width - len(prefix) :][: len(found) - len(source)] = found[len(source) :]
     largest = np.nanmax(np.abs(values), axis=1, keepdims=True, initial=1e-12)
     names = [*source, *[" "] * GAP, *prefix]
-    cells = {
-        "type": "heatmap",
-        "z": values / largest,
-        "zmin": -1,
-        "zmax": 1,
-        "colorscale": colorscale(diverging(palette)),
-        "showscale": False,
-        "xgap": 2,
-        "ygap": 2,
-        "hoverongaps": False,
+    cells = signed_cells(values / largest, palette) | {
         "customdata": [
             [f"{label(name)}: {'' if math.isnan(one) else signed(float(one), 3, plus=True)}" for name, one in pairs]
             for pairs in (list(zip(names, row, strict=True)) for row in values)

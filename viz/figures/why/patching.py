@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from ..diverging import colorscale, diverging
+from ..diverging import signed_cells
 from ..frame import heading, surface
 from ..labels import escaped, label
 from ..palette import Palette
@@ -27,16 +27,7 @@ def patches(found: PatchMap, columns: Sequence[str], title: str, palette: Palett
     """Layers down, positions or heads across, then all of them at once; each cell the share that comes back."""
     values = np.column_stack([found.fraction, np.full(len(found.rows), np.nan), found.whole_fraction])
     names = [*columns, " ", ALL]
-    heat = {
-        "type": "heatmap",
-        "z": values,
-        "zmin": -1,
-        "zmax": 1,
-        "colorscale": colorscale(diverging(palette)),
-        "showscale": False,
-        "xgap": 2,
-        "ygap": 2,
-        "hoverongaps": False,
+    heat = signed_cells(values, palette) | {
         "customdata": [[label(name) for name in names]] * len(found.rows),
         "hovertemplate": "%{y}, %{customdata}: %{z:.1%} comes back<extra></extra>",
     }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from ..diverging import colorscale, diverging
+from ..diverging import signed_cells
 from ..frame import surface
 from ..labels import escaped, signed
 from ..palette import Palette
@@ -23,15 +23,7 @@ def score_matrix(rows: Sequence[str], columns: Sequence[str], cells: np.ndarray,
     largest = float(np.abs(cells).max()) or 1.0
     shares = np.abs(cells) / largest
     down, across = np.indices(cells.shape)
-    heat = {
-        "type": "heatmap",
-        "z": cells,
-        "zmin": -largest,
-        "zmax": largest,
-        "colorscale": colorscale(diverging(palette)),
-        "showscale": False,
-        "xgap": 2,
-        "ygap": 2,
+    heat = signed_cells(cells, palette, largest) | {
         "customdata": [[signed(one, 3, plus=True) for one in row] for row in cells.tolist()],
         "hovertemplate": "query: %{y}<br>key: %{x}<br><b>%{customdata}</b><extra></extra>",
     }

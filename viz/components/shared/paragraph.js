@@ -1,0 +1,22 @@
+import { backward } from "./direction.js";
+
+/** A text as running words: its title, a line under it that says what is read, and a button for each piece. */
+export function paragraph({ title, tokens }) {
+  const part = document.createElement("section");
+  const heading = document.createElement("h3");
+  const says = document.createElement("span");
+  heading.append(title, says);
+  const line = document.createElement("p");
+  line.dir = backward(tokens.map(({ text }) => text)) ? "rtl" : "ltr"; // "auto" would not look into the buttons.
+  line.dataset.size = tokens.length > 60 ? "small" : tokens.length > 24 ? "medium" : "large";
+  const buttons = tokens.map(({ text, space }) => {
+    const button = document.createElement("button");
+    button.textContent = text; // Tokens are data: textContent only.
+    button.dir = "auto"; // Or </s> would be mirrored in a line that runs from the right.
+    if (space) line.append(" ");
+    line.append(button);
+    return button;
+  });
+  part.append(heading, line);
+  return { part, says, buttons };
+}
