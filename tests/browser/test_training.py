@@ -64,6 +64,8 @@ def test_a_sentence_is_scrubbed_through_the_training_by_keys(page: Page) -> None
     open_snapshots(page, model)
     expect(view(page).locator(".tick")).to_have_count(stops)
     where, written = view(page).locator(".where"), view(page).locator(".written")
+    expect(where).to_contain_text("released weights")
+    page.keyboard.press("Home")
     expect(where).to_contain_text("random weights, step 0")
     seen = {written.inner_text()}
     for at in range(1, stops):
@@ -90,22 +92,24 @@ def test_scrubbing_asks_the_server_for_nothing(page: Page) -> None:
     open_snapshots(page, model, kind="cross")
     canvas = view(page).locator(".frame canvas")
     pixels = "c => c.toDataURL()"
-    first = canvas.evaluate(pixels)
+    last = canvas.evaluate(pixels)
     page.context.set_offline(True)
     slider = view(page).get_by_label("Training step")
-    slider.press("End")
-    expect(view(page)).to_have_attribute("data-stop", "released")
-    last = canvas.evaluate(pixels)
-    assert last != first
     slider.press("Home")
     expect(view(page)).to_have_attribute("data-stop", "random")
-    assert canvas.evaluate(pixels) == first
+    first = canvas.evaluate(pixels)
+    assert last != first
+    slider.press("End")
+    expect(view(page)).to_have_attribute("data-stop", "released")
+    assert canvas.evaluate(pixels) == last
     page.context.set_offline(False)
 
 
 def test_it_plays_from_the_start_and_stops_at_the_end(page: Page) -> None:
     open_snapshots(page)
-    click(view(page).get_by_role("button", name="Play"))
+    expect(view(page)).to_have_attribute("data-stop", "released")
+    click(view(page).get_by_role("button", name="Play from random weights"))
+    expect(view(page)).to_have_attribute("data-stop", "random")
     expect(view(page)).to_have_attribute("data-stop", "released")
     expect(view(page).get_by_role("button", name="Play")).to_be_visible()
     expect(page).to_have_url(re.compile("at=released"))

@@ -29,9 +29,11 @@ from viz.ui.addresses.explore import (
     ORDER,
     STEP,
     THRESHOLD,
+    THROUGH,
     VIEW,
     WORDS,
     Layout,
+    Least,
     View,
 )
 from viz.ui.addresses.shared import HEAD, KIND, LAYER
@@ -50,6 +52,8 @@ KIND_ORDER: tuple[Kind, ...] = ("encoder", "cross", "decoder")
 """Keys come to cross-attention from the left, queries from the right."""
 HEAD_TYPED = re.compile(r"\D*(\d{1,3})\D+(\d{1,3})\s*")
 """A layer and a head: ``2.5``, ``2 5``, ``L2 H5``."""
+OVER_LAYERS: tuple[Flow, ...] = ("mean of layers", "mean of all")
+"""Means that no layer is chosen for."""
 SMALLEST_FIRST: tuple[Measure, ...] = ("entropy", "distance")
 """Measures by which the heads with the smallest values come first."""
 
@@ -153,9 +157,14 @@ def find_aligning(attention: AttentionMap) -> None:
     st.button("Which head aligns?", type="tertiary", key="aligns", on_click=open_best)
 
 
-def threshold() -> float:
+def _lines(least: Least) -> str:
+    return "the strongest of each row" if least == "strongest" else f"from a weight of {least}"
+
+
+def least() -> Least:
     """Return the least weight that gets a line."""
-    return widgets.selectbox("Lines from a weight of", THRESHOLD, width=250)
+    THRESHOLD.hold()
+    return st.selectbox("Lines", THRESHOLD.options, width=270, format_func=_lines, **THRESHOLD.storage)
 
 
 def layout() -> Layout:
@@ -163,10 +172,18 @@ def layout() -> Layout:
     return widgets.segmented_control("Layout", LAYOUT)
 
 
-def flow() -> tuple[Flow, bool]:
-    """Return which mean, rollout or flow is shown, and whether weights are multiplied by the norms of their values."""
+def flow(layers: int) -> tuple[Flow, int, bool]:
+    """Return what is shown of many heads, its last layer, from 0, and whether value norms weigh in.
+
+    The layer is one of `layers`; means over the layers have none to choose.
+    """
     with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
-        return widgets.segmented_control("Flow", FLOW), widgets.toggle("Times value norms", NORMS)
+        which = widgets.segmented_control("Flow", FLOW)
+        layer = layers
+        if which not in OVER_LAYERS:
+            name = "Layer" if which == "mean of heads" else "Through layer"
+            layer = widgets.following_selectbox(name, THROUGH, range(1, layers + 1), layers, width=175)
+        return which, layer - 1, widgets.toggle("Times value norms", NORMS)
 
 
 def mean_of_heads() -> bool:

@@ -33,8 +33,9 @@ VIEW_TEXTS: dict[View, ViewText] = {
     "links": ViewText(
         "A line from each query to the keys it attends to: the larger the weight, the stronger and thicker the line.",
         "Hover over a token to see only its own lines, and the weight of each. Click to pin it; pin a token on both "
-        "sides to see the one line between them. Weights below the threshold have no line, and masked pairs never "
-        "have one. Add heads of the same layer to compare them by colour.\n\n" + _WEIGHTS,
+        "sides to see the one line between them. Until a least weight is chosen, each row has the line of its "
+        "strongest key alone; masked pairs never have one. Add heads of the same layer to compare them by colour.\n\n"
+        + _WEIGHTS,
     ),
     "text": ViewText(
         "Both texts as one reads them: hover over a token, and the other side is shaded by the weights between them.",

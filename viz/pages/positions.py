@@ -23,6 +23,8 @@ def pictures() -> None:
         view = controls.view()
         saving = st.container(key="saving", width="content")
     if view in PICTURES:
+        if view != "table":  # which marks where the sentence ends
+            shared.without_sentence()
         bar = st.container(key="of-table", horizontal=True, vertical_alignment="center")
         with bar:
             choice = controls.table(model, text, view)

@@ -17,6 +17,8 @@ def pictures() -> None:
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
         view = controls.view()
         bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")
+    if view != "snapshots":
+        shared.without_sentence()
     if view == "snapshots":
         snapshots.show(model, text, bar)
     elif view == "curves":

@@ -23,9 +23,9 @@ def log_steps() -> bool:
 
 
 def chosen_stop(steps: Sequence[int | None]) -> int:
-    """The index of the stop that the address names (``at=366``, ``at=released``); the first where it names none."""
+    """The index of the stop that the address names (``at=366``, ``at=released``); the last where it names none."""
     names = [_address(step) for step in steps]
-    return names.index(AT.hold(["", *names]) or names[0])
+    return names.index(AT.hold(["", *names]) or names[-1])
 
 
 def keep_stop(step: int | None) -> None:

@@ -16,7 +16,7 @@ from ..export.parts import Component, Words
 from ..export.save import SavedView, facts_of, save
 from ..ui import cache
 from ..ui import controls as shared
-from ..ui.captions import badge, caption, hints, plain
+from ..ui.captions import badge, caption, choose_model, hints, plain
 from . import controls, texts
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> None:
         snapshots(scrubbed, key="snapshots", on_stop=stopped, on_pick=shared.choose)
     said = texts.axes(model.name, result.text, len(moments) - 2)
     caption(said)
+    if len(moments) == 2:
+        _offer_model_with_snapshots(model.name)
     with menu:
         save(
             SavedView(
@@ -64,6 +66,17 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> None:
                 width=1280,
             )
         )
+
+
+def _offer_model_with_snapshots(name: str) -> None:
+    """Draw a button that goes on with a model that kept snapshots, where one reads the same language."""
+    language = cache.source_languages()
+    others = [one for one in cache.checkpoints() if language.get(one) == language.get(name)]
+    kept = {one: len(cache.snapshot_steps(one)) for one in others}
+    best = max(others, key=kept.__getitem__, default=name)
+    if kept.get(best):
+        text = f"Use {best}, which kept {kept[best]}"
+        st.button(plain(text), key="use-model-with-snapshots", on_click=choose_model, args=(best,))
 
 
 def stop_descriptions(model: Translator, moments: tuple[Moment, ...]) -> list[StopShown]:

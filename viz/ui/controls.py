@@ -47,7 +47,7 @@ def sentence(beside: Callable[[Translator], None] | None = None) -> tuple[Transl
     `beside` draws what else stands in the row of the examples.
     """
     carry(MODEL, SENTENCE)
-    box = st.container()
+    box = st.container(key="sentence-box")
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         chips = st.container(key="chips", horizontal=True, gap="small")
         _earlier()
@@ -61,6 +61,11 @@ def sentence(beside: Callable[[Translator], None] | None = None) -> tuple[Transl
     for example in more:
         chips.button(plain(example), key=f"example-{example}", on_click=_take, args=(example,))
     return model, _box(box, first)
+
+
+def without_sentence() -> None:
+    """Leave the sentence box out of the page: for a view that no sentence changes. What is in it stays."""
+    st.html("<style>:is(.st-key-sentence-box, .st-key-chips, .st-key-earlier) { display: none; }</style>")
 
 
 def examples(card: Mapping[str, Any]) -> Sequence[str]:
@@ -80,7 +85,7 @@ def user_model() -> LocalModel | None:
 def plain_sentence(beside: Callable[[], None]) -> str:
     """The sentence box for a model that is none of this project; `beside` draws what else stands in its row."""
     carry(MODEL, SENTENCE)
-    box = st.container()
+    box = st.container(key="sentence-box")
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         _earlier()
         st.selectbox("Model", cache.models(), width=215, **MODEL.binding)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import streamlit as st
@@ -31,8 +31,8 @@ class Lines:
     head: int
     beside: Collection[int] = ()
     """Other heads of the layer drawn too."""
-    threshold: float = 0.05
-    """The least weight that gets a line."""
+    threshold: float | Literal["strongest"] = "strongest"
+    """The least weight that gets a line, or the strongest of each row alone; of equal ones, each."""
     horizontal: bool = False
     """Queries above keys, instead of left of them."""
 

@@ -3,15 +3,23 @@ import { position } from "../shared/colours.js";
 
 const MOST = 1500; // More lines than this make hovering slow and tell nothing.
 
+/** The least byte of a row that gets a line: that of a weight, or of the strongest in the row. */
+function leastOf(row, threshold) {
+  if (threshold !== "strongest") return threshold * FULL;
+  return Math.max(1, ...row.filter((byte) => byte !== MASKED));
+}
+
 /** The links to draw, the strongest last so that they lie on top: [{ head, q, k, weight }], and how many there were. */
 export function chosenLinks({ queries, keys, head, beside, threshold }, bytes) {
-  const size = queries.length * keys.length;
   const found = [];
   for (const one of [head, ...beside]) {
-    for (let at = 0; at < size; at += 1) {
-      const byte = bytes[one * size + at];
-      if (byte === MASKED || byte < threshold * FULL) continue;
-      found.push({ head: one, q: Math.floor(at / keys.length), k: at % keys.length, weight: byte / FULL });
+    for (let q = 0; q < queries.length; q += 1) {
+      const start = (one * queries.length + q) * keys.length;
+      const row = bytes.subarray(start, start + keys.length);
+      const least = leastOf(row, threshold);
+      row.forEach((byte, k) => {
+        if (byte !== MASKED && byte >= least) found.push({ head: one, q, k, weight: byte / FULL });
+      });
     }
   }
   found.sort((a, b) => a.weight - b.weight);

@@ -26,7 +26,7 @@ function buildTicks(moments, go) {
 export function buildSlider(root, moments, show, settle) {
   root.className = "player";
   const last = moments.length - 1;
-  const play = element("button", "play", "▶");
+  const play = element("button", "play", "");
   const slider = element("input", "");
   Object.assign(slider, { type: "range", min: 0, max: last, step: 1 });
   slider.setAttribute("aria-label", "Training step");
@@ -38,6 +38,7 @@ export function buildSlider(root, moments, show, settle) {
       slider.value = to;
       slider.setAttribute("aria-valuetext", moments[to].name);
       made.forEach((mark, i) => mark.classList.toggle("now", i === to));
+      playing(player.timer);
       show(to);
     }
     clearTimeout(player.rest);
@@ -45,8 +46,7 @@ export function buildSlider(root, moments, show, settle) {
   };
   const { ticks, made } = buildTicks(moments, player.go);
   const playing = (on) => {
-    play.textContent = on ? "❚❚" : "▶";
-    play.setAttribute("aria-label", on ? "Pause" : "Play");
+    play.textContent = on ? "❚❚ Pause" : player.step === last ? "▶ Play from random weights" : "▶ Play";
   };
   player.pause = () => {
     clearInterval(player.timer);

@@ -124,7 +124,7 @@ def _why_here(scene: Scene) -> None:
 def _links(scene: Scene) -> DrawnView | None:
     with st.container(key="linksbar", horizontal=True, vertical_alignment="center"):
         layout = choices.layout()
-        least = choices.threshold()
+        least = choices.least()
     beside = choices.beside(scene.attention.heads, scene.head)
     lines = Lines(scene.layer, scene.head, beside, least, layout == "horizontal")
     options = scene.rows, (scene.query, scene.key), alt(scene)

@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 def flow(scene: Scene) -> DrawnView | None:
     """Draw attention rolled out, attention flow, or the mean over heads, layers or both."""
-    which, weighted = choices.flow()
+    which, layer, weighted = choices.flow(scene.trace.maps[scene.kind].layers)
     explained = flow_explained(which, scene)
     try:
         trace = scene.source.value_weighted() if weighted else scene.trace
         if which == "attention flow":
             scene = scene.as_captured()
-            flows = scene.source.attention_flow(trace, scene.kind, scene.layer, weighted=weighted)
+            flows = scene.source.attention_flow(trace, scene.kind, layer, weighted=weighted)
         else:
             flows = flow_of(trace, scene.kind, which)
     except TraceError as error:
@@ -53,19 +53,19 @@ def flow(scene: Scene) -> DrawnView | None:
         flow_heatmap,
         attention,
         which,
-        scene.layer,
+        layer,
         scene.head,
         weighted=weighted,
         model=scene.source.model,
         rows=scene.rows,
         pinned=(scene.query, scene.key),
     )
-    text = flow_in_words(attention, scene.layer, scene.head, scene.rows)
+    text = flow_in_words(attention, layer, scene.head, scene.rows)
     if weighted:
         text = f"{text} {VALUES_ALONE if scene.source.run is None else WITH_PROJECTION}"
     chart(draw(look=scene.look), text, key="flow-map", on_cell=lambda query, key: scene.pin(query=query, key=key))
     caption(f"{explained} {text}")
-    weights = flow_weights(attention, scene.layer, scene.head)
+    weights = flow_weights(attention, layer, scene.head)
     names = attention.rows(scene.rows), attention.key_tokens
     return chart_view(draw, text, lambda: grid_table(weights, attention.mask, *names), {which: tokens})
 

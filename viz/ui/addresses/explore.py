@@ -8,7 +8,7 @@ from model.analysis.head_statistics import Measure
 from model.trace import KINDS
 from viz.figures.explore.flow import FLOWS
 
-from ..url_state.kinds import choice, number, switch, text
+from ..url_state.kinds import Choice, choice, number, switch, text
 from ..url_state.page import Page, parameters_in
 from ..url_state.parameter import Parameter
 from . import shared
@@ -45,12 +45,16 @@ PICTURES = choice("pictures", get_args(Pictured))
 """Whether the pictures are of the changed model or of the model as it is."""
 
 LAYOUT = choice("layout", get_args(Layout), views=("links",))
-THRESHOLD = choice("threshold", (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5), 0.05, views=("links",))
+Least = Literal["strongest"] | float
+"""The least weight that gets a line, or the strongest of each row alone."""
+THRESHOLD: Choice[Least] = choice("threshold", ("strongest", 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5), views=("links",))
 BESIDE: Parameter[tuple[int, ...]] = Parameter("beside", (), read_heads, write=write_heads, views=("links",))
 STEP = number("step", 1, 1, shared.MOST, views=("pipeline",), slot="pipeline step", scrubbed=True)
 """Of the pipeline, from 1."""
 MEAN = switch("mean", True, views=("joint",))
 FLOW = choice("flow", FLOWS, views=("flow",))
+THROUGH = number("through", None, 1, shared.MOST, views=("flow",), slot="through chosen")
+"""The last layer of a flow, from 1; the last of the map until one is chosen."""
 NORMS = switch("norms", views=("flow",))
 
 # The second side of a comparison; until a kind, a layer or a head is chosen, it follows the first side.
