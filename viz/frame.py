@@ -13,6 +13,7 @@ from .components.presenter import presenter, presenting
 from .talk import session
 from .ui import theme
 from .ui.addresses.pages import PAGES
+from .ui.glossary import glossary
 from .ui.url_state.page import clean_address
 
 PRESENTED = Path(__file__).parent / "talk" / "presented.css"
@@ -41,5 +42,6 @@ def _around(page: str) -> None:
             presenter()
             with st.container(key="page-menu"), st.popover("?", type="tertiary", key="page-help"):
                 page_menu(key="page-actions")
+                glossary()
     if "present" in st.query_params:
         st.html("<style>:root:not(.presented) [data-testid=stHeader] { visibility: hidden; }</style>")

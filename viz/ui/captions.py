@@ -11,6 +11,7 @@ from ..components.tokens import SURE, is_unsure
 from ..figures.labels import quoted
 from . import cache
 from .addresses.shared import MODEL
+from .glossary import with_meanings
 from .language import NAMES, foreign
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ def plain(text: str) -> str:
 
 
 def caption(text: str) -> None:
-    """One line in plain words."""
-    st.caption(plain(text))
+    """One line in plain words, whose terms say what they mean."""
+    st.caption(with_meanings(plain(text)), unsafe_allow_html=True)
 
 
 def badge(model: Translator, result: Translation, check: ObserverCheck) -> None:

@@ -19,6 +19,7 @@ from model.decoding.steps import Candidate
 from model.experiments.cache_agreement import Agreement, agreement_of
 from model.trace import AttentionTrace
 from model.translate import Translation, Translator
+from tests.viz.page_texts import captions
 from viz.components.decode_player import PlayerStart, packed
 from viz.components.packing import FULL, MASKED
 from viz.decode.request import Request
@@ -187,13 +188,13 @@ def test_the_page_shows_the_greedy_translation_first(app: AppTest) -> None:
     app.run()
     assert not app.exception
     assert words(app)[0] == "<s>"
-    assert "The attention weights agree" in " ".join(one.value for one in app.caption)
+    assert "The attention weights agree" in " ".join(captions(app))
 
 
 def test_the_agreement_is_that_of_the_model_that_is_shown(opened: Callable[..., AppTest]) -> None:
     app = opened(changes="cross.1.1:off").run()
     assert not app.exception
-    assert "The attention weights of the changed model agree" in " ".join(one.value for one in app.caption)
+    assert "The attention weights of the changed model agree" in " ".join(captions(app))
 
 
 def badge(app: AppTest) -> str:
@@ -208,7 +209,7 @@ def test_the_badge_has_its_tick_where_looking_changed_nothing(
     app.query_params.update(asked)
     app.run()
     assert not app.exception
-    assert ("changed model" in " ".join(one.value for one in app.caption)) == ("changes" in asked)
+    assert ("changed model" in " ".join(captions(app))) == ("changes" in asked)
     assert "outputs unchanged by looking</span> ✓" in badge(app)
     assert "bitwise equal" in badge(app)
 
@@ -246,16 +247,16 @@ def test_the_page_says_why_a_beam_search_ended(app: AppTest, early: str, penalty
     app.query_params.update({"method": "beam", "early": early, "penalty": penalty})
     app.run()
     assert not app.exception
-    assert said in " ".join(one.value for one in app.caption).replace("\\", "")
+    assert said in " ".join(captions(app))
 
 
 def test_a_given_translation_by_its_address(app: AppTest) -> None:
     app.query_params.update({"method": "given", "given": "der Hund."})
     app.run()
     assert not app.exception
-    assert "Surprising" in " ".join(one.value for one in app.caption)
+    assert "Surprising" in " ".join(captions(app))
     app.text_input(key="given").set_value(" ").run()
-    assert "Nothing surprised" in " ".join(one.value for one in app.caption)
+    assert "Nothing surprised" in " ".join(captions(app))
     assert not app.info
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from model.faults.printed_examples import EXAMPLES
 from model.masking.softmax import softmax
 from model.trace import AttentionMap, AttentionTrace
 from model.untrusted_trace import open_trace
+from tests.viz.page_texts import ISOLATES, as_read, captions
 from viz.components.mask_editor import Mark, Panel, State, packed
 from viz.figures.masks.colours import mask_colours
 from viz.figures.masks.pipeline import Stage, mask_pipeline
@@ -182,7 +182,7 @@ def test_bad_text_gets_a_sentence_and_stays() -> None:
 
 def told(app: AppTest) -> str:
     """All that stands there, as it is read."""
-    return re.sub(r"[\\\u2068\u2069]", "", " ".join(one.value for one in (*app.markdown, *app.caption)))
+    return " ".join(as_read(one.value for one in (*app.markdown, *app.caption))).translate(ISOLATES)
 
 
 def test_who_has_only_a_picture_is_led_to_the_gallery() -> None:
@@ -225,8 +225,8 @@ def test_a_trace_opened_on_explore_is_judged_here_its_faulty_map_first() -> None
 def test_a_pasted_mask_is_read_in_the_convention_that_a_person_chooses() -> None:
     app = page().run()
     app.text_area(key="mask_text").set_value(str(CAUSAL)).run()
-    assert any("read this way it is causal" in one.value for one in app.caption)
-    assert any("4 queries × 4 keys" in one.value for one in app.caption)
+    assert any("read this way it is causal" in one for one in captions(app))
+    assert any("4 queries × 4 keys" in one for one in captions(app))
     assert any("Nothing wrong" in one.value for one in app.markdown)
     role = next(one for one in app.selectbox if one.label == "Read as")
     role.select("mask blocks").run()

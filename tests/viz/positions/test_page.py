@@ -16,6 +16,7 @@ from model.positions.embedding_parts import EmbeddingParts
 from model.positions.head_scores import positional_heads
 from model.positions.table import cell, formula_table, table_of
 from model.translate import Translator
+from tests.viz import page_texts
 from viz.components.matrix import Matrix, packed
 from viz.components.packing import FULL
 from viz.figures.diverging import colorscale, diverging, negative
@@ -61,7 +62,7 @@ def opened(app: AppTest, view: str, **address: str) -> AppTest:
 
 
 def captions(app: AppTest) -> str:
-    return " ".join(one.value for one in app.caption).replace("\\", "")
+    return " ".join(page_texts.captions(app))
 
 
 def charts(app: AppTest) -> list[dict]:

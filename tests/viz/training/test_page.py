@@ -21,6 +21,7 @@ from model.checkpoint.snapshots import release_snapshots
 from model.network.presets import PRESETS, preset
 from model.network.transformer import Transformer
 from model.translate import Translator
+from tests.viz.page_texts import as_read
 from viz.components.packing import FULL
 from viz.components.snapshots import Scrubbed, StopShown, packed
 from viz.figures.palette import DARK, LIGHT, Look
@@ -81,7 +82,7 @@ def opened(view: str, **address: str) -> AppTest:
 
 
 def said(app: AppTest) -> str:
-    return " ".join(one.value for one in (*app.caption, *app.info, *app.error)).replace("\\", "")
+    return " ".join(as_read(one.value for one in (*app.caption, *app.info, *app.error)))
 
 
 def sent(app: AppTest) -> tuple[dict, bytes]:

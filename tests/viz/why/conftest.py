@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from model.translate import Translator
+from tests.viz import page_texts
 from viz.ui import cache as shared
 from viz.why import cache
 from viz.why.cache import ReadingKey, WordKey
@@ -59,7 +60,7 @@ def word(reading: ReadingKey) -> WordKey:
 
 
 def captions(app: AppTest) -> str:
-    return " ".join(one.value for one in app.caption).replace("\\", "")
+    return " ".join(page_texts.captions(app))
 
 
 def infos(app: AppTest) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from model.analysis.alignment import rank_alignment
 from model.trace import AttentionMap, AttentionTrace
 from model.translate import Translation
+from tests.viz import page_texts
 from viz.explore.live import start
 from viz.ui import cache
 
@@ -30,7 +30,7 @@ def heatmaps(app: AppTest) -> list[Any]:
 
 def captions(app: AppTest) -> str:
     """All captions, without the escapes and the direction isolates that keep tokens plain text."""
-    return re.sub(r"[\\\u2068\u2069]", "", " ".join(one.value for one in app.caption))
+    return " ".join(page_texts.captions(app)).translate(page_texts.ISOLATES)
 
 
 def begins_at(app: AppTest) -> str:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
 from model.trace import AttentionTrace
 from model.untrusted_trace import open_trace
+from tests.viz.page_texts import ISOLATES, as_read
 from viz.ui.addresses.explore import VIEWS
 
 from ...fakes import attention, foreign_trace
 
 
 def captions(app: AppTest) -> str:
-    return re.sub(r"[\\\u2068\u2069]", "", " ".join(one.value for one in (*app.caption, *app.info, *app.error)))
+    return " ".join(as_read(one.value for one in (*app.caption, *app.info, *app.error))).translate(ISOLATES)
 
 
 def test_every_view_of_an_opened_trace(app: AppTest) -> None:

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from model.attribution.foreign import NOT_COMPUTED
 from model.translate import Translator
 from model.user_model import LocalError, LocalModel, load, option
+from tests.viz.page_texts import captions
 from viz.ui import cache
 
 APP = Path(__file__).resolve().parents[4] / "app.py"
@@ -112,13 +113,13 @@ def test_a_foreign_model_is_live_on_explore(app: AppTest, monkeypatch: pytest.Mo
     assert app.selectbox(key="model").value == "stranger:marian"
     app.text_input(key="sentence").set_value("dog").run()
     assert not app.exception
-    assert any("Masks: encoder sound" in one.value.replace("\\", "") for one in app.caption)
+    assert any("Masks: encoder sound" in one for one in captions(app))
     app.segmented_control(key="view").set_value("pipeline").run()
     assert not app.exception
     app.switch_page("viz/pages/why.py").run()
     assert not app.exception
     assert not app.info
-    assert any(NOT_COMPUTED in one.value.replace("\\", "") for one in app.caption)
+    assert any(NOT_COMPUTED in one for one in captions(app))
     app.selectbox(key="own-piece").set_value(2).run()
     assert not app.exception
     app.switch_page("viz/pages/decode.py").run()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +16,17 @@ from model.text.words import SPECIAL_TOKENS
 from model.trace import AttentionTrace
 from model.translate import Translator
 from model.untrusted_trace import OpenedTrace, open_trace, read_trace
+from tests.viz.page_texts import captions as captions_of
 from viz.export.parts import COLLECTED, Columns, Component, Words
 from viz.figures.palette import LIGHT
 from viz.ui import cache
 from viz.ui.addresses.explore import View
-from viz.ui.captions import plain
 
 from ...components.test_packing import unpack
 from ...fakes import FakeTranslator, attention
 
 SENTENCE = "the old dog sees a tree today."
-ABOVE = (plain("Underlined: "), "The model was unsure", "Press a head to turn it off", plain("Masks: "))
+ABOVE = ("Underlined: ", "The model was unsure", "Press a head to turn it off", "Masks: ")
 """Captions above the screen, of one source alone."""
 PLACE = {"layer": "2", "head": "2", "order": "entropy", "with-head": "1"}
 
@@ -54,7 +53,7 @@ def screen(app: AppTest) -> tuple[dict[str, bytes], list[Any], list[str]]:
     """Components, charts and captions."""
     assert not app.exception
     charts = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
-    captions = [one.value for one in app.caption if not one.value.startswith(ABOVE)]
+    captions = [one for one in captions_of(app) if not one.startswith(ABOVE)]
     return components(app), charts, captions
 
 
@@ -98,10 +97,10 @@ def test_value_norms_say_whether_the_output_projection_is_in_them(
 ) -> None:
     app.query_params.update({"sentence": SENTENCE, "view": "flow", "flow": "mean of all", "norms": "true", **PLACE})
     live = screen(app.run())
-    assert any(plain(WITH_PROJECTION) in caption for caption in live[2])
+    assert any(WITH_PROJECTION in caption for caption in live[2])
     app.session_state["opened"] = reopened(cache.whole_trace(translator.name, SENTENCE), tmp_path)
     static = screen(app.run())
-    assert any(plain(VALUES_ALONE) in caption for caption in static[2])
+    assert any(VALUES_ALONE in caption for caption in static[2])
     assert static[1] != live[1]
     app.session_state["opened"] = reopened(cache.reading(translator.name, SENTENCE).trace, tmp_path)
     app.run()
@@ -164,7 +163,7 @@ def test_only_what_a_view_did_to_its_own_maps_is_said(
     """Hidden tokens and merged pieces are told under pictures that hide and merge, with the share that they held."""
     for name, value in {"sentence": SENTENCE, "view": view, "hide": "true", "words": "true"}.items():
         app.query_params[name] = value
-    said = re.sub(r"\\", "", " ".join(one.value for one in app.run().caption))
+    said = " ".join(captions_of(app.run()))
     assert ("Renormalised: " in said) == ("Pieces are merged into words" in said) == bool(named)
     trace = translator.translate(SENTENCE).trace
     for name in named:
@@ -176,3 +175,15 @@ def test_only_what_a_view_did_to_its_own_maps_is_said(
         share = attention.weights[:, :, rows][..., end].sum(-1).mean()
         label = f" ({name})" if len(named) > 1 else ""
         assert f"{share:.0%}{label}" in said
+
+
+def test_a_flow_begins_at_the_last_layer_whatever_head_is_chosen(app: AppTest, translator: Translator) -> None:
+    layers = translator.config.decoder_layers
+    app.query_params.update({"sentence": SENTENCE, "view": "flow", "layer": "1"})
+    title = lambda charts: charts[0]["layout"]["title"]["text"]  # noqa: E731
+    assert f"rollout through layer {layers}" in title(screen(app.run())[1])
+    app.selectbox(key="through").set_value(1)
+    assert "rollout through layer 1" in title(screen(app.run())[1])
+    assert app.query_params["through"] == "1"
+    app.segmented_control(key="flow").set_value("mean of all").run()
+    assert not [one for one in app.selectbox if one.key == "through"]

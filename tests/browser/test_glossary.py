@@ -1,0 +1,44 @@
+"""The glossary: a term says what it means under the mouse, under the finger and in the focus; a menu lists all."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page, expect
+
+from viz.ui.glossary import entries
+
+from .steps import click, open_page, settle
+
+MEANING = "term => getComputedStyle(term, '::after').content"
+AREA = """term => {
+  const { left, width } = term.closest('p').getBoundingClientRect();
+  return left + Math.min(width, parseFloat(getComputedStyle(term, '::after').width)) <= innerWidth;
+}"""
+
+
+def meaning(term: Locator) -> str:
+    """Return what the browser shows beside a term; "none" while nobody looks at it."""
+    return str(term.evaluate(MEANING)).strip('"')
+
+
+def test_a_term_says_what_it_means(page: Page) -> None:
+    open_page(page)
+    term = page.locator(".term").filter(has_text="piece").first
+    expected = next(one for one in entries() if one.term == "piece").text
+    assert meaning(term) == "none"
+    term.hover()
+    assert meaning(term) == expected
+    assert term.evaluate(AREA)
+    page.mouse.move(0, 0)
+    assert meaning(term) == "none"
+    term.focus()
+    assert meaning(term) == expected
+
+
+def test_the_menu_of_a_page_lists_all_terms(page: Page) -> None:
+    open_page(page, "/decode")
+    settle(page)
+    click(page.locator(".st-key-page-menu button"))
+    page.get_by_text("Glossary", exact=True).click()
+    for one in (entries()[0], entries()[-1]):
+        expect(page.locator(".glossary dt").filter(has_text=one.term).first).to_be_attached()
+    assert page.locator(".glossary dt").count() == len(entries())
