@@ -1,0 +1,104 @@
+"""One word attributed to 18 source pieces, against captum doing the same on Hugging Face's Marian of the same size."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import MarianConfig, MarianMTModel
+
+from model.attribution.logit_parts import logit_parts
+from model.attribution.methods import attribute, record_target
+from model.attribution.target import Target, target_pieces
+from model.network.config import BOS_ID, EOS_ID, PAD_ID, TransformerConfig
+from model.translate import Translator
+
+from .timing import Row, seconds, side_by_side
+
+SENTENCE = "Where did you buy this red bicycle last summer, my dear old friend from work?"
+MODEL, POSITION, STEPS = "everyday-en-de", 8, 50
+REPETITIONS, GOAL = 5, 2.0
+LIMITS = {"leave-one-out": 300, "heads": 300}
+"""Milliseconds."""
+
+
+def measure() -> list[Row]:
+    translator = Translator.load(MODEL, "cpu")
+    target = target_pieces(translator, translator.translate(SENTENCE, capture=False), POSITION)
+    theirs = _captum(marian(translator.config), target)
+    rows = [
+        _against(method, lambda: attribute(translator, target, method), run)  # noqa: B023  (called within the turn)
+        for method, run in theirs.items()
+    ]
+    ours: dict[str, Callable[[], object]] = {
+        "leave-one-out": lambda: attribute(translator, target, "leave-one-out"),
+        "heads": lambda: logit_parts(translator.model, target, record_target(translator.model, target)),
+    }
+    return rows + [_within(name, run, len(target.source_ids)) for name, run in ours.items()]
+
+
+def marian(config: TransformerConfig) -> Any:
+    """Random weights of the same sizes."""
+    heads: dict[str, Any] = {"encoder_attention_heads": config.heads, "decoder_attention_heads": config.heads}
+    layers = {"encoder_layers": config.encoder_layers, "decoder_layers": config.decoder_layers}
+    widths = {"encoder_ffn_dim": config.feed_forward, "decoder_ffn_dim": config.feed_forward}
+    ids = {
+        "pad_token_id": PAD_ID,
+        "eos_token_id": EOS_ID,
+        "decoder_start_token_id": BOS_ID,
+    }
+    sizes = {"vocab_size": config.vocab_size, "d_model": config.d_model, "max_position_embeddings": config.max_length}
+    torch.manual_seed(0)
+    everything = heads | layers | widths | ids | sizes
+    return MarianMTModel(MarianConfig(**everything, forced_eos_token_id=None, scale_embedding=True)).eval()
+
+
+def _captum(model: Any, target: Target) -> dict[str, Callable[[], object]]:
+    """The same two methods of captum over embeddings of source and prefix; all steps in one batch, as here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from captum.attr import FeatureAblation, IntegratedGradients
+    embed = model.get_input_embeddings()
+    with torch.no_grad():
+        given = tuple(embed(torch.tensor([ids])) for ids in (target.source_ids, target.input_ids))
+    pieces = [one.shape[1] for one in given]
+    masks = tuple(
+        torch.arange(start, start + count)[None, :, None] for start, count in zip((0, pieces[0]), pieces, strict=True)
+    )
+
+    def value(source: Tensor, inputs: Tensor) -> Tensor:
+        found = model(inputs_embeds=source, decoder_inputs_embeds=inputs, use_cache=False)
+        return found.logits[:, -1].log_softmax(-1)[:, target.token_ids[0]]
+
+    def ablate() -> object:
+        with torch.no_grad():
+            return FeatureAblation(value).attribute(given, feature_mask=masks, perturbations_per_eval=sum(pieces))
+
+    return {
+        "leave-one-out": ablate,
+        "integrated-gradients": lambda: IntegratedGradients(value).attribute(given, n_steps=STEPS),
+    }
+
+
+def _against(method: str, ours: Callable[[], object], theirs: Callable[[], object]) -> Row:
+    our_time, their_time = side_by_side(ours, theirs, REPETITIONS, warm_up=1)
+    ratio = our_time / their_time
+    return Row(
+        f"attribution: ms of {method}, ours / captum on Marian",
+        f"{our_time * 1000:.0f}",
+        f"{their_time * 1000:.0f}",
+        ratio,
+        f"at most {GOAL:g}",
+        ratio <= GOAL,
+    )
+
+
+def _within(name: str, run: Callable[[], object], pieces: int) -> Row:
+    run()
+    time = min(seconds(run) for _ in range(REPETITIONS)) * 1000
+    limit = LIMITS[name]
+    what = f"attribution: ms of {name}, {pieces} source pieces, ours / the limit"
+    return Row(what, f"{time:.0f}", str(limit), time / limit, "at most 1", time <= limit)
