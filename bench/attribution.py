@@ -13,6 +13,7 @@ from transformers import MarianConfig, MarianMTModel
 from model.attribution.logit_parts import logit_parts
 from model.attribution.methods import attribute, record_target
 from model.attribution.target import Target, target_pieces
+from model.experiments.head_effects import head_effects
 from model.network.config import BOS_ID, EOS_ID, PAD_ID, TransformerConfig
 from model.translate import Translator
 
@@ -21,13 +22,14 @@ from .timing import Row, seconds, side_by_side
 SENTENCE = "Where did you buy this red bicycle last summer, my dear old friend from work?"
 MODEL, POSITION, STEPS = "everyday-en-de", 8, 50
 REPETITIONS, GOAL = 5, 2.0
-LIMITS = {"leave-one-out": 300, "heads": 300}
+LIMITS = {"leave-one-out": 300, "heads": 300, "effect of each head": 3000}
 """Milliseconds."""
 
 
 def measure() -> list[Row]:
     translator = Translator.load(MODEL, "cpu")
-    target = target_pieces(translator, translator.translate(SENTENCE, capture=False), POSITION)
+    result = translator.translate(SENTENCE, capture=False)
+    target = target_pieces(translator, result, POSITION)
     theirs = _captum(marian(translator.config), target)
     rows = [
         _against(method, lambda: attribute(translator, target, method), run)  # noqa: B023  (called within the turn)
@@ -36,6 +38,7 @@ def measure() -> list[Row]:
     ours: dict[str, Callable[[], object]] = {
         "leave-one-out": lambda: attribute(translator, target, "leave-one-out"),
         "heads": lambda: logit_parts(translator.model, target, record_target(translator.model, target)),
+        "effect of each head": lambda: head_effects(translator.model, result.source_ids, result.target_ids),
     }
     return rows + [_within(name, run, len(target.source_ids)) for name, run in ours.items()]
 
