@@ -76,7 +76,10 @@ def test_the_machine_is_described_without_its_name() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["speed"], "no measurement speed; there are capture"), (["greedy", "--right"], "unrecognized arguments")],
+    [
+        (["speed"], "no measurement speed; there are attribution, capture"),
+        (["greedy", "--right"], "unrecognized arguments"),
+    ],
 )
 def test_wrong_arguments_get_a_sentence(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

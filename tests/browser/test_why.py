@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import urlencode
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import choose, click, click_at, enter, expect_title, open_page, saved, settle
+from .steps import LOADING, choose, click, click_at, enter, expect_title, open_file, open_page, saved, settle
 from .test_word_card import card, open_card
 
 SENTENCE = "Where+did+you+buy+this+red+bicycle%3F"
@@ -21,6 +23,17 @@ DRAWN = {
     "Two sentences": ".st-key-pairs",
     "Layers": ".st-key-lens .hm image",
 }
+PICTURES = DRAWN | {"Two sentences": ".st-key-patches .hm image"}
+SAVED = {
+    "Source words": {"The sentence", "Written before", "sleeping", "leave-one-out", "attention-norm"},
+    "Deletion": {"What is left of the probability; thick: the order of leave-one-out", "random orders", "0%"},
+    "Heads": {"By layer", "The largest parts", "layer 4 cross-attention", "biases", "all others"},
+    "Score": {"query part ↓", "key part →", "position", "layer 1 self-attention"},
+    "Source or prefix": {"Source or prefix", "attention to </s>", "from the source", "from what was written before"},
+    "Two sentences": {"Patched: “The dogs are sleeping.”", "dog/dogs", "embedding", "layer 4"},
+    "Layers": {"embedding", "layer 4 feed-forward", "rank of “schläft” (1 is the best)"},
+}
+"""Words in the picture that is saved of a view."""
 
 
 def test_two_clicks_lead_from_a_word_to_the_head_that_matters_most(page: Page) -> None:
@@ -104,3 +117,28 @@ def test_a_bar_opens_its_head_and_a_bar_of_a_word_chooses_it(page: Page) -> None
     node.focus()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/\?"))
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("view", DRAWN)
+def test_a_view_is_saved_as_a_picture_and_as_a_page(page: Page, disk: Page, tmp_path: Path, view: str) -> None:
+    asked = {"why": view.lower(), "sentence": "The dog is sleeping.", "second": "The dogs are sleeping."}
+    open_page(page, f"/why?{urlencode(asked)}")
+    expect(page.locator(PICTURES[view]).first).to_be_visible(timeout=LOADING)
+    settle(page)
+    drawn = ElementTree.parse(saved(page, "Save as SVG", tmp_path)).getroot().iter("{http://www.w3.org/2000/svg}text")
+    assert SAVED[view] <= {re.sub("[\u2068\u2069]", "", "".join(one.itertext())).strip() for one in drawn}
+    png = saved(page, "Save as PNG", tmp_path).read_bytes()
+    assert png.startswith(b"\x89PNG")
+    assert int.from_bytes(png[16:20], "big") >= 1280
+    open_file(disk, saved(page, "Interactive page", tmp_path))
+    expect(disk.get_by_text("The dog is sleeping.").first).to_be_visible()
+
+
+@pytest.mark.walk
+def test_all_pieces_of_the_chosen_word_are_marked(page: Page) -> None:
+    open_page(page, f"/why?sentence={SENTENCE}&pin=target.5")
+    marked = page.locator(".st-key-translation .of-word")
+    expect(marked).to_have_text(["ro", "tes"])
+    click(page.locator(".st-key-translation").get_by_role("button", name="Fahrrad", exact=True))
+    expect(marked).to_have_text(["Fahrrad"])

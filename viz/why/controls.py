@@ -12,7 +12,7 @@ from model.attribution.target import AttributionError, Target, target_pieces
 from model.interventions.changes import InterventionError, parse, text_of
 from model.text.words import SPECIAL_TOKENS, word, words
 
-from ..components.tokens import pieces, tokens
+from ..components.tokens import line, tokens
 from ..export.parts import Component, Part, Words
 from ..figures.labels import quoted, readable
 from ..traces.session import current
@@ -46,8 +46,9 @@ class Question:
     @property
     def saved_texts(self) -> list[Part]:
         """What stands above the pictures of a saved file."""
-        line = {"pieces": pieces(self.result.steps), "pinned": self.key.position}
-        return [Words(self.result.source, "sentence", "large"), Component("tokens", line, "translation")]
+        word = range(self.key.position, self.key.position + self.key.length)
+        data = line(self.result.steps, self.key.position, word=word)
+        return [Words(self.result.source, "sentence", "large"), Component("tokens", data, "translation")]
 
     @property
     def facts(self) -> dict[str, str]:
@@ -59,7 +60,7 @@ def question(model: Translator, text: str) -> Question:
     """Draw the translation and the controls of the word, and return what is asked."""
     if current():
         caption(texts.OPENED_TRACE)
-    line = st.container()
+    above = st.container()
     with st.container(key="question", horizontal=True, vertical_alignment="center"):
         choice = st.container(key="rather", horizontal=True, vertical_alignment="center", width="content")
         forced = teacher_forced.given_toggle(text)
@@ -69,9 +70,9 @@ def question(model: Translator, text: str) -> Question:
     result = shared.reading(*reading)
     pinned = pin_of(text, "target")
     group = chosen_word(result.target_tokens, pinned)
-    with line:
+    with above:
         shown = pinned if pinned is not None and pinned in group else group.start
-        tokens(result.steps, shown, key="translation", on_pin=lambda at: choose_word(text, at), keep=True)
+        tokens(result.steps, shown, key="translation", on_pin=lambda at: choose_word(text, at), keep=True, word=group)
     hints(model, result)
     if pinned is not None and pinned not in group:
         caption(texts.no_piece(pinned, len(result.steps)))

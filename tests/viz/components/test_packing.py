@@ -13,7 +13,7 @@ from model.decoding.steps import DecodingStep
 from viz.components.bundle import HERE, bundle
 from viz.components.overview import packed
 from viz.components.packing import FULL, MASKED, pack, quantise
-from viz.components.tokens import pieces
+from viz.components.tokens import line
 from viz.figures.palette import Look
 
 from ..fakes import HEADS, LAYERS, FakeTranslator, attention
@@ -55,7 +55,7 @@ def test_the_overview_is_one_byte_a_weight_and_a_small_header() -> None:
 
 
 def test_pieces_tell_doubt_and_the_end() -> None:
-    made = pieces(FakeTranslator().translate("a <b> c").steps)
+    made = line(FakeTranslator().translate("a <b> c").steps, None)["pieces"]
     assert [piece["text"] for piece in made] == [" A", " <B>", " C", "</s>"]
     assert made[0]["doubt"] == pytest.approx(0.6)
     assert [piece["special"] for piece in made] == [False, False, False, True]
@@ -63,7 +63,7 @@ def test_pieces_tell_doubt_and_the_end() -> None:
 
 
 def test_a_piece_cut_off_is_not_the_end() -> None:
-    assert not pieces([DecodingStep(0, 5, -0.1, (), " so", "length")])[0]["special"]
+    assert not line([DecodingStep(0, 5, -0.1, (), " so", "length")], None)["pieces"][0]["special"]
 
 
 def test_bundle_puts_each_import_before_its_user_and_once(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def explored(text: str) -> View:
     tiles = overview.packed(cross, 1, 2, Look())
     lines = links.packed(cross, links.Lines(1, 2), Look(), "predicted", (None, None), "Lines.")
     pair = [Component("overview", tiles, "heads", follows=True)], [Component("links", lines, follows=True)]
-    pieces = Component("tokens", {"pieces": tokens.pieces(result.steps), "pinned": None}, "translation")
+    pieces = Component("tokens", tokens.line(result.steps, None), "translation")
     return View(text, [Words(text, "sentence", "large"), pieces, Columns(pair, (0.4, 0.6))], {"model": "fake-en-de"})
 
 

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from model.checkpoint.files import folder_of
 from model.checkpoint.summary import Summary, summary
 from model.translate import Translation
-from viz.components.tokens import pieces
+from viz.components.tokens import line
 from viz.ui import cache
 from viz.ui.controls import summary_text
 
@@ -58,7 +58,7 @@ def test_a_model_unsure_of_most_pieces_is_said_to_be_so(
     assert not app.exception
     below = sum(one < 0.6 for one in probabilities)
     assert (f"it gave {below} of {len(probabilities)} a probability below 60%" in captions(app)) == said
-    shown = pieces(unsure.translate(app.text_input(key="sentence").value or "").steps)
+    shown = line(unsure.translate(app.text_input(key="sentence").value or "").steps, None)["pieces"]
     assert [one["unsure"] for one in shown] == [one < 0.6 for one in probabilities]
 
 

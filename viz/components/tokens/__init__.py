@@ -21,28 +21,41 @@ SURE = 0.6
 
 
 def tokens(
-    steps: Sequence[DecodingStep], pinned: int | None, *, key: str, on_pin: Callable[[int], None], keep: bool = False
+    steps: Sequence[DecodingStep],
+    pinned: int | None,
+    *,
+    key: str,
+    on_pin: Callable[[int], None],
+    keep: bool = False,
+    word: Sequence[int] = (),
 ) -> None:
-    """Draw the pieces of `steps`; `on_pin(position)` hears of a click. `keep`: a click never lets go of a piece."""
+    """Draw the pieces of `steps`; `on_pin(position)` hears of a click. `keep`: a click never lets go of a piece.
+
+    `word`: the positions of the word that the pinned piece stands for, marked with it.
+    """
 
     def clicked() -> None:
         on_pin(int(st.session_state[key].pin["position"]))
 
-    _mount(key=key, data={"pieces": pieces(steps), "pinned": pinned, "keep": keep}, on_pin_change=clicked)
+    _mount(key=key, data=line(steps, pinned, keep=keep, word=word), on_pin_change=clicked)
 
 
-def pieces(steps: Sequence[DecodingStep]) -> list[dict[str, Any]]:
-    """What tokens.js reads; doubt is 1 minus the probability the model gave to the piece it wrote."""
-    return [
-        {
-            "text": step.token,
-            "doubt": round(1 - math.exp(step.log_prob), 3),
-            "unsure": is_unsure(step),
-            "special": step.stopped == "eos",
-            "note": _note(step),
-        }
-        for step in steps
-    ]
+def line(
+    steps: Sequence[DecodingStep], pinned: int | None, *, keep: bool = False, word: Sequence[int] = ()
+) -> dict[str, Any]:
+    """What tokens.js reads."""
+    return {"pieces": [_piece(step) for step in steps], "pinned": pinned, "keep": keep, "word": list(word)}
+
+
+def _piece(step: DecodingStep) -> dict[str, Any]:
+    """Doubt is 1 minus the probability that the model gave to the piece it wrote."""
+    return {
+        "text": step.token,
+        "doubt": round(1 - math.exp(step.log_prob), 3),
+        "unsure": is_unsure(step),
+        "special": step.stopped == "eos",
+        "note": _note(step),
+    }
 
 
 def is_unsure(step: DecodingStep) -> bool:

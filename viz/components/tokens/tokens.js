@@ -22,11 +22,12 @@ function build(root, pieces) {
 }
 
 export default function tokens({ data, parentElement, setTriggerValue }) {
-  const { pieces, pinned, keep } = data;
+  const { pieces, pinned, keep, word } = data;
   const { line, buttons } = mounted(parentElement, JSON.stringify(pieces), (root) => build(root, pieces));
   const mark = (chosen) =>
     buttons.forEach((button, i) => {
       button.setAttribute("aria-pressed", i === chosen);
+      button.classList.toggle("of-word", chosen === pinned && word.includes(i));
       button.tabIndex = i === (chosen ?? 0) ? 0 : -1;
     });
   mark(pinned);

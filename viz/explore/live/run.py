@@ -10,7 +10,7 @@ import streamlit as st
 
 from model.analysis.head_statistics import head_statistics
 from model.analysis.value_norm import value_weighted_trace
-from viz.components.tokens import SURE, pieces, tokens
+from viz.components.tokens import SURE, line, tokens
 from viz.export.parts import Component, Part, Words
 from viz.figures.labels import quoted
 from viz.ui import cache
@@ -106,14 +106,14 @@ class LiveRun:
         return what_to_see(self.run.sentence, text, cross, layer, head, self.pinned)
 
     def saved_texts(self) -> list[Part]:
-        line = {"pieces": pieces(self.translation.steps), "pinned": self.pinned}
+        data = line(self.translation.steps, self.pinned)
         effect = saved_effect(self.run) if self.run.changes else []
-        return [Words(self.trace.source, "sentence", "large"), Component("tokens", line, "translation"), *effect]
+        return [Words(self.trace.source, "sentence", "large"), Component("tokens", data, "translation"), *effect]
 
 
 def live_run(model: Translator, text: str) -> LiveRun:
     """Draw the translation in large type with the controls that change the run under it, and return the run."""
-    line = st.container()
+    above = st.container()
     with st.container(key="underline", horizontal=True, vertical_alignment="center"):
         caption(f"Underlined: a probability below {SURE:.0%}. Click a piece to pin its row and open its card.")
         own = cache.translation(model.name, text)[0]
@@ -122,7 +122,7 @@ def live_run(model: Translator, text: str) -> LiveRun:
     given = given_translation(model.name, text, own.text) if forced else ""
     key = RunKey(model.name, text, given, interventions.effect(model, text, given))
     run = LiveRun(key, cache.reading(*key))
-    with line:
+    with above:
         tokens(
             run.translation.steps, run.pinned, key="translation", on_pin=lambda at: toggle_pins(text, {"target": at})
         )

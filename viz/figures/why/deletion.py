@@ -39,7 +39,8 @@ def deletion(curves: DeletionCurves, chosen: str, palette: Palette) -> go.Figure
             | {"hovertemplate": f"{escaped(name)}<br>{hover}<extra></extra>"}
         )
     at = int(high.argmax())
-    title = "What is left of the probability" if share else "What is left of the difference of logits"
+    of = "the probability" if share else "the difference of logits"
+    title = f"What is left of {of}; thick: the order of {escaped(chosen)}"
     ticks = {"tickformat": ".0%"} if share else {}
     shown = layout(palette, title, HEIGHT) | {
         "xaxis": axis(
