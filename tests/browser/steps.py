@@ -172,6 +172,12 @@ def choose_view(page: Page, name: str) -> None:
     settle(page)
 
 
+def compare(page: Page) -> None:
+    """Switch the comparison of the chosen view on or off."""
+    click(page.get_by_text("Compare", exact=True))
+    settle(page)
+
+
 def tile(page: Page, layer: int, head: int) -> Locator:
     """One head in the overview, counted from 1."""
     return page.get_by_role("button", name=f"Layer {layer}, head {head}", exact=True)

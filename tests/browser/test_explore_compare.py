@@ -15,6 +15,7 @@ from .steps import (
     click,
     click_at,
     close_menu,
+    compare,
     download,
     enter,
     expect_head,
@@ -44,7 +45,7 @@ def outlines(page: Page) -> Locator:
 def test_two_heads_with_one_selection(page: Page) -> None:
     open_page(page, HEAD)
     expect_head(page, 3, 1)
-    choose_view(page, "compare")
+    compare(page)
     expect(titles(page).filter(has_text="Cross, layer 3, head 1")).to_be_visible()
     expect(titles(page).filter(has_text="Cross, layer 3, head 2")).to_be_visible()
     expect(caption(page, re.compile("On average .* The greatest change"))).to_be_visible()
@@ -110,7 +111,7 @@ def test_the_pictures_show_the_changed_model_or_the_unchanged(page: Page) -> Non
     expect(page).to_have_url(re.compile("pictures=unchanged"))
     click(page.get_by_role("radio", name="changed model", exact=True))
     expect(level).to_be_visible()
-    choose_view(page, "compare")
+    compare(page)
     choose(page, "Compare with", "the model's own")
     expect(titles(page).filter(has_text="Changed model")).to_be_visible()
     expect(caption(page, re.compile(r"On average [1-9]\d?%"))).to_be_visible()
@@ -129,3 +130,31 @@ def test_joint_merges_words_pins_and_is_saved(page: Page, tmp_path: Path) -> Non
     expect(page).to_have_url(re.compile(r"pin=target\.\d+%2Csource\.1"))
     path = download(open_menu(page, "save").get_by_role("button", name=re.compile("CSV")), tmp_path)
     assert len(path.read_text(encoding="utf-8").splitlines()) == 1 + ticks.count()
+
+
+@pytest.mark.parametrize(
+    ("view", "drawn"),
+    [
+        ("links", ".lines path"),
+        ("text", "button"),
+        ("pipeline", "[aria-current]"),
+        ("flow", ".hm image"),
+        ("layers", ".hm image"),
+        ("joint", ".hm image"),
+    ],
+)
+def test_every_view_has_two_sides(page: Page, view: str, drawn: str) -> None:
+    key = {"flow": "flow-map", "layers": "lens"}.get(view, view)
+    open_page(page, f"{HEAD}&view={view}")
+    compare(page)
+    expect(page).to_have_url(re.compile(rf"view=compare.*compared={view}|compared={view}.*view=compare"))
+    choose(page, "Compare with", "another sentence")
+    enter(page.get_by_placeholder("Type a second sentence"), "The old woman reads a letter.")
+    for side in (f".st-key-{key}", f".st-key-{key}-second"):
+        expect(page.locator(f"{side} {drawn}").first).to_be_attached()
+    page.reload()
+    expect(page.locator(f".st-key-{key}-second {drawn}").first).to_be_attached()
+    compare(page)
+    expect(page.locator(f".st-key-{key}-second")).to_have_count(0)
+    expect(page).to_have_url(re.compile(rf"view={view}\b"))
+    expect(page).not_to_have_url(re.compile("compared="))

@@ -16,9 +16,11 @@ from tests.model.diagnosis.readers.hostile_files import mutated, special
 from .steps import (
     LOADING,
     boxes_at_rest,
+    choose_view,
     click,
     click_at,
     close_menu,
+    compare,
     expect_head,
     open_menu,
     open_page,
@@ -59,7 +61,8 @@ def test_a_foreign_trace_is_opened_looked_at_and_closed(page: Page, tmp_path: Pa
     expect_head(page, 3, 4)
     click(page.get_by_role("radio", name="links", exact=True))
     expect(page.locator(".st-key-links").get_by_text("Where", exact=True)).to_be_visible()
-    click(page.get_by_role("radio", name="compare", exact=True))
+    choose_view(page, "heatmap")
+    compare(page)
     titles = page.locator(".st-key-compare .annotation")
     expect(titles.filter(has_text="layer 3, head 4")).to_be_visible()
     expect(titles.filter(has_text="layer 3, head 1")).to_be_visible()

@@ -37,9 +37,9 @@ from ..ui.addresses.decode import (
     WITHOUT,
     Method,
 )
+from ..ui.addresses.pins import pin, pin_of, toggle_pins
 from ..ui.addresses.shared import CHANGES, GIVEN
 from ..ui.links import branch_owner, own_branch
-from ..ui.pins import pin, pin_of, toggle_pins
 from ..ui.teacher_forced import given_input
 from .request import Request
 

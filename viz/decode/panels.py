@@ -19,9 +19,9 @@ from ..export.save import SavedView
 from ..figures.beam_tree import beam_tree, node_in_words
 from ..figures.labels import signed
 from ..ui import cache
+from ..ui.addresses.pins import pin_of, toggle_pins
 from ..ui.captions import caption, hints
 from ..ui.links import open_on_explore, open_why_of
-from ..ui.pins import pin_of, toggle_pins
 from ..ui.teacher_forced import given_text
 from ..ui.translation_changes import attention_difference, word_changes
 from ..ui.word_card import word_card

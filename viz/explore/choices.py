@@ -19,6 +19,7 @@ from viz.ui import controls, widgets
 from viz.ui.addresses.explore import (
     BESIDE,
     BY_LAYER,
+    COMPARED,
     EFFECT,
     FLOW,
     HIDE,
@@ -27,6 +28,7 @@ from viz.ui.addresses.explore import (
     NORMS,
     NUMBERS,
     ORDER,
+    SINGLE_VIEWS,
     STEP,
     THRESHOLD,
     THROUGH,
@@ -34,7 +36,7 @@ from viz.ui.addresses.explore import (
     WORDS,
     Layout,
     Least,
-    View,
+    SingleView,
 )
 from viz.ui.addresses.shared import HEAD, KIND, LAYER
 
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from .scene import Scene
     from .trace_source import TraceSource
 
-OF_ALL_HEADS: tuple[View, ...] = ("joint", "flow", "layers")
+OF_ALL_HEADS: tuple[SingleView, ...] = ("joint", "flow", "layers")
 """Views of all heads of a layer, or of all layers; the others show the chosen head."""
 KIND_ORDER: tuple[Kind, ...] = ("encoder", "cross", "decoder")
 """Keys come to cross-attention from the left, queries from the right."""
@@ -67,9 +69,22 @@ class HeadOrder:
     measure: Measure | None = None
 
 
-def view() -> View:
-    """Return the chosen view."""
-    return widgets.segmented_control("View", VIEW)
+def view() -> tuple[SingleView, bool]:
+    """Return the chosen view, and whether two sides of it are compared."""
+    chosen = VIEW.hold()
+    st.session_state["comparing"] = chosen == "compare"
+    st.session_state["view"] = COMPARED.hold() if chosen == "compare" else chosen
+
+    def choose() -> None:
+        picked, comparing = st.session_state["view"], st.session_state["comparing"]
+        VIEW.set("compare" if comparing else picked)
+        COMPARED.set(picked if comparing else COMPARED.default)
+
+    shown = st.segmented_control(
+        "View", SINGLE_VIEWS, key="view", required=True, on_change=choose, label_visibility="collapsed"
+    )
+    comparing = st.toggle("Compare", key="comparing", on_change=choose)
+    return shown or COMPARED.default, comparing
 
 
 def display() -> Display:
@@ -161,22 +176,24 @@ def _lines(least: Least) -> str:
     return "the strongest of each row" if least == "strongest" else f"from a weight of {least}"
 
 
-def least() -> Least:
-    """Return the least weight that gets a line."""
-    THRESHOLD.hold()
-    return st.selectbox("Lines", THRESHOLD.options, width=270, format_func=_lines, **THRESHOLD.storage)
+def lines(scene: Scene) -> tuple[Layout, Least]:
+    """Return how the two sides of the lines are laid out, and the least weight that gets one."""
+    if not scene.leads:
+        return LAYOUT.get(), THRESHOLD.get()
+    with st.container(key="linksbar", horizontal=True, vertical_alignment="center"):
+        layout = widgets.segmented_control("Layout", LAYOUT)
+        THRESHOLD.hold()
+        return layout, st.selectbox("Lines", THRESHOLD.options, width=270, format_func=_lines, **THRESHOLD.storage)
 
 
-def layout() -> Layout:
-    """Return how the two sides of the lines are laid out."""
-    return widgets.segmented_control("Layout", LAYOUT)
-
-
-def flow(layers: int) -> tuple[Flow, int, bool]:
+def flow(scene: Scene) -> tuple[Flow, int, bool]:
     """Return what is shown of many heads, its last layer, from 0, and whether value norms weigh in.
 
-    The layer is one of `layers`; means over the layers have none to choose.
+    Means over the layers have no layer to choose.
     """
+    layers = scene.trace.maps[scene.kind].layers
+    if not scene.leads:
+        return FLOW.get(), min(THROUGH.get() or layers, layers) - 1, NORMS.get()
     with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
         which = widgets.segmented_control("Flow", FLOW)
         layer = layers
@@ -186,13 +203,15 @@ def flow(layers: int) -> tuple[Flow, int, bool]:
         return which, layer - 1, widgets.toggle("Times value norms", NORMS)
 
 
-def mean_of_heads() -> bool:
+def mean_of_heads(scene: Scene) -> bool:
     """Return whether all heads of the layer are shown as their mean."""
-    return widgets.toggle("Mean of all heads", MEAN)
+    return widgets.toggle("Mean of all heads", MEAN) if scene.leads else MEAN.get()
 
 
 def query(scene: Scene) -> int:
     """Return the row whose steps are shown: the pinned one, as captured, or the first; choosing a row pins it."""
+    if not scene.leads:
+        return scene.captured_query or 0
     names = [readable(token) for token in scene.tokens.original.rows(scene.rows)]
     st.session_state["query"] = scene.captured_query or 0
 

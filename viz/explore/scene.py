@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from model.analysis.head_claims import head_claim
 from viz.figures.labels import KIND_NAMES
-from viz.ui.pins import pin_of, toggle_pins
+from viz.ui.addresses.pins import pin_of, toggle_pins
 
 from .token_display import Display, TokenDisplay, display_tokens
 
@@ -31,6 +31,8 @@ class Scene:
     """From 0, as is the head."""
     head: int
     display: Display
+    side: Literal["first", "second"] = "first"
+    """Of a comparison; the first side alone has controls of its own."""
 
     @property
     def trace(self) -> AttentionTrace:
@@ -40,6 +42,15 @@ class Scene:
     def summary(self) -> str:
         """What the chosen head does, in a sentence."""
         return head_claim(self.tokens.original, self.layer, self.head, self.rows).text
+
+    @property
+    def leads(self) -> bool:
+        """Whether it draws the controls of its view."""
+        return self.side == "first"
+
+    def named(self, key: str) -> str:
+        """The key of a part of the page, which no other scene on it has."""
+        return key if self.leads else f"{key}-{self.side}"
 
     @property
     def look(self) -> Look:

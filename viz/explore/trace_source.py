@@ -80,6 +80,9 @@ class TraceSource(Protocol):
     def effects(self, kind: Kind) -> tuple[np.ndarray, str] | None:
         """Return what switching off each head changes (L, H), in nats, and of which words; None without a model."""
 
+    def other(self, run: RunKey) -> TraceSource:
+        """Return the same of another run. Raises TraceError where there is no model to run."""
+
     def word_card(self) -> None:
         """Draw the card of the pinned word of the translation, if there is one and a model to ask."""
 

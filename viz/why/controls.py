@@ -18,10 +18,10 @@ from ..figures.labels import quoted, readable
 from ..traces.session import current
 from ..ui import cache as shared
 from ..ui import teacher_forced
+from ..ui.addresses.pins import pin, pin_of
 from ..ui.addresses.shared import CHANGES
 from ..ui.addresses.why import AGAINST, CELL
 from ..ui.captions import caption, hints, plain
-from ..ui.pins import pin, pin_of
 from .cache import ReadingKey, WordKey
 from .texts import word as texts
 

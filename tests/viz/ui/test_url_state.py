@@ -265,7 +265,7 @@ def test_what_stands_where_an_address_says_nothing() -> None:
     assert found == {
         **{"rows": "predicted", "scale": "sqrt", "colours": "indigo", "kind": "cross"},
         **{"view": "heatmap", "order": "layer", "pictures": "changed", "layout": "vertical", "threshold": "strongest"},
-        **{"flow": "rollout", "with": "head", "with-kind": None, "method": "greedy"},
+        **{"flow": "rollout", "with": "head", "compared": "heatmap", "with-kind": None, "method": "greedy"},
         **{"plot": "table", "table": "own", "form": "float64", "arranged": "interleaved", "measure": "cosine"},
         **{"side": "source", "move": "remove", "sides": "both", "training": "snapshots"},
         **{"why": "source words", "attribution": "leave-one-out", "patched": "encoder stream"},

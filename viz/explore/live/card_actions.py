@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from viz.components.word_card import CardActions
+from viz.ui.addresses.pins import toggle_pins
 from viz.ui.links import choose_head, open_in_decode, open_why
-from viz.ui.pins import toggle_pins
 
 if TYPE_CHECKING:
     from model.translate import Translation

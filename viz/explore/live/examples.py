@@ -13,10 +13,10 @@ import streamlit as st
 
 from viz.ui import cache
 from viz.ui.addresses.explore import VIEW
+from viz.ui.addresses.pins import pin
 from viz.ui.addresses.shared import KIND, SENTENCE
 from viz.ui.captions import plain
 from viz.ui.controls import choose
-from viz.ui.pins import pin
 
 if TYPE_CHECKING:
     from model.trace import AttentionMap

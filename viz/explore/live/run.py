@@ -14,8 +14,8 @@ from viz.components.tokens import SURE, line, tokens
 from viz.export.parts import Component, Part, Words
 from viz.figures.labels import quoted
 from viz.ui import cache
+from viz.ui.addresses.pins import pin_of, toggle_pins
 from viz.ui.captions import caption, hints
-from viz.ui.pins import pin_of, toggle_pins
 from viz.ui.teacher_forced import given_toggle, given_translation
 from viz.ui.word_card import head_effects, word_card
 
@@ -93,6 +93,9 @@ class LiveRun:
         effects = head_effects(self.run.model, self.translation, self.run.changes)
         of = "the translation" if self.pinned is None else quoted(self.translation.target_tokens[self.pinned])
         return effects.total(kind, self.pinned), of
+
+    def other(self, run: RunKey) -> LiveRun:
+        return LiveRun(run, cache.reading(*run))
 
     def word_card(self) -> None:
         if self.pinned is not None:

@@ -9,9 +9,9 @@ import streamlit as st
 from model.analysis.alignment import rank_alignment
 from model.text.words import SPECIAL_TOKENS
 from viz.ui import cache
+from viz.ui.addresses.pins import pin
 from viz.ui.addresses.shared import KIND, LAYER, MODEL, SENTENCE
 from viz.ui.controls import choose
-from viz.ui.pins import pin
 from viz.ui.url_state.page import is_empty
 
 from .examples import MOST

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 import numpy as np
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from model.experiments.logit_lens import Lens
     from model.trace import AttentionTrace, Kind
     from model.untrusted_trace import OpenedTrace
+
+    from ..run_key import RunKey
 
 TILE_CELLS = 2**22
 """Cells that all tiles of the overview have together at most."""
@@ -77,6 +79,9 @@ class StaticTrace:
     def attention_flow(self, trace: AttentionTrace, kind: Kind, layer: int, *, weighted: bool) -> AttentionMap:
         arguments = kind, layer, weighted
         return remember(self.opened, "attention flow", arguments, lambda: attention_flow(trace, kind, layer))
+
+    def other(self, run: RunKey) -> NoReturn:
+        raise TraceError("This trace has no model that could run another sentence.")
 
     def effects(self, kind: Kind) -> None:
         return None

@@ -1,4 +1,4 @@
-"""The view Compare: the chosen head beside another head, another sentence or another model."""
+"""Heatmaps compared: the chosen head beside another head, another sentence or another model."""
 
 from __future__ import annotations
 
@@ -8,26 +8,23 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
-import streamlit as st
 
 from model.analysis.difference import Difference, Pairs, difference, shared_axes, single_head
-from model.checkpoint.load import CheckpointError
 from model.trace import TraceError
-from model.translate import InputError
 from viz.components.chart import chart
 from viz.export.parts import Chart, Words
 from viz.figures.explore.comparison import CHANGE, ROW, SECOND, Pins, Side, clicked, comparison, comparison_in_words
-from viz.ui.captions import caption, plain
+from viz.ui.captions import caption
 
 from ..saving import DrawnView
 from ..token_display import TokenDisplay, display_tokens
 from ..view_texts import VIEW_TEXTS
-from .second_side import SecondSide, second_side
 
 if TYPE_CHECKING:
     from model.trace import AttentionMap
 
     from ..scene import Scene
+    from .second_side import SecondSide
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +49,7 @@ class HeadComparison:
         """The pinned pair in the first map, in the second and in the difference."""
         own = self.scene.query, self.scene.key
         pairs = self.queries, self.keys
-        return own, _across(own, pairs, 1), _among(own, pairs)
+        return own, across(own, pairs, 1), _among(own, pairs)
 
     def pin(self, row: int, column: int) -> None:
         """Pin what was clicked in any of the panels, as far as the first map has it; for callbacks."""
@@ -60,7 +57,7 @@ class HeadComparison:
         query: int | None = row
         key: int | None = column
         if panel == SECOND:
-            query, key = _across((row, column), (self.queries, self.keys), 0)
+            query, key = across((row, column), (self.queries, self.keys), 0)
         elif panel == CHANGE:
             query, key = self.queries[row][0], self.keys[column][0]
         elif panel == ROW:
@@ -69,15 +66,8 @@ class HeadComparison:
             self.scene.pin(query=query, key=key)
 
 
-def draw(scene: Scene) -> DrawnView | None:
-    """Draw the view, with the controls that choose the second side."""
-    try:
-        second = second_side(scene)
-    except (InputError, CheckpointError) as error:
-        st.info(plain(str(error)))
-        return None
-    if second is None:
-        return None
+def heatmaps(scene: Scene, second: SecondSide) -> DrawnView:
+    """Draw both heads, and what the second has more or less where they share tokens."""
     pair = compare_heads(scene, second)
     own, across, among = pair.pinned
     draw = partial(
@@ -163,7 +153,7 @@ def _nothing_shared(pair: HeadComparison) -> str:
     return "The two share no token, so there is nothing to take the difference of."
 
 
-def _across(place: Pins, pairs: tuple[Pairs, Pairs], to: int) -> Pins:
+def across(place: Pins, pairs: tuple[Pairs, Pairs], to: int) -> Pins:
     """Row and column of one side on the other (0 the first, 1 the second); None for what it does not have."""
     row, column = (
         next((pair[to] for pair in axis if pair[1 - to] == at), None) for at, axis in zip(place, pairs, strict=True)

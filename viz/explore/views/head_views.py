@@ -21,7 +21,7 @@ from viz.export.parts import Component, Part, Words
 from viz.figures.heatmap import head_grid, room_for_numbers
 from viz.figures.labels import KIND_NAMES
 from viz.figures.words import heatmap_in_words, row_of_weights
-from viz.ui.addresses.explore import VIEWS, View
+from viz.ui.addresses.explore import SINGLE_VIEWS, SingleView
 from viz.ui.addresses.why import Cell
 from viz.ui.captions import caption, plain
 from viz.ui.links import follow, open_why_here
@@ -32,14 +32,14 @@ from ..saving import DrawnView, offer
 from ..scene import Scene
 from ..token_display import special_places
 from ..view_texts import VIEW_TEXTS
-from . import comparison, joint_view, multi_head_views
+from . import joint_view, multi_head_views
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from viz.figures.palette import Look
 
-READY: tuple[View, ...] = ("heatmap", "links", "text")
+READY: tuple[SingleView, ...] = ("heatmap", "links", "text")
 """Views that are sent to the page together, one of them visible: changing between them needs no rerun."""
 READY_UP_TO = 128 * 128
 """Cells of a head: of larger ones only the chosen view is sent."""
@@ -49,7 +49,7 @@ NO_TENSORS = (
 )
 
 
-def show(view: View, scene: Scene, menu: DeltaGenerator) -> None:
+def show(view: SingleView, scene: Scene, menu: DeltaGenerator) -> None:
     """Draw a view, say in a line what it is and how its tokens are displayed, and put what can be saved into `menu`."""
     ready = READY if view in READY and scene.attention.mask.size <= READY_UP_TO else (view,)
     if len(ready) > 1:
@@ -63,11 +63,11 @@ def show(view: View, scene: Scene, menu: DeltaGenerator) -> None:
                 offer(drawn, scene, name)
 
 
-def _visible(view: View, ready: Sequence[View]) -> str:
+def _visible(view: SingleView, ready: Sequence[SingleView]) -> str:
     """CSS that shows the chosen view of those on the page from the click on; until a click, `view`."""
     rules = []
     for name in ready:
-        switch = f".st-key-view button:nth-of-type({VIEWS.index(name) + 1})[data-selected]"
+        switch = f".st-key-view button:nth-of-type({SINGLE_VIEWS.index(name) + 1})[data-selected]"
         page = f'[data-testid="stMainBlockContainer"]:has({switch})'
         own, *others = (f":has(> .st-key-view-{one})" for one in (name, *(one for one in ready if one != name)))
         hidden = f'[data-testid="stLayoutWrapper"]:is({", ".join(others)}) {{ display: none; }}'
@@ -76,10 +76,12 @@ def _visible(view: View, ready: Sequence[View]) -> str:
     return " ".join(rules)
 
 
-def question_mark(view: View) -> None:
+def question_mark(view: SingleView, *, comparing: bool) -> None:
     """Draw the longer explanation of a view, folded away."""
     with st.popover("?", type="tertiary", key="about"):
         st.markdown(VIEW_TEXTS[view].details)
+        if comparing:
+            st.markdown(VIEW_TEXTS["compare"].details)
 
 
 def _heatmap(scene: Scene) -> DrawnView | None:
@@ -122,20 +124,19 @@ def _why_here(scene: Scene) -> None:
 
 
 def _links(scene: Scene) -> DrawnView | None:
-    with st.container(key="linksbar", horizontal=True, vertical_alignment="center"):
-        layout = choices.layout()
-        least = choices.least()
+    layout, least = choices.lines(scene)
     beside = choices.beside(scene.attention.heads, scene.head)
     lines = Lines(scene.layer, scene.head, beside, least, layout == "horizontal")
     options = scene.rows, (scene.query, scene.key), alt(scene)
-    links(scene.attention, lines, scene.look, *options, key="links", on_pin=_pin(scene), on_beside=choices.draw_beside)
+    heard: dict[str, Any] = {"on_pin": _pin(scene), "on_beside": choices.draw_beside}
+    links(scene.attention, lines, scene.look, *options, key=scene.named("links"), **heard)
     caption(VIEW_TEXTS["links"].line)
     return _component("links", lambda look: packed_links(scene.attention, lines, look, *options), scene)
 
 
 def _text(scene: Scene) -> DrawnView | None:
     head, options = (scene.attention, scene.layer, scene.head), (scene.rows, (scene.query, scene.key), alt(scene))
-    text(*head, scene.look, *options, key="text", on_pin=_pin(scene))
+    text(*head, scene.look, *options, key=scene.named("text"), on_pin=_pin(scene))
     caption(VIEW_TEXTS["text"].line)
     return _component("text", lambda look: packed_text(*head, look, *options), scene)
 
@@ -154,12 +155,12 @@ def _pipeline(scene: Scene) -> DrawnView | None:
     token = attention.rows(scene.rows)[query]
     step = choices.step(STEPS)
     alternative = f"{scene.title}. {row_of_weights(token, steps.key_tokens, steps.weights)}"
-    pipeline_steps(steps, token, scene.look, step, alternative, key="pipeline", on_step=choices.go_to_step)
+    pipeline_steps(steps, token, scene.look, step, alternative, key=scene.named("pipeline"), on_step=choices.go_to_step)
     caption(f"{VIEW_TEXTS['pipeline'].line} Computed again here, they differ by at most {steps.difference:.1g}.")
     return _component("pipeline", lambda look: packed_pipeline(steps, token, look, step, alternative))
 
 
-def _component(name: View, packed: Callable[[Look], bytes], scene: Scene | None = None) -> DrawnView:
+def _component(name: SingleView, packed: Callable[[Look], bytes], scene: Scene | None = None) -> DrawnView:
     """A view that is one component; one of the displayed tokens of `scene` follows the heads of an overview."""
     follows = scene is not None
 
@@ -173,7 +174,7 @@ def _pin(scene: Scene) -> Callable[[str, int], None]:
     return lambda side, index: scene.pin(query=index) if side == "query" else scene.pin(key=index)
 
 
-DRAW: dict[View, Callable[[Scene], DrawnView | None]] = {
+DRAW: dict[SingleView, Callable[[Scene], DrawnView | None]] = {
     "heatmap": _heatmap,
     "links": _links,
     "text": _text,
@@ -181,5 +182,4 @@ DRAW: dict[View, Callable[[Scene], DrawnView | None]] = {
     "joint": joint_view.joint,
     "flow": multi_head_views.flow,
     "layers": multi_head_views.layers,
-    "compare": comparison.draw,
 }

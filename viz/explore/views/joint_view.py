@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def joint(scene: Scene) -> DrawnView | None:
     """Draw all three attentions of the chosen layer as one matrix."""
-    head = None if choices.mean_of_heads() else scene.head
+    head = None if choices.mean_of_heads(scene) else scene.head
     blocks = _Blocks.of(scene)
     try:
         matrix = blocks.join(scene, head)
@@ -47,7 +47,8 @@ def joint(scene: Scene) -> DrawnView | None:
         pinned=blocks.pinned(scene, matrix.source_length),
     )
     text = joint_in_words(matrix, scene.rows)
-    chart(draw(look=scene.look), text, key="joint", on_cell=lambda row, column: blocks.pin(scene, row, column))
+    key = scene.named("joint")
+    chart(draw(look=scene.look), text, key=key, on_cell=lambda row, column: blocks.pin(scene, row, column))
     caption(f"{VIEW_TEXTS['joint'].line} {text}")
     displays = {str(kind): tokens for kind, tokens in blocks.maps.items()}
     names = matrix.predicted_tokens if scene.rows == "predicted" else matrix.row_tokens

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def flow(scene: Scene) -> DrawnView | None:
     """Draw attention rolled out, attention flow, or the mean over heads, layers or both."""
-    which, layer, weighted = choices.flow(scene.trace.maps[scene.kind].layers)
+    which, layer, weighted = choices.flow(scene)
     explained = flow_explained(which, scene)
     try:
         trace = scene.source.value_weighted() if weighted else scene.trace
@@ -63,7 +63,8 @@ def flow(scene: Scene) -> DrawnView | None:
     text = flow_in_words(attention, layer, scene.head, scene.rows)
     if weighted:
         text = f"{text} {VALUES_ALONE if scene.source.run is None else WITH_PROJECTION}"
-    chart(draw(look=scene.look), text, key="flow-map", on_cell=lambda query, key: scene.pin(query=query, key=key))
+    name = scene.named("flow-map")
+    chart(draw(look=scene.look), text, key=name, on_cell=lambda query, key: scene.pin(query=query, key=key))
     caption(f"{explained} {text}")
     weights = flow_weights(attention, layer, scene.head)
     names = attention.rows(scene.rows), attention.key_tokens
@@ -84,10 +85,10 @@ def layers(scene: Scene) -> DrawnView | None:
     def pin(row: int, column: int) -> None:
         scene.pin_places({"target": column})
 
-    chart(lens_grid(lens, look=scene.look, pinned=position), f"{line} {text}", key="lens", on_cell=pin)
+    chart(lens_grid(lens, look=scene.look, pinned=position), f"{line} {text}", key=scene.named("lens"), on_cell=pin)
     caption(line)
     ranks = lens_ranks(lens, column, look=scene.look)
-    st.plotly_chart(ranks, theme=None, key="ranks", alt=text, config={"displayModeBar": False})
+    st.plotly_chart(ranks, theme=None, key=scene.named("ranks"), alt=text, config={"displayModeBar": False})
     caption(text + ("" if position is not None else " Click a column to follow another."))
 
     def parts(look: Look) -> list[Part]:

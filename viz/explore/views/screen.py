@@ -16,7 +16,7 @@ from .. import choices
 from ..captions import head_claim, order_captions
 from ..saving import SHARES
 from ..scene import Scene
-from . import head_views
+from . import head_views, two_sides
 
 if TYPE_CHECKING:
     from model.trace import AttentionTrace, Kind
@@ -32,9 +32,9 @@ def screen(source: TraceSource) -> None:
     """Draw the overview of all heads and the chosen view of the chosen head, with their controls."""
     with st.container(key="viewbar", horizontal=True, vertical_alignment="center"):
         kind = choices.kind(tuple(source.trace.maps))
-        view = choices.view()
+        view, comparing = choices.view()
         with st.container(key="menus", horizontal=True, vertical_alignment="center", width="content"):
-            head_views.question_mark(view)
+            head_views.question_mark(view, comparing=comparing)
             display = _with_known_rows(choices.display(), source.trace)
             menu = st.container(width="content")
     left, right = st.columns(SHARES, gap="large")
@@ -45,7 +45,7 @@ def screen(source: TraceSource) -> None:
         if view not in choices.OF_ALL_HEADS:
             head_claim(scene)
         try:
-            head_views.show(view, scene, menu)
+            (two_sides if comparing else head_views).show(view, scene, menu)
         except source.view_errors as error:
             caption(f"This view cannot be drawn of this trace: {error}.")
     with card:  # after the pictures: it may have to run the model

@@ -22,11 +22,13 @@ from viz.ui.addresses.explore import (
 from viz.ui.captions import caption
 from viz.ui.language import guess
 
-if TYPE_CHECKING:
-    from model.trace import AttentionMap
+from ..run_key import RunKey
 
-    from ..run_key import RunKey
+if TYPE_CHECKING:
+    from model.trace import AttentionMap, Kind
+
     from ..scene import Scene
+    from ..trace_source import TraceSource
 
 NAMES: dict[Second, str] = {
     "head": "another head",
@@ -42,8 +44,8 @@ TITLE = 38
 class SecondSide:
     """The second side of a comparison, and the titles of both sides."""
 
-    attention: AttentionMap
-    """The map as it was captured."""
+    source: TraceSource
+    kind: Kind
     layer: int
     """From 0, as is the head."""
     head: int
@@ -52,14 +54,23 @@ class SecondSide:
     in_words: bool = False
     """The two sides cut the same text into different pieces, so only words can be compared."""
 
+    @property
+    def attention(self) -> AttentionMap:
+        """The map as it was captured."""
+        return self.source.trace.maps[self.kind]
 
-def second_side(scene: Scene) -> SecondSide | None:
+
+def second_side(scene: Scene, *, of_head: bool) -> SecondSide | None:
     """Draw the controls and return the second side; None, with a sentence that says so, where something is missing.
 
+    `of_head`: the view is of one head, so that another head can be the second side.
     Raises InputError and CheckpointError.
     """
-    options = _options(scene.source.run)
-    with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
+    options = _options(scene.source.run, of_head=of_head)
+    if not options:
+        caption("This view is of all heads, so only another run can be beside it, and there is no model to make one.")
+        return None
+    with st.container(key="sidechoices", horizontal=True, vertical_alignment="center"):
         WITH.hold(options)
         choice = st.selectbox("Compare with", options, format_func=NAMES.__getitem__, width=285, **WITH.storage)
         if choice == "head" or scene.source.run is None:
@@ -67,11 +78,12 @@ def second_side(scene: Scene) -> SecondSide | None:
         return OF_RUNS[choice](scene, scene.source.run)
 
 
-def _options(run: RunKey | None) -> tuple[Second, ...]:
-    """Return what the head can be compared with; without a model, only the trace's own heads."""
+def _options(run: RunKey | None, *, of_head: bool) -> tuple[Second, ...]:
+    """Return what a view can be compared with; without a model, only the trace's own heads."""
+    heads: tuple[Second, ...] = ("head",) if of_head else ()
     if run is None:
-        return ("head",)
-    return ("head", "sentence", "model", "original") if run.given or run.changes else ("head", "sentence", "model")
+        return heads
+    return (*heads, "sentence", "model", "original") if run.given or run.changes else (*heads, "sentence", "model")
 
 
 def _head(scene: Scene) -> SecondSide:
@@ -81,7 +93,8 @@ def _head(scene: Scene) -> SecondSide:
         "Its kind", WITH_KIND, kinds, scene.kind, width=120, label_visibility="collapsed"
     )
     layer, head = _place(maps[kind], scene.layer, (scene.head + 1) % maps[kind].heads)
-    return SecondSide(maps[kind], layer, head, _title(scene.kind, scene.layer, scene.head), _title(kind, layer, head))
+    titles = _title(scene.kind, scene.layer, scene.head), _title(kind, layer, head)
+    return SecondSide(scene.source, kind, layer, head, *titles)
 
 
 def _sentence(scene: Scene, run: RunKey) -> SecondSide | None:
@@ -90,9 +103,9 @@ def _sentence(scene: Scene, run: RunKey) -> SecondSide | None:
     if not text.strip():
         caption("Type a sentence that has some words in common with the first.")
         return None
-    second = cache.reading(run.model, text, "", run.changes)
+    second = scene.source.other(RunKey(run.model, text, "", run.changes))
     titles = label_text(run.sentence, TITLE), label_text(text, TITLE)
-    return SecondSide(second.trace.maps[scene.kind], scene.layer, scene.head, *titles)
+    return SecondSide(second, scene.kind, scene.layer, scene.head, *titles)
 
 
 def _model(scene: Scene, run: RunKey) -> SecondSide | None:
@@ -103,11 +116,12 @@ def _model(scene: Scene, run: RunKey) -> SecondSide | None:
     WITH_MODEL.hold(others)
     name = st.selectbox("Second model", others, width=215, label_visibility="collapsed", **WITH_MODEL.storage)
     cache.translator(name)
-    first, second = cache.reading(*run), cache.reading(name, run.sentence, run.given)
-    attention = second.trace.maps[scene.kind]
-    layer, head = _place(attention, scene.layer, scene.head)
+    key = RunKey(name, run.sentence, run.given)
+    first, second = cache.reading(*run), cache.reading(*key)
+    layer, head = _place(second.trace.maps[scene.kind], scene.layer, scene.head)
     titles = f"{run.model}: L{scene.layer + 1} h{scene.head + 1}", f"{name}: L{layer + 1} h{head + 1}"
-    return SecondSide(attention, layer, head, *titles, in_words=first.source_tokens != second.source_tokens)
+    in_words = first.source_tokens != second.source_tokens
+    return SecondSide(scene.source.other(key), scene.kind, layer, head, *titles, in_words)
 
 
 def _other_models(run: RunKey) -> list[str]:
@@ -119,9 +133,9 @@ def _other_models(run: RunKey) -> list[str]:
 
 
 def _original(scene: Scene, run: RunKey) -> SecondSide:
-    own = cache.reading(run.model, run.sentence)
+    own = scene.source.other(RunKey(run.model, run.sentence))
     first = "Given translation" if run.given else "Changed model"
-    return SecondSide(own.trace.maps[scene.kind], scene.layer, scene.head, first, "The model's own, unchanged")
+    return SecondSide(own, scene.kind, scene.layer, scene.head, first, "The model's own, unchanged")
 
 
 OF_RUNS: dict[Second, Callable[[Scene, RunKey], SecondSide | None]] = {

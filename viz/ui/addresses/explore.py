@@ -14,11 +14,14 @@ from ..url_state.parameter import Parameter
 from . import shared
 from .pins import PIN, is_number
 
-View = Literal["heatmap", "links", "text", "pipeline", "joint", "flow", "layers", "compare"]
-VIEWS: tuple[View, ...] = get_args(View)
+SingleView = Literal["heatmap", "links", "text", "pipeline", "joint", "flow", "layers"]
+"""A view of one run."""
+SINGLE_VIEWS: tuple[SingleView, ...] = get_args(SingleView)
+View = SingleView | Literal["compare"]
+VIEWS: tuple[View, ...] = (*SINGLE_VIEWS, "compare")
 Layout = Literal["vertical", "horizontal"]
 Second = Literal["head", "sentence", "model", "original"]
-"""What the view Compare holds the chosen head against."""
+"""What a view is compared with."""
 Pictured = Literal["changed", "unchanged"]
 BY_LAYER = "layer"
 EFFECT = "effect"
@@ -34,7 +37,7 @@ def write_heads(heads: tuple[int, ...]) -> str:
     return ",".join(str(head + 1) for head in heads)
 
 
-VIEW = choice("view", VIEWS)
+VIEW: Choice[View] = choice("view", VIEWS, slot="view chosen")
 ORDER = choice("order", (BY_LAYER, *get_args(Measure), EFFECT))
 WORDS = switch("words")
 HIDE = switch("hide")
@@ -44,18 +47,22 @@ TOUR = number("tour", 0, 0, shared.MOST)
 PICTURES = choice("pictures", get_args(Pictured))
 """Whether the pictures are of the changed model or of the model as it is."""
 
-LAYOUT = choice("layout", get_args(Layout), views=("links",))
+LAYOUT = choice("layout", get_args(Layout), views=("links", "compare"))
 Least = Literal["strongest"] | float
 """The least weight that gets a line, or the strongest of each row alone."""
-THRESHOLD: Choice[Least] = choice("threshold", ("strongest", 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5), views=("links",))
-BESIDE: Parameter[tuple[int, ...]] = Parameter("beside", (), read_heads, write=write_heads, views=("links",))
-STEP = number("step", 1, 1, shared.MOST, views=("pipeline",), slot="pipeline step", scrubbed=True)
+LEAST: tuple[Least, ...] = ("strongest", 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+THRESHOLD = choice("threshold", LEAST, views=("links", "compare"))
+BESIDE: Parameter[tuple[int, ...]] = Parameter("beside", (), read_heads, write=write_heads, views=("links", "compare"))
+STEP = number("step", 1, 1, shared.MOST, views=("pipeline", "compare"), slot="pipeline step", scrubbed=True)
 """Of the pipeline, from 1."""
-MEAN = switch("mean", True, views=("joint",))
-FLOW = choice("flow", FLOWS, views=("flow",))
-THROUGH = number("through", None, 1, shared.MOST, views=("flow",), slot="through chosen")
+MEAN = switch("mean", True, views=("joint", "compare"))
+FLOW = choice("flow", FLOWS, views=("flow", "compare"))
+THROUGH = number("through", None, 1, shared.MOST, views=("flow", "compare"), slot="through chosen")
 """The last layer of a flow, from 1; the last of the map until one is chosen."""
-NORMS = switch("norms", views=("flow",))
+NORMS = switch("norms", views=("flow", "compare"))
+
+COMPARED = choice("compared", SINGLE_VIEWS, views=("compare",), slot="compared chosen")
+"""The view of which a comparison shows two."""
 
 # The second side of a comparison; until a kind, a layer or a head is chosen, it follows the first side.
 WITH = choice("with", get_args(Second), views=("compare",))

@@ -12,9 +12,9 @@ from viz.components.chart import chart
 from viz.export.parts import Chart, Columns, Part, Words
 from viz.export.save import SavedView, facts_of
 from viz.figures.why.logit_parts import by_layer, largest
+from viz.ui.addresses.pins import pin
 from viz.ui.captions import caption
 from viz.ui.links import follow, open_on_explore
-from viz.ui.pins import pin
 
 from .. import cache
 from ..texts import heads as texts

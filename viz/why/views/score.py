@@ -13,10 +13,10 @@ from viz.export.parts import Chart, Part, Words
 from viz.export.save import SavedView, facts_of
 from viz.figures.labels import KIND_NAMES, readable
 from viz.figures.why.score_parts import score_matrix
+from viz.ui.addresses.pins import pin
 from viz.ui.addresses.why import CELL, Cell
 from viz.ui.captions import caption
 from viz.ui.links import follow, open_on_explore
-from viz.ui.pins import pin
 
 from .. import cache
 from ..texts import score as texts

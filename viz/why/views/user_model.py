@@ -16,10 +16,9 @@ from viz.export.save import SavedView, facts_of, save
 from viz.figures.labels import readable
 from viz.ui import cache as shared
 from viz.ui import controls, theme, widgets
-from viz.ui.addresses.pins import PIN
+from viz.ui.addresses.pins import PIN, pin, pin_of
 from viz.ui.addresses.why import ATTRIBUTION
 from viz.ui.captions import caption, plain
-from viz.ui.pins import pin, pin_of
 
 from .. import cache
 from ..texts import word as texts

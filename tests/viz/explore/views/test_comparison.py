@@ -13,9 +13,12 @@ from streamlit.testing.v1 import AppTest
 from model.analysis.difference import difference, shared_axes, single_head
 from model.experiments.logit_lens import logit_lens
 from model.trace import AttentionMap
-from viz.explore.token_display import display_tokens
+from viz.explore.scene import Scene as RealScene
+from viz.explore.token_display import Display, display_tokens
 from viz.explore.views.comparison import HeadComparison, in_words, table
 from viz.explore.views.multi_head_views import lens_table
+from viz.explore.views.second_side import SecondSide
+from viz.explore.views.two_sides import SecondScene
 from viz.figures.explore.comparison import CHANGE, OFFSET, SECOND, Side, clicked, comparison, comparison_in_words
 from viz.figures.palette import DARK, LIGHT, Look
 from viz.ui import cache
@@ -191,3 +194,55 @@ def test_the_lens_as_a_table(toy_translator: Any) -> None:
     found = lens_table(lens)
     assert len(found) == lens.ranks.size
     assert found["rank"].iloc[-1] == lens.ranks[-1, -1]
+
+
+def two_sides(app: AppTest, view: str, **address: str) -> AppTest:
+    app.query_params.update({"view": "compare", "compared": view, "layer": "2", "head": "1", **address})
+    app.run()
+    assert not app.exception
+    return app
+
+
+@pytest.mark.parametrize("view", ["links", "text", "joint", "flow"])
+def test_every_view_compares_two_sentences(app: AppTest, view: str) -> None:
+    second = {"with": "sentence", "with-sentence": "The old cat"}
+    sides = [one for one in two_sides(app, view, **second).markdown if "**" in one.value]
+    assert sides[-1].value == "**The old cat**"
+    assert app.toggle(key="comparing").value
+    app.toggle(key="comparing").set_value(False).run()
+    assert app.query_params["view"] == view
+    assert "compared" not in app.query_params
+
+
+def test_a_view_of_all_heads_is_compared_with_another_run_alone(app: AppTest) -> None:
+    assert two_sides(app, "flow").selectbox(key="with").options == ["another sentence", "another model"]
+    app.segmented_control(key="view").set_value("links").run()
+    assert app.selectbox(key="with").options == ["another head", "another sentence", "another model"]
+    assert app.query_params["view"] == "compare"
+    assert app.query_params["compared"] == "links"
+
+
+class PinnedScene(RealScene):
+    """A scene with a cell pinned, which keeps what a click asks for."""
+
+    captured_query, captured_key = 3, 1
+
+    def pin(self, **place: int | None) -> None:
+        object.__setattr__(self, "heard", place)
+
+
+def test_pins_are_marked_on_the_tokens_that_both_sides_have() -> None:
+    maps = [
+        attention("encoder", words, words)
+        for words in ((" the", " old", " dog", " sees", " trees"), (" the", " dog", " sees", " two", " trees"))
+    ]
+    trace: Any = dataclasses.make_dataclass("Trace", ["maps"])({"encoder": maps[1]})
+    source: Any = dataclasses.make_dataclass("Source", ["trace"])(trace)
+    display = Display(Look(), "fed", False, False, False)
+    first = PinnedScene(source, display_tokens(maps[0], "fed", merge=False, hide=False), 0, 0, display)
+    side = SecondScene.of(first, SecondSide(source, "encoder", 1, 0, "one", "two"))
+    assert (side.query, side.key) == (2, None)  # "sees" stands third there, "old" not at all.
+    side.pin(query=1, key=0)
+    assert vars(first)["heard"] == {"query": 2, "key": 0}
+    side.pin(query=3)
+    assert vars(first)["heard"] == {"query": None, "key": None}

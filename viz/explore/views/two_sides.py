@@ -1,0 +1,115 @@
+"""A view of two sides: the chosen head beside another head, or a run beside one of another sentence or model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from model.analysis.difference import Pairs, shared_axes, single_head
+from model.checkpoint.load import CheckpointError
+from model.translate import InputError
+from viz.export.parts import Part, Words
+from viz.ui.captions import plain
+
+from ..captions import token_captions
+from ..choices import OF_ALL_HEADS
+from ..saving import DrawnView, offer
+from ..scene import Scene
+from ..token_display import display_tokens
+from .comparison import across, heatmaps
+from .head_views import DRAW
+from .second_side import SecondSide, second_side
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from viz.figures.palette import Look
+    from viz.ui.addresses.explore import SingleView
+    from viz.ui.addresses.pins import Place
+
+
+def show(view: SingleView, scene: Scene, menu: DeltaGenerator) -> None:
+    """Draw a view of both sides, with the controls that choose the second, and put what can be saved into `menu`."""
+    try:
+        second = second_side(scene, of_head=view not in OF_ALL_HEADS)
+    except (InputError, CheckpointError) as error:
+        st.info(plain(str(error)))
+        return
+    if second is None:
+        return
+    drawn = heatmaps(scene, second) if view == "heatmap" else one_above_the_other(view, scene, second)
+    if drawn:
+        token_captions(drawn.displays)
+        with menu:
+            offer(drawn, scene, "compare")
+
+
+def one_above_the_other(view: SingleView, scene: Scene, second: SecondSide) -> DrawnView | None:
+    """Draw a view of each side. Its controls stand once; what is pinned is marked where both have it."""
+    names = second.first_name, second.name
+    drawn = []
+    for side, name in zip((scene, SecondScene.of(scene, second)), names, strict=True):
+        with st.container(key=side.named("side")):
+            st.markdown(f"**{plain(name)}**")
+            drawn.append(DRAW[view](side))
+    first, other = drawn
+    if first is None or other is None:
+        return None
+
+    def parts(look: Look) -> list[Part]:
+        titled = zip(names, (first, other), strict=True)
+        return [part for name, one in titled for part in (Words(name, size="heading"), *one.parts(look))]
+
+    of_sides = {"first": first.displays, "second": other.displays}
+    displays = {f"{side} {name}": one for side, maps in of_sides.items() for name, one in maps.items()}
+    return DrawnView(parts, first.numbers, displays=displays)
+
+
+@dataclass(frozen=True, eq=False)
+class SecondScene(Scene):
+    """The second side. Its pins are those of the first, on the tokens that both have."""
+
+    first: Scene = field(kw_only=True)
+
+    @classmethod
+    def of(cls, scene: Scene, second: SecondSide) -> SecondScene:
+        merge = scene.display.merge or second.in_words
+        tokens = display_tokens(second.attention, scene.rows, merge=merge, hide=scene.display.hide)
+        place = second.source, tokens, second.layer, second.head, scene.display
+        return cls(*place, side="second", first=scene)
+
+    @cached_property
+    def shared(self) -> tuple[Pairs, Pairs]:
+        """Rows and columns of the captured maps that both have."""
+        first, second = (single_head(one.tokens.original, 0, 0) for one in (self.first, self))
+        return shared_axes(first, second, self.rows) if first.kind == second.kind else ((), ())
+
+    @property
+    def captured_query(self) -> int | None:
+        return across((self.first.captured_query, None), self.shared, 1)[0]
+
+    @property
+    def captured_key(self) -> int | None:
+        return across((None, self.first.captured_key), self.shared, 1)[1]
+
+    def position(self, length: int) -> int | None:
+        found = None if self.kind == "encoder" else self.captured_query
+        return found if found is not None and found < length else None
+
+    def pin(self, *, query: int | None = None, key: int | None = None) -> None:
+        row = None if query is None else self.tokens.queries[query][0]
+        column = None if key is None else self.tokens.keys[key][0]
+        tokens, (row, column) = self.first.tokens, across((row, column), self.shared, 0)
+        self.first.pin(query=tokens.row(row), key=tokens.column(column))
+
+    def pin_captured(self, query: int) -> None:
+        row, _ = across((query, None), self.shared, 0)
+        if row is not None:
+            self.first.pin_captured(row)
+
+    def pin_places(self, cell: Mapping[Place, int]) -> None:
+        """Pin nothing: a position of another run means something else in the first; for callbacks."""
