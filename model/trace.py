@@ -7,12 +7,13 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
+
+from .atomic_write import write_file
 
 Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -119,7 +120,7 @@ class AttentionTrace:
             arrays |= {f"{kind}.{name}": np.ascontiguousarray(array) for name, array in _arrays(one)}
             described[kind] = {name: list(getattr(one, name)) for name in _TOKENS}
         described |= {name: getattr(self, name) for name in _TEXT} | {"settings": dict(self.settings)}
-        Path(path).write_bytes(save(arrays, metadata={"format": FORMAT, "trace": json.dumps(described)}))
+        write_file(path, save(arrays, metadata={"format": FORMAT, "trace": json.dumps(described)}))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ..atomic_write import write_file
+
 SCORES, CARD = "scores.json", "README.md"
 BEGIN, END = "<!-- scores: python -m model evaluate --keep -->\n", "<!-- end of scores -->\n"
 
@@ -70,10 +72,10 @@ def keep_score(folder: Path, score: Score) -> tuple[Score, ...]:
     else:
         after = (*before, score)
     text = json.dumps({"scores": [dataclasses.asdict(one) for one in after]}, indent=2, ensure_ascii=False)
-    (folder / SCORES).write_text(text + "\n", encoding="utf-8")
+    write_file(folder / SCORES, text + "\n")
     card = folder / CARD
     if card.exists():
-        card.write_text(with_table(card.read_text(encoding="utf-8"), after), encoding="utf-8")
+        write_file(card, with_table(card.read_text(encoding="utf-8"), after))
     return after
 
 

@@ -12,9 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..atomic_write import write_file
 from ..network.config import TransformerConfig
 
 WEIGHTS, CONFIG, TOKENIZER = "model.safetensors", "config.json", "tokenizer.model"
+ARCHITECTURE = "architecture"
+"""The name of the hash of what config.json says of the model."""
 FOLDER = Path(__file__).resolve().parents[2] / "checkpoints"
 
 
@@ -38,8 +41,9 @@ def folder_of(name: str | Path) -> Path:
 
 
 def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Write config.json, which :func:`read_facts` reads."""
-    (folder / CONFIG).write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    """Write config.json, which :func:`read_facts` reads, with the hash of the architecture in it."""
+    hashes = {**facts["sha256"], ARCHITECTURE: hash_of(facts["model"])}
+    write_file(folder / CONFIG, json.dumps({**facts, "sha256": hashes}, indent=2, ensure_ascii=False) + "\n")
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
@@ -59,11 +63,17 @@ def read_facts(folder: Path) -> dict[str, Any]:
 
 
 def config_of(folder: Path, facts: dict[str, Any]) -> TransformerConfig:
-    """Return the architecture that config.json describes. CheckpointError."""
+    """Return the architecture that config.json describes, whose hash it gives. CheckpointError."""
     try:
-        return TransformerConfig.from_json(json.dumps(facts["model"]))
+        config = TransformerConfig.from_json(json.dumps(facts["model"]))
     except ValueError as error:
         raise CheckpointError(f"{folder.name}/{CONFIG}: {error}") from error
+    if facts["sha256"].get(ARCHITECTURE) != hash_of(facts["model"]):
+        raise CheckpointError(
+            f"{folder.name}/{CONFIG} is damaged: the architecture is not the one whose hash it gives. "
+            "Restore the folder from its source."
+        )
+    return config
 
 
 def read_verified(folder: Path, name: str, facts: dict[str, Any]) -> bytes:
@@ -78,6 +88,11 @@ def read_verified(folder: Path, name: str, facts: dict[str, Any]) -> bytes:
             "Restore the folder from its source."
         )
     return data
+
+
+def hash_of(model: Mapping[str, Any]) -> str:
+    """Return the hash of what a configuration says of the architecture, whatever the order of its fields."""
+    return sha256(json.dumps(model, sort_keys=True).encode())
 
 
 def sha256(data: bytes) -> str:

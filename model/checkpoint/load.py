@@ -14,6 +14,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from ..atomic_write import write_file
 from ..network.config import TransformerConfig
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer, TokenizerError
@@ -57,8 +58,8 @@ def save_checkpoint(checkpoint: Checkpoint, folder: Path, dtype: torch.dtype = t
     """Write the folder; the weights in half precision unless another dtype is given."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = to_safetensors(unique_weights(checkpoint.model), dtype)
-    (folder / WEIGHTS).write_bytes(weights)
-    (folder / TOKENIZER).write_bytes(checkpoint.tokenizer.model)
+    write_file(folder / WEIGHTS, weights)
+    write_file(folder / TOKENIZER, checkpoint.tokenizer.model)
     hashes = {WEIGHTS: sha256(weights), TOKENIZER: sha256(checkpoint.tokenizer.model)}
     facts = {"model": dataclasses.asdict(checkpoint.model.config), "card": checkpoint.card, "sha256": hashes}
     write_facts(folder, facts)
@@ -105,20 +106,27 @@ class _Uninitialised(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def build_model(config: TransformerConfig, weights: bytes, name: str) -> Transformer:
+def build_model(config: TransformerConfig, data: bytes, name: str) -> Transformer:
     """Return a model of `config` with the weights of a safetensors file, in eval mode. CheckpointError."""
+    weights = _read_weights(data, name)
+    _check_size(config, weights, name)
     with _Uninitialised():
         model = Transformer(config)
-    load_weights(model, weights, name)
+    _load_weights(model, weights, name)
     return model.eval()
 
 
-def load_weights(model: Transformer, data: bytes, name: str) -> None:
-    """Fill a model from safetensors bytes; CheckpointError where names or shapes do not fit."""
-    try:
-        weights = load(data)
-    except SafetensorError as error:
-        raise CheckpointError(f"{name} is not a safetensors file: {error}.") from error
+def _check_size(config: TransformerConfig, weights: Mapping[str, Tensor], name: str) -> None:
+    """Raise CheckpointError where the configuration asks for far more than there is, before memory is taken for it."""
+    layers = config.encoder_layers + config.decoder_layers
+    least = config.d_model * (config.target_vocab_size + layers * (4 * config.d_model + 2 * config.feed_forward))
+    there = sum(weight.numel() for weight in weights.values())
+    if least > 100 * max(there, 10_000):
+        raise CheckpointError(f"{name} has {there:,} numbers, but the configuration asks for at least {least:,}.")
+
+
+def _load_weights(model: Transformer, weights: Mapping[str, Tensor], name: str) -> None:
+    """Fill a model; CheckpointError where names or shapes do not fit."""
     wanted = unique_weights(model)
     if missing := sorted(set(wanted) - set(weights)):
         raise CheckpointError(f"{name} lacks {len(missing)} of the model's tensors, {missing[0]} first.")
@@ -126,9 +134,24 @@ def load_weights(model: Transformer, data: bytes, name: str) -> None:
         raise CheckpointError(f"{name} has {len(extra)} tensors the model does not know, {extra[0]} first.")
     with torch.no_grad():
         for key, parameter in wanted.items():
-            if weights[key].shape != parameter.shape:
-                raise CheckpointError(
-                    f"{name}: {key} has the shape {tuple(weights[key].shape)}, but the configuration asks for "
-                    f"{tuple(parameter.shape)}."
-                )
+            _check_weight(f"{name}: {key}", weights[key], parameter.shape)
             parameter.copy_(weights[key])
+
+
+def _read_weights(data: bytes, name: str) -> dict[str, Tensor]:
+    try:
+        return load(data)
+    except SafetensorError as error:
+        raise CheckpointError(f"{name} is not a safetensors file: {error}.") from error
+
+
+def _check_weight(name: str, weight: Tensor, shape: torch.Size) -> None:
+    """Raise CheckpointError for a tensor of another shape, and for what no training leaves behind."""
+    if weight.shape != shape:
+        raise CheckpointError(
+            f"{name} has the shape {tuple(weight.shape)}, but the configuration asks for {tuple(shape)}."
+        )
+    if not weight.is_floating_point():
+        raise CheckpointError(f"{name} holds {str(weight.dtype).removeprefix('torch.')}, not floating-point numbers.")
+    if not torch.isfinite(weight).all():
+        raise CheckpointError(f"{name} holds NaN or infinite numbers: the file is damaged, or its training failed.")

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from ..atomic_write import write_file
+
 RECIPE = "recipe.json"
 SCHEDULES = ("linear", "inverse_sqrt")
 FREE = frozenset({"name", "facts", "model", "dev_split", "evaluate_sentences", "save_every"})
@@ -117,7 +119,7 @@ class Recipe:
     def save(self, path: Path) -> None:
         """Write what :meth:`load` reads, every field spelled out: defaults may change."""
         text = json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False)
-        path.write_text(text + "\n", encoding="utf-8")
+        write_file(path, text + "\n")
 
     def mismatches(self, saved: Recipe, step: int) -> dict[str, tuple[Any, Any]]:
         """Return the fields, (theirs, mine), by which a run of `saved` at `step` is no run of this recipe.

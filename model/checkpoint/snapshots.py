@@ -18,6 +18,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
+from ..atomic_write import write_file
 from ..network.config import TransformerConfig
 from ..network.transformer import Transformer
 from .files import config_of, folder_of, read_facts, read_verified, sha256, write_facts
@@ -92,7 +93,7 @@ def release_snapshots(run: Path, folder: Path) -> tuple[int, ...]:
             raise CheckpointError(f"{path} is not a safetensors file: {error}.") from error
         name = _file(int(path.stem.removeprefix("snapshot-")))
         (folder / SNAPSHOTS).mkdir(exist_ok=True)
-        (folder / name).write_bytes(data)
+        write_file(folder / name, data)
         hashes[name] = sha256(data)
     write_facts(folder, {**facts, "sha256": hashes})
     return snapshot_steps(folder)

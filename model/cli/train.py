@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from ..atomic_write import atomic_write, write_file
 from ..checkpoint.bleu_scores import CARD
 from ..checkpoint.card import model_card
 from ..checkpoint.history import HISTORY, HistoryRow
@@ -25,7 +26,6 @@ from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer
 from ..training.data import Batches, Pair, Phase, drawn, how_often, joined_copies, read_pairs, sloppy_copies
 from ..training.processes import WorkerLostError, process_group
-from ..training.resume import atomic_write
 from ..training.trainer import STATE, Trainer
 from ..translate import Translator
 
@@ -161,7 +161,7 @@ def _release(trainer: Trainer, tokenizer: Tokenizer, output: Path) -> None:
     save_checkpoint(checkpoint, output)
     recipe.save(output / RECIPE)
     if not (output / CARD).exists():  # one written by hand says more
-        (output / CARD).write_text(model_card(checkpoint, recipe, output), encoding="utf-8")
+        write_file(output / CARD, model_card(checkpoint, recipe, output))
     shutil.copyfile(trainer.folder / HISTORY, output / HISTORY)
     release_snapshots(trainer.folder, output)
     print(f"Wrote {output}")

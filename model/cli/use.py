@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from ..atomic_write import write_file
 from ..checkpoint.bleu_scores import CARD, Protocol, keep_score
 from ..checkpoint.files import CheckpointError, folder_of
 from ..checkpoint.load import FOLDER
@@ -106,7 +107,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
     if arguments.keep:
         keep_score(folder_of(arguments.checkpoint), result.score(arguments.keep, arguments.step))
     if arguments.output:
-        arguments.output.write_text("\n".join(written) + "\n", encoding="utf-8")
+        write_file(arguments.output, "\n".join(written) + "\n")
     return 0
 
 
@@ -117,13 +118,13 @@ def quality(arguments: argparse.Namespace) -> int:
     for one in (path, card):
         check_writable(one)
     translator = _loaded(arguments)
-    path.write_text(quality_table(translator, _fixed_sentences(translator), arguments.checkpoint), encoding="utf-8")
+    write_file(path, quality_table(translator, _fixed_sentences(translator), arguments.checkpoint))
     print(f"Wrote {path}")
     if card.exists():
         text = with_quotes(
             card.read_text(encoding="utf-8"), lambda sentence: translator.translate(sentence, capture=False).text
         )
-        card.write_text(text, encoding="utf-8")
+        write_file(card, text)
         print(f"Wrote {card}, translations quoted: {len(quotes(text))}")
     return 0
 

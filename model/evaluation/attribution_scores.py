@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..atomic_write import write_file
 from ..checkpoint.bleu_scores import CARD
 
 FILE = "attribution.json"
@@ -77,10 +78,10 @@ class AttributionScores:
 def write_scores(folder: Path, scores: AttributionScores) -> None:
     """Write attribution.json into a checkpoint's folder, and the table into its card."""
     text = json.dumps(dataclasses.asdict(scores), indent=2, ensure_ascii=False)
-    (folder / FILE).write_text(text + "\n", encoding="utf-8")
+    write_file(folder / FILE, text + "\n")
     card = folder / CARD
     if card.exists():
-        card.write_text(with_table(card.read_text(encoding="utf-8"), scores), encoding="utf-8")
+        write_file(card, with_table(card.read_text(encoding="utf-8"), scores))
 
 
 def read_attribution_scores(folder: Path) -> AttributionScores | None:

@@ -20,6 +20,11 @@ DropoutPlace = Literal["embedding", "attention", "feed_forward", "sublayer"]
 DROPOUT_PLACES: tuple[DropoutPlace, ...] = ("embedding", "attention", "feed_forward", "sublayer")
 
 
+MOST = 2**20
+LARGEST = {"encoder_layers": 1024, "decoder_layers": 1024, "d_model": 2**16, "heads": 2**12}
+"""The largest whole number of a field, `MOST` of the others: what is larger is a mistake, and would fill the memory."""
+
+
 @dataclass(frozen=True)
 class TransformerConfig:
     """The whole description of one architecture. Refuses combinations that cannot be built (ValueError)."""
@@ -108,6 +113,8 @@ class TransformerConfig:
     def _check_types(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
+            if type(value) is int and value > LARGEST.get(field.name, MOST):
+                raise ValueError(f"{field.name} is {value:,}; it is at most {LARGEST.get(field.name, MOST):,}.")
             if isinstance(field.default, bool):
                 if not isinstance(value, bool):
                     raise ValueError(f"{field.name} is {value!r}; it must be true or false.")

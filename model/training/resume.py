@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -69,11 +66,3 @@ def read_state(path: Path, device: torch.device) -> dict[str, Any]:
             f"it cannot be gone on from. {OTHERWISE}, or remove it."
         )
     return state
-
-
-@contextmanager
-def atomic_write(path: Path) -> Iterator[Path]:
-    """Give a temporary path, which replaces `path` when the block ends well: no file is ever half written."""
-    temporary = path.with_name(path.name + ".new")
-    yield temporary
-    os.replace(temporary, path)

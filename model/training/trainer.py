@@ -17,6 +17,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from ..atomic_write import atomic_write
 from ..checkpoint.history import HISTORY, HistoryRow, write_history
 from ..checkpoint.load import unique_weights
 from ..checkpoint.recipe import Recipe
@@ -26,7 +27,7 @@ from ..network.transformer import Transformer
 from .data import Batch, Batches
 from .loss import smoothed_cross_entropy
 from .processes import WorkerLostError, check_same_step, sum_gradients
-from .resume import RunIdentity, atomic_write, read_state
+from .resume import RunIdentity, read_state
 
 STATE = "state.pt"
 

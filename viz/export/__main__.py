@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+from model.atomic_write import write_file
 from model.cli.writable import WritableError, check_writable
 
 from ..figures.palette import DARK, LIGHT
@@ -44,7 +45,7 @@ def main() -> int:
     shown = replace(talk, scenes=checked.shown)
     progress = lambda done: print(f"scene {done + 1} of {len(shown.scenes)}: {shown.scenes[done].title}")  # noqa: E731
     page = collect.talk_file(shown, models, DARK if arguments.dark else LIGHT, date.today(), progress)
-    arguments.out.write_text(page, encoding="utf-8")
+    write_file(arguments.out, page)
     print(f"{arguments.out}: {len(page.encode()) / 1e6:.1f} MB")
     return 0
 

@@ -93,7 +93,8 @@ def _table(block: Block, mistakes: list[Mistake]) -> dict[str, Any] | None:
 def _unknown(table: Mapping[str, Any], known: set[str], block: Block, mistakes: list[Mistake]) -> None:
     for name in table.keys() - known:
         names = ", ".join(sorted(known))
-        mistakes.append(Mistake(block.line(name), f"There is no key {name!r} here and it is passed over; use {names}."))
+        what = f"There is no key {name[:60]!r} here and it is passed over; use {names}."
+        mistakes.append(Mistake(block.line(name), what))
 
 
 def _texts(table: Mapping[str, Any], block: Block, mistakes: list[Mistake], *names: str) -> dict[str, str]:

@@ -13,6 +13,8 @@ HEADER = re.compile(r"\s*\[\[\s*scene\s*\]\]\s*(#.*)?$")
 VIEW = re.compile(r"\s*\[\s*scene\s*\.\s*(\w+)\s*\]")
 KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*=""")
 PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+DEEP = re.compile(r"""(?:(?:[\w-]{1,99}|"[^"\n]{0,99}"|'[^'\n]{0,99}')[ \t]*\.[ \t]*){50}""")
+"""A dotted key of more parts than any view has: the time to read one grows with the square of their number."""
 OUTSIDE = re.compile(r"""#.*|\"{3}|'{3}|"(?:\\.|[^"\\])*"|'[^']*'""")
 INSIDE = {'"""': re.compile(r'\\.|"""'), "'''": re.compile("'''")}
 """What decides where a string of several lines begins, and where each kind ends: its marks, and what hides them."""
@@ -39,8 +41,8 @@ class Block:
     def table(self) -> dict[str, Any]:
         """What the block says. Raises TalkError."""
         try:
-            found = tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
+            found = _loads(self.text)
+        except ValueError as error:
             place = PLACE.search(str(error))
             last = self.start + self.text.rstrip("\n").count("\n")
             line = self.start + int(place[1]) - 1 if place and place[1] else last
@@ -65,10 +67,24 @@ def blocks(source: str) -> list[Block]:
     ]
 
 
+def _loads(text: str) -> dict[str, Any]:
+    """Return what a text says. ValueError, also where the parser would take too long or go too deep."""
+    if DEEP.search(text):
+        raise ValueError("a key has more than fifty parts")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError as error:
+        raise ValueError("too many brackets stand in each other") from error
+    except ValueError as error:
+        raise ValueError("a number has too many digits") from error
+
+
 def _sound(source: str) -> bool:
     try:
-        tomllib.loads(source)
-    except tomllib.TOMLDecodeError:
+        _loads(source)
+    except ValueError:
         return False
     return True
 

@@ -11,6 +11,7 @@ import math
 import struct
 import warnings
 import zipfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,15 @@ def read_safetensors(data: bytes) -> dict[str, np.ndarray]:
     tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
     if len(tensors) > 4096:
         raise ValueError(f"it holds {len(tensors)} arrays")
+    _check_apart(tensors)
     return {name: _tensor(entry, data, start) for name, entry in tensors.items()}
+
+
+def _check_apart(tensors: dict[str, Any]) -> None:
+    """Raise ValueError where two arrays share bytes: a small file could then hold any number of large arrays."""
+    places = sorted(tuple(entry["data_offsets"]) for entry in tensors.values())
+    if any(start < end for (_, end), (start, _) in pairwise(places)):
+        raise ValueError("its arrays lie over each other")
 
 
 def _tensor(entry: dict[str, Any], data: bytes, start: int) -> np.ndarray:

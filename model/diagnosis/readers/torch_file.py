@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,21 @@ def read_torch(path: Path, limit: int) -> dict[str, np.ndarray] | np.ndarray:
             "save torch.save({'weights': weights}, ...)."
         ) from error
     if isinstance(content, dict):
-        return {name: _array(name, content[name]) for name in known_names(content) if content[name] is not None}
+        found = {name: content[name] for name in known_names(content) if content[name] is not None}
+        _check_size(found.values(), limit)
+        return {name: _array(name, value) for name, value in found.items()}
+    _check_size([content], limit)
     return _array("the content of this file", content)
+
+
+def _check_size(values: Iterable[Any], limit: int) -> None:
+    """Raise ValueError where the arrays are larger than the limit: a shape may be larger than what is stored."""
+    total = 0
+    for value in values:
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            total += one.numel() * one.element_size() if is_tensor(one) else 0
+            if total > limit:
+                raise ValueError(f"its arrays would be larger than {limit / 2**20:.0f} MB")
 
 
 def _array(name: str, value: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load, save
 
-from model.checkpoint.files import FOLDER, folder_of
+from model.checkpoint.files import ARCHITECTURE, FOLDER, folder_of, hash_of
 from model.checkpoint.load import (
     CONFIG,
     TOKENIZER,
@@ -104,6 +104,8 @@ def redescribe(edit: Callable[[dict[str, Any]], object]) -> Callable[[Path], Non
     def damage(folder: Path) -> None:
         described = json.loads((folder / CONFIG).read_text())
         edit(described)
+        if ARCHITECTURE in described.get("sha256", {}):
+            described["sha256"][ARCHITECTURE] = hash_of(described["model"])
         (folder / CONFIG).write_text(json.dumps(described))
 
     return damage
@@ -137,6 +139,23 @@ def narrower(data: bytes) -> bytes:
     return save({**weights, name: weights[name][:-1].clone()})
 
 
+def with_value(value: float) -> Callable[[bytes], bytes]:
+    """The weights with a number that no training leaves behind."""
+
+    def edit(data: bytes) -> bytes:
+        weights = load(data)
+        weights["encoder.final_norm.weight"][3] = value
+        return save(weights)
+
+    return edit
+
+
+def whole_numbers(data: bytes) -> bytes:
+    weights = load(data)
+    name = "encoder.final_norm.weight"
+    return save({**weights, name: weights[name].long()})
+
+
 def other_tokenizer(_: bytes) -> bytes:
     return Tokenizer.train([side for pair in toy.sentences(50) for side in pair], 60).model
 
@@ -156,7 +175,7 @@ def other_tokenizer(_: bytes) -> bytes:
         (change(CONFIG, lambda _: b"[" * 100_000), r"config\.json cannot be read"),
         (change(CONFIG, lambda _: b"[]"), 'must hold the objects "model", "card" and "sha256"'),
         (redescribe(lambda described: described.pop("card")), 'must hold the objects "model", "card" and "sha256"'),
-        (redescribe(lambda described: described["sha256"].clear()), r"model\.safetensors is damaged"),
+        (redescribe(lambda described: described["sha256"].clear()), r"config\.json is damaged: the architecture"),
         (redescribe(lambda described: described["model"].update(heads=3)), r"config\.json: d_model \(16\) must be div"),
         (redescribe(lambda described: described["model"].update(depth=3)), "Unknown configuration fields: depth"),
         (
@@ -172,6 +191,23 @@ def other_tokenizer(_: bytes) -> bytes:
         (rehash(WEIGHTS, lambda _: b"not one"), r"model\.safetensors is not a safetensors file"),
         (rehash(WEIGHTS, without_first), "lacks 1 of the model's tensors, decoder.final_norm.bias first"),
         (rehash(WEIGHTS, narrower), r"encoder\.final_norm\.weight has the shape \(15,\), but the configuration asks"),
+        (rehash(WEIGHTS, with_value(float("nan"))), r"encoder\.final_norm\.weight holds NaN or infinite numbers"),
+        (rehash(WEIGHTS, with_value(float("inf"))), r"encoder\.final_norm\.weight holds NaN or infinite numbers"),
+        (rehash(WEIGHTS, whole_numbers), r"encoder\.final_norm\.weight holds int64, not floating-point numbers"),
+        (change(CONFIG, lambda data: data.replace(b'"pre"', b'"post"')), "the architecture is not the one whose hash"),
+        (
+            redescribe(lambda described: described["model"].update(encoder_layers=10**9)),
+            "encoder_layers is 1,000,000,000",
+        ),
+        (
+            redescribe(lambda described: described["model"].update(d_model=10**9)),
+            "d_model is 1,000,000,000; it is at most",
+        ),
+        (redescribe(lambda described: described["model"].update(max_length=10**9)), "max_length is 1,000,000,000"),
+        (
+            redescribe(lambda described: described["model"].update(d_model=2**16, encoder_layers=1024)),
+            r"model\.safetensors has [\d,]+ numbers, but the configuration asks for at least",
+        ),
         (rehash(TOKENIZER, lambda _: b"not one"), "tokenizer file is not a SentencePiece model"),
         (rehash(TOKENIZER, other_tokenizer), "the tokenizer has 60 pieces, but the model was built for 160"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 
 import pytest
@@ -97,3 +98,20 @@ def test_files_that_are_no_talk() -> None:
     talk, mistakes = read(many)
     assert len(talk.scenes) == MOST_SCENES
     assert "at most" in mistakes[0].text
+
+
+HOSTILE = {
+    "too many brackets": "title = " + "[" * 10_000 + "]" * 10_000,
+    "a number has too many digits": 'title = "T"\n[[scene]]\npage = "explore"\n[scene.view]\nlayer = ' + "9" * 5_000,
+    "a key has more than fifty parts": "a." * 20_000 + "b = 1",
+    "There is no key": "a" * 40_000 + " = 1",
+}
+
+
+@pytest.mark.parametrize("says", HOSTILE)
+def test_a_file_made_to_break_the_parser_gets_a_sentence_at_once(says: str) -> None:
+    started = time.process_time()
+    _, mistakes = read(HOSTILE[says])
+    assert time.process_time() - started < 2
+    assert says in mistakes[0].text
+    assert len(mistakes[0].text) < 300

@@ -48,6 +48,7 @@ def special(mark: Path) -> dict[str, bytes]:
         "many.npz": _zip({f"{n}.npy": b"" for n in range(200)}),
         "liar.npz": _lying_zip(),
         "none.npz": _zip({}),
+        "shared.safetensors": _shared_safetensors(),
         "deep.json": b"[" * 100_000 + b"]" * 100_000,
         "deeper.json": b'{"weights":' * 50_000 + b"1" + b"}" * 50_000,
         "ragged.json": b'{"weights": [[1], [1, 2]]}',
@@ -162,3 +163,11 @@ def _lying_zip() -> bytes:
 def _safetensors(header: Any) -> bytes:
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text
+
+
+def _shared_safetensors() -> bytes:
+    """4,000 arrays that are all the same 16 MB."""
+    size = 2**24
+    entry = {"dtype": "F32", "shape": [1, 1, 2048, 2048], "data_offsets": [0, size]}
+    header = json.dumps({f"weights.{number}": entry for number in range(4000)}).encode()
+    return struct.pack("<Q", len(header)) + header + b"\0" * size
