@@ -5,6 +5,7 @@
 - Runs of a page without a browser, in a session of their own (``LocalScriptRunner`` and what it needs, ``Runtime``).
   The public ``AppTest`` cannot be used: each of its runs takes the place of the process's runtime and leaves none
   behind, while that runtime serves visitors.
+- Whether a visitor's browser is still connected, asked from another thread (``Runtime.is_active_session``).
 - The logger that warns at every use of a cache outside of a visitor's run.
 
 Whatever another version lacks is named by :class:`InternalsError`.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,19 @@ def went_through_history() -> bool:
     context = _context()
     with _named("ScriptRunContext.is_history_navigation"):
         return context is not None and bool(context.is_history_navigation)
+
+
+def connection() -> Callable[[], bool]:
+    """Return what tells, from any thread, whether the visitor of this run still has the page open.
+
+    Of a run that no browser has asked for it is always true. Raises InternalsError.
+    """
+    context, runtime = _context(), _part("streamlit.runtime", "Runtime")
+    with _named("Runtime.exists, Runtime.instance or Runtime.is_active_session"):
+        if context is None or not runtime.exists():
+            return lambda: True
+        is_active, session = runtime.instance().is_active_session, context.session_id
+    return (lambda: bool(is_active(session))) if is_active(session) else (lambda: True)
 
 
 class PageRun:

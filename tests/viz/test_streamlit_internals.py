@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from viz.streamlit_internals import (
     InternalsError,
     PageRun,
     allow_caches_outside_of_runs,
+    connection,
     remove_query_parameters,
     start_runtime,
     went_through_history,
@@ -37,6 +38,7 @@ USES: list[tuple[Callable[[], Any], str]] = [
     (page_run, "runtime.scriptrunner.script_cache.ScriptCache"),
     (lambda: start_runtime(VIZ), "runtime.memory_media_file_storage.MemoryMediaFileStorage"),
     (lambda: start_runtime(VIZ), "runtime.Runtime"),
+    (connection, "runtime.Runtime"),
     (allow_caches_outside_of_runs, "runtime.scriptrunner_utils.script_run_context._LOGGER"),
 ]
 
@@ -77,3 +79,32 @@ def test_nothing_else_imports_what_is_not_public(path: Path) -> None:
     )
     private = [line for line in code.splitlines() if line.strip().startswith(("from streamlit.", "import streamlit."))]
     assert all(line.split()[1].startswith(public) for line in private)
+
+
+class Serving:
+    """A runtime with one visitor, and others gone."""
+
+    def __init__(self, *visitors: str) -> None:
+        self.visitors = set(visitors)
+
+    def exists(self) -> bool:
+        return True
+
+    def instance(self) -> Serving:
+        return self
+
+    def is_active_session(self, session: str) -> bool:
+        return session in self.visitors
+
+
+def test_a_connection_ends_with_its_visitor(monkeypatch: pytest.MonkeyPatch) -> None:
+    serving = Serving("here")
+    monkeypatch.setattr(streamlit_internals, "_part", lambda module, name: serving)
+    for session, stays in (("here", False), ("of no browser", True)):
+        monkeypatch.setattr(
+            streamlit_internals, "_context", lambda session=session: SimpleNamespace(session_id=session)
+        )
+        connected = connection()
+        assert connected()
+        serving.visitors.discard(session)
+        assert connected() == stays

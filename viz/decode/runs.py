@@ -13,6 +13,8 @@ from model.interventions.apply import intervening
 from model.interventions.changes import InterventionError, parse
 from model.translate import InputError
 
+from ..streamlit_internals import connection
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -42,12 +44,15 @@ class Progress:
 class Run:
     """One decoding in a thread of its own."""
 
-    def __init__(self, model: Translator, request: Request) -> None:
+    def __init__(self, model: Translator, request: Request, wanted: Callable[[], bool] = lambda: True) -> None:
         self.request = request
+        self._wanted = wanted
         self.progress = Progress()
         self.check: ObserverCheck | None = None
         self.error: Exception | None = None
         self.stopped = False
+        self.abandoned = False
+        """Ended because its visitor had gone: what there is of it is a part."""
         self._finished = threading.Event()
         self._started = self._published = time.monotonic()
         self._thread = threading.Thread(target=self._work, args=(model,), daemon=True)
@@ -92,9 +97,10 @@ class Run:
 
         def on_step(so_far: Callable[[], Any]) -> bool:
             if time.monotonic() - self._published > PUBLISH_EVERY:
+                self.abandoned = self.abandoned or not self._wanted()
                 self.progress = progress(so_far())
                 self._published = time.monotonic()
-            return not self.stopped
+            return not (self.stopped or self.abandoned)
 
         return on_step
 
@@ -114,12 +120,12 @@ def run(model: Translator, request: Request) -> Run:
     """
     runs: dict[tuple[str, Request], Run] = st.session_state.setdefault("runs", {})
     key = (model.name, request)
-    if key not in runs:
+    if key not in runs or runs[key].abandoned:
         for other_key, other in list(runs.items()):
             if other.working:  # Nobody asked for a part of it: who comes back to it gets the whole.
                 other.stop()
                 del runs[other_key]
-        runs[key] = Run(model, request)
+        runs[key] = Run(model, request, connection())
         runs[key].wait(PATIENCE)
         for oldest in list(runs)[:-MOST_RUNS]:
             del runs[oldest]
@@ -130,7 +136,7 @@ def finished_runs(model: Translator, text: str) -> list[Run]:
     """This visitor's finished runs of a sentence, in the order they were asked for."""
     runs: dict[tuple[str, Request], Run] = st.session_state.get("runs", {})
     own = (run for (name, request), run in runs.items() if (name, request.text) == (model.name, text))
-    return [run for run in own if not run.working and run.progress.result]
+    return [run for run in own if not (run.working or run.abandoned) and run.progress.result]
 
 
 def with_path(model: Translator, progress: Progress, request: Request, ids: tuple[int, ...]) -> Progress:

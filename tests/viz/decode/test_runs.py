@@ -68,3 +68,21 @@ def test_what_a_visitor_stopped_stays_as_it_was(model: Slow) -> None:
     assert ask(model, "greedy") is first
     ask(model, "sample").stop()
     assert ask(model, "greedy") is first
+
+
+def test_a_decoding_ends_when_its_visitor_goes_and_begins_anew_when_they_come_back(
+    model: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = threading.Event()
+    there.set()
+    monkeypatch.setattr(runs, "connection", lambda: there.is_set)
+    left = ask(model, "greedy")
+    time.sleep(3 * runs.PUBLISH_EVERY)
+    assert left.working
+    there.clear()
+    assert text_of(left) == "TWO"
+    assert left.abandoned
+    assert runs.finished_runs(model, "two words") == []  # type: ignore[arg-type]
+    there.set()
+    model.go.set()
+    assert text_of(ask(model, "greedy")) == "TWO WORDS"
