@@ -13,6 +13,7 @@ from .components.presenter import presenter, presenting
 from .talk import session
 from .ui import theme
 from .ui.addresses.pages import PAGES
+from .ui.captions import caption
 from .ui.glossary import glossary
 from .ui.url_state.page import clean_address
 
@@ -22,10 +23,11 @@ PRESENTED = Path(__file__).parent / "talk" / "presented.css"
 
 def begin(page: str) -> None:
     """Draw the frame of a page; comes before all else of it."""
-    if page in PAGES:
-        clean_address(PAGES[page])
+    too_long = clean_address(PAGES[page]) if page in PAGES else []
     st.html(theme.STYLE)
     arrival(page)
+    for one in too_long:
+        caption(f"The link's {one.name} has more than {one.longest:,} characters, so it was left out.")
     if presenting():
         st.html(PRESENTED)
     else:

@@ -60,18 +60,21 @@ def parameters_in(names: Mapping[str, Any]) -> tuple[Parameter[Any], ...]:
     return tuple(one for one in names.values() if isinstance(one, Parameter))
 
 
-def clean_address(page: Page) -> None:
+def clean_address(page: Page) -> list[Parameter[Any]]:
     """Take out of the address what this page cannot read, and what another page has left in it.
 
-    Comes before all widgets of the page.
+    Comes before all widgets of the page. Returns the parameters whose text was too long to be read.
     """
     address, known = st.query_params, record()
-    named = ((one, address.get_all(one.name)) for one in page.parameters.values())
-    nonsense = [one.name for one, texts in named if texts and not one.understands(texts)]
+    given = {name: address.get_all(name) for name in page.parameters}
+    named = [(one, given[one.name]) for one in page.parameters.values() if given[one.name]]
+    nonsense = [one.name for one, texts in named if not one.understands(texts)]
+    too_long = [one for one, texts in named if one.name in nonsense and len(texts[-1]) > one.longest]
     left = [] if known.page == page.name or went_through_history() else list(_left(page))
     remove_query_parameters(dict.fromkeys((*nonsense, *left)))
     if known.page != page.name:
         known.page, known.texts = page.name, {}
+    return too_long
 
 
 def is_empty() -> bool:
