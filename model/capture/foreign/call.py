@@ -23,6 +23,10 @@ class Call:
     """Whether nn.MultiheadAttention would have taken its fast path had nobody observed it."""
     kernel_difference: Tensor | None = None
     """Largest absolute difference between the kernel's output and weights times values; 0-dimensional."""
+    reordered: bool = False
+    """Whether the keys come from samples that had changed places, as in a beam search."""
+    in_beam_search: bool = False
+    """Whether a method called so made it, with several hypotheses."""
     run: int = 0
     """Number of the run of the model that made it."""
     forward: int = 0

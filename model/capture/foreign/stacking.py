@@ -27,18 +27,24 @@ WINDOW = (
     "map. Capture one forward pass over the whole text instead."
 )
 
+BEAMS = (
+    "This is a beam search, whose rows change places at every step: run the model once more on what was found, with "
+    "the whole text given."
+)
+
 
 def last_runs(kind: Kind, by_kind: dict[Kind, list[Call]]) -> list[Run]:
     """Return the runs that make up a map: the last one, or all the steps of a cached decoding."""
-    runs = _runs(by_kind[kind])
+    runs = runs_of(by_kind[kind])
     if kind == "encoder":
         return runs[-1:]
-    steps = _steps(_runs(by_kind.get("decoder", [])))
+    steps = _steps(runs_of(by_kind.get("decoder", [])))
     numbers = {run[0].run for run in steps}
     return [run for run in runs if run[0].run in numbers] or runs[-1:]
 
 
-def _runs(calls: Sequence[Call]) -> list[Run]:
+def runs_of(calls: Sequence[Call]) -> list[Run]:
+    """Return the calls of each run of the model."""
     return [_heads_joined(list(run)) for _, run in groupby(calls, key=lambda call: call.run)]
 
 
@@ -63,16 +69,17 @@ def _heads_joined(run: Run) -> Run:
     joined: Run = []
     for name, found in groupby(run, key=lambda call: match[1] if (match := _HEAD.match(call.path)) else None):
         calls = list(found)
-        joined += calls if name is None else [_side_by_side(calls)]
+        joined += calls if name is None else [side_by_side(calls)]
     return joined
 
 
-def _side_by_side(calls: Run) -> Call:
+def side_by_side(calls: Run) -> Call:
+    """Return several calls of as many samples, queries and keys as one, with the heads of all."""
     parts = [call.attention for call in calls]
     names = set.intersection(*(set(part.tensors) for part in parts))
     tensors = {name: torch.cat([part.tensors[name] for part in parts], 1) for name in names}
     weights, allowed = (torch.cat([getattr(part, name) for part in parts], 1) for name in ("weights", "allowed"))
-    return replace(calls[0], attention=Attention(weights, allowed, tensors))
+    return replace(calls[0], attention=replace(parts[0], weights=weights, allowed=allowed, tensors=tensors))
 
 
 def map_of(kind: Kind, runs: list[Run], sample: int) -> AttentionMap:
@@ -85,29 +92,37 @@ def map_of(kind: Kind, runs: list[Run], sample: int) -> AttentionMap:
     names = set.intersection(*(set(call.attention.tensors) for run in runs for call in run))
     steps = [[call.attention for call in run] for run in runs]
     queries = [str(number + 1) for number in range(sum(run[0].shape[0] for run in runs))]
-    keys = [str(number + 1) for number in range(runs[-1][0].shape[1])]
-    allowed = _below([torch.stack([one.allowed[sample] for one in step]) for step in steps], False)
+    extra = runs[-1][0].attention.extra_keys
+    keys = [*(str(number + 1) for number in range(runs[-1][0].shape[1] - len(extra))), *extra]
+    allowed = _below([torch.stack([one.allowed[sample] for one in step]) for step in steps], False, len(extra))
     return AttentionMap(
         kind,
-        weights=_array(_below([torch.stack([one.weights[sample] for one in step]) for step in steps], 0.0)),
+        weights=_array(_below([torch.stack([one.weights[sample] for one in step]) for step in steps], 0.0, len(extra))),
         query_tokens=tuple(queries),
         key_tokens=tuple(keys),
         mask=allowed.any(0).any(0).cpu().numpy(),
-        tensors={name: _array(_tensor(name, steps, sample)) for name in sorted(names)},
+        tensors={name: _array(_tensor(name, steps, sample, len(extra))) for name in sorted(names)},
     )
 
 
-def _tensor(name: str, steps: list[list[Attention]], sample: int) -> Tensor:
+def _tensor(name: str, steps: list[list[Attention]], sample: int, extra: int) -> Tensor:
     found = [torch.stack([one.tensors[name][sample] for one in step]) for step in steps]
     if name in ("k", "v"):
         return found[-1]  # a cache holds all of them in the end
-    return torch.cat(found, 2) if name == "q" else _below(found, NEVER_COMPUTED[name])
+    return torch.cat(found, 2) if name == "q" else _below(found, NEVER_COMPUTED[name], extra)
 
 
-def _below(steps: list[Tensor], empty: float) -> Tensor:
-    """(L, H, Q, K) of each step, with ever more keys, as one; `empty` stands where there was no key yet."""
+def _below(steps: list[Tensor], empty: float, extra: int) -> Tensor:
+    """(L, H, Q, K) of each step, with ever more keys, as one; `empty` stands where there was no key yet.
+
+    The last `extra` keys are no tokens, and stay the last.
+    """
     keys = steps[-1].shape[-1]
-    whole = [torch.nn.functional.pad(step, (0, keys - step.shape[-1]), value=empty) for step in steps]
+    whole = []
+    for step in steps:
+        own = step.shape[-1] - extra
+        new = step.new_full((*step.shape[:-1], keys - step.shape[-1]), empty)
+        whole.append(torch.cat([step[..., :own], new, step[..., own:]], -1))
     return torch.cat(whole, 2)
 
 
@@ -116,9 +131,11 @@ def _array(tensor: Tensor) -> np.ndarray:
 
 
 def _check(kind: Kind, runs: list[Run], sample: int) -> None:
-    batch = min(call.attention.weights.shape[0] for run in runs for call in run)
-    if not 0 <= sample < batch:
-        raise TraceError(f"The batch has {batch} samples, so there is no sample {sample + 1}.")
+    batches = {len(call.attention.weights) for run in runs for call in run}
+    if len(runs) > 1 and (len(batches) > 1 or any(call.reordered for run in runs for call in run)):
+        raise TraceError(BEAMS)
+    if sample >= min(batches):
+        raise TraceError(f"There is no sentence {sample} in a batch of {min(batches)}; they count from 0.")
     for run in runs:
         shapes = {tuple(call.attention.weights.shape[1:]) for call in run}
         if len(shapes) > 1:

@@ -1,0 +1,198 @@
+"""What a tensor was computed from, as far as calls of torch show it: whether keys come from where the queries do."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .call_site import ModuleCall, tensors_in
+
+LIMIT = 20_000
+"""How many of the last results remember what they were computed from."""
+PRODUCTS = {torch.matmul, torch.bmm, torch.baddbmm, torch.einsum, Tensor.matmul, Tensor.__matmul__, Tensor.bmm}
+"""The calls that make scores of queries and keys."""
+PROJECTIONS = {*PRODUCTS, F.linear, F.conv1d, F.conv2d, torch.conv1d, torch.conv2d, torch.addmm, Tensor.addmm}
+"""The calls that make queries and keys of what a module is given, by its weights."""
+ROWS_CHOSEN = {torch.index_select, Tensor.index_select, Tensor.__getitem__}
+"""The calls that may take the samples of a batch in another order."""
+
+
+class Node:
+    """One tensor, and those that it was computed from. Holds no tensor."""
+
+    __slots__ = ("__weakref__", "factors", "is_weight", "parents", "projects", "reorders")
+
+    def __init__(self, parents: tuple[Node, ...] = (), is_weight: bool = False) -> None:
+        self.parents = parents
+        self.is_weight = is_weight
+        """Whether it is a parameter or a buffer of the model, or a view of one."""
+        self.projects = False
+        """Whether it was computed with a matrix of the model."""
+        self.factors: tuple[Node, ...] = ()
+        """The two that are no weights of which it is a product, as scores are of queries and keys; empty for others."""
+        self.reorders = False
+        """Whether samples of a batch changed places, as a beam search makes them do."""
+
+
+class Provenance:
+    """The tensors that were seen in one block, each with its node."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._nodes: dict[int, tuple[weakref.ref[Tensor], Node]] = {}
+        self._recent: deque[Node] = deque()
+        self._own = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
+
+    def note(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], output: Any) -> None:
+        """Note that a function of torch computed `output`."""
+        results = [args[0]] if function is Tensor.__setitem__ else _tensors(output)
+        results = [tensor for tensor in results if tensor.is_floating_point()]
+        if not results:
+            return
+        given = [*_tensors(args), *_tensors(kwargs)]
+        if not given:
+            return
+        node = Node(tuple(self.node(tensor) for tensor in given))
+        weighted = any(parent.is_weight for parent in node.parents)
+        node.is_weight = weighted and len(given) == 1
+        node.projects = weighted and function in PROJECTIONS
+        node.factors = node.parents[-2:] if function in PRODUCTS and not weighted and len(given) > 1 else ()
+        node.reorders = function in ROWS_CHOSEN and _reorders(args, kwargs)
+        for tensor in results:
+            same = next((parent for one, parent in zip(given, node.parents, strict=True) if one is tensor), None)
+            if same is None:
+                self._remember(tensor, node)
+            else:  # changed in place, or returned as it was
+                same.parents += tuple(parent for parent in node.parents if parent is not same)
+
+    def node(self, tensor: Tensor) -> Node:
+        """Return the node of a tensor; one without parents where nothing is known of it."""
+        known = self._nodes.get(id(tensor))
+        if known is not None and known[0]() is tensor:
+            return known[1]
+        return self._remember(tensor, Node(is_weight=id(tensor) in self._own or isinstance(tensor, nn.Parameter)))
+
+    def scores_are_cross(self, scores: Tensor, calls: Sequence[ModuleCall]) -> bool | None:
+        """Return :meth:`is_cross` for the queries and keys that scores were computed from; self-attention wins."""
+        products = _products_in(self.node(scores))
+        answers = [self._is_cross(node.factors[0], node.factors[1], calls) for node in products]
+        known = [answer for answer in answers if answer is not None]
+        return all(known) if known else None
+
+    def is_cross(self, query: Tensor, key: Tensor, calls: Sequence[ModuleCall]) -> bool | None:
+        """Whether keys come from elsewhere than the queries of a module's call; None where that cannot be told.
+
+        Asked is the innermost module that projects its inputs to queries. Keys that come from none of its inputs, as
+        out of a cache, are those of another sequence when they do not depend on all that the queries do.
+        """
+        return self._is_cross(self.node(query), self.node(key), calls)
+
+    def _is_cross(self, query: Node, key: Node, calls: Sequence[ModuleCall]) -> bool | None:
+        learned = not _beginnings(query)
+        answer = None
+        for call in calls:
+            states = [tensor for tensor in call.inputs if tensor.is_floating_point() and tensor.dim() > 1]
+            inputs = {self.node(tensor): (tensor.data_ptr(), tensor.shape) for tensor in states}
+            queries, keys = _reached(query, inputs), _reached(key, inputs)
+            if answer:  # around a module that was given both apart, they may be of one sequence all the same
+                return not (queries and queries.keys() <= keys.keys())
+            if learned and keys:
+                return True
+            if any(queries.values()):
+                if not keys:
+                    return not _beginnings(query) <= _beginnings(key)
+                answer = {one for one in queries if queries[one]}.isdisjoint(keys)
+                if not answer:
+                    return False
+        return answer
+
+    def is_reordered(self, key: Tensor) -> bool:
+        """Whether keys were taken from samples that had changed places, as a beam search does with its cache."""
+        return any(node.reorders for node in _walk(self.node(key), lambda node: not node.projects))
+
+    def scores_are_reordered(self, scores: Tensor) -> bool:
+        """Return :meth:`is_reordered` for the keys that scores were computed from."""
+        products = _products_in(self.node(scores))
+        return any(one.reorders for node in products for one in _walk(node, lambda one: not one.projects))
+
+    def depends_on(self, tensor: Tensor, parameter: Tensor) -> bool:
+        """Whether `parameter` was joined to what a tensor was computed from, by no product."""
+        target = self.node(parameter)
+        return any(node is target for node in _walk(self.node(tensor), lambda node: not node.factors))
+
+    def _remember(self, tensor: Tensor, node: Node) -> Node:
+        key = id(tensor)
+        nodes = self._nodes
+
+        def forget(reference: weakref.ref[Tensor]) -> None:
+            if key in nodes and nodes[key][0] is reference:
+                del nodes[key]
+
+        nodes[key] = (weakref.ref(tensor, forget), node)
+        self._recent.append(node)
+        if len(self._recent) > LIMIT:
+            self._recent.popleft().parents = ()
+        return node
+
+
+def _walk(start: Node, onwards: Callable[[Node], bool]) -> Iterator[Node]:
+    """Yield a node and all that it was computed from, not going beyond nodes where `onwards` is false."""
+    seen, waiting = {start}, [start]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if onwards(node):
+            new = [parent for parent in node.parents if parent not in seen]
+            seen.update(new)
+            waiting += new
+
+
+def _products_in(scores: Node) -> list[Node]:
+    """The products that scores are made of."""
+    return [node for node in _walk(scores, lambda node: not node.factors) if node.factors]
+
+
+def _reached(start: Node, goals: Mapping[Node, Hashable]) -> dict[Hashable, bool]:
+    """The names of those of `goals` that a node was computed from, and whether by way of a weight."""
+    found: dict[Hashable, bool] = {}
+    waiting = [(start, False)]
+    seen = set(waiting)
+    while waiting:
+        node, projected = waiting.pop()
+        if node in goals:
+            found[goals[node]] = found.get(goals[node], False) or projected
+            continue
+        new = {(parent, projected or node.projects) for parent in node.parents} - seen
+        seen |= new
+        waiting += new
+    return found
+
+
+def _beginnings(start: Node) -> set[Node]:
+    """The nodes without parents that a node was computed from, weights left out."""
+    return {node for node in _walk(start, lambda node: True) if not node.parents and not node.is_weight}
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    if isinstance(values, Tensor):
+        return [values]
+    return [*tensors_in(values)] if isinstance(values, list | tuple | dict) else []
+
+
+def _reorders(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether samples are taken in another order, by index_select or by an index."""
+    tensor, *rest = args
+    chosen = kwargs.get("index", rest[-1] if rest else None)
+    if len(rest) == 2 or "dim" in kwargs:
+        if kwargs.get("dim", rest[0] if rest else 0) != 0:
+            return False
+    elif isinstance(chosen, tuple):
+        chosen = chosen[0] if chosen else None
+    if not isinstance(chosen, Tensor) or chosen.dim() != 1 or chosen.dtype == torch.bool or tensor.dim() < 3:
+        return False
+    return len(chosen) != len(tensor) or not torch.equal(chosen, torch.arange(len(chosen), device=chosen.device))
