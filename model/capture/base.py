@@ -59,7 +59,7 @@ class Capture:
     def arrays(self, kind: Kind) -> dict[str, np.ndarray]:
         """Return all samples of one kind, as :func:`attenscope.diagnose` takes them.
 
-        Weights (B, L, H, Q, K), mask (B, 1, 1, Q, K). Raises TraceError where nothing of this kind was captured.
+        Weights (B, L, H, Q, K), mask (B, 1 or L, 1 or H, Q, K). Raises TraceError where nothing of this kind was captured.
         """
         samples = range(max(self.batches(), default=0))
         maps = [one for index in samples if (one := self.recording.sample(index).maps.get(kind)) is not None]
@@ -67,5 +67,6 @@ class Capture:
             raise TraceError(f"There is no {kind} attention in what was captured.")
         names = [name for name in ("scores", "masked_scores") if all(name in one.tensors for one in maps)]
         tensors = {name: np.stack([one.tensors[name] for one in maps]) for name in names}
-        mask = np.stack([one.mask for one in maps])[:, None, None]
-        return {"weights": np.stack([one.weights for one in maps]), "mask": mask, **tensors}
+        same = all(one.layer_masks is None for one in maps)
+        masks = [one.mask[None, None] if same else np.broadcast_to(one.masks, one.weights.shape) for one in maps]
+        return {"weights": np.stack([one.weights for one in maps]), "mask": np.stack(masks), **tensors}

@@ -52,7 +52,7 @@ def head_grid(attention: AttentionMap, layer: int, head: int, rows: Rows) -> Gri
     """What a heatmap of one head (from 0) draws."""
     return Grid(
         attention.weights[layer, head],
-        attention.mask,
+        attention.mask_of(layer, head),
         attention.rows(rows),
         attention.key_tokens,
         f"{KIND_NAMES[attention.kind]} · layer {layer + 1}, head {head + 1}",

@@ -85,8 +85,8 @@ def side_by_side(calls: Run) -> Call:
 def map_of(kind: Kind, runs: list[Run], sample: int) -> AttentionMap:
     """Return one sentence's map. The rows of several runs stand below each other.
 
-    A query may attend to a key when it may in any layer and head, so a mask is never narrower than what ran. Raises
-    TraceError when the layers do not fit on each other, or the batch has no such sample.
+    In its mask, a query may attend to a key when it may in any layer and head; where they differ, each layer has its
+    own too. Raises TraceError when the layers do not fit on each other, or the batch has no such sample.
     """
     _check(kind, runs, sample)
     names = set.intersection(*(set(call.attention.tensors) for run in runs for call in run))
@@ -95,14 +95,23 @@ def map_of(kind: Kind, runs: list[Run], sample: int) -> AttentionMap:
     extra = runs[-1][0].attention.extra_keys
     keys = [*(str(number + 1) for number in range(runs[-1][0].shape[1] - len(extra))), *extra]
     allowed = _below([torch.stack([one.allowed[sample] for one in step]) for step in steps], False, len(extra))
+    mask, layer_masks = _masks(allowed)
     return AttentionMap(
         kind,
         weights=_array(_below([torch.stack([one.weights[sample] for one in step]) for step in steps], 0.0, len(extra))),
         query_tokens=tuple(queries),
         key_tokens=tuple(keys),
-        mask=allowed.any(0).any(0).cpu().numpy(),
+        mask=mask,
+        layer_masks=layer_masks,
         tensors={name: _array(_tensor(name, steps, sample, len(extra))) for name in sorted(names)},
     )
+
+
+def _masks(allowed: Tensor) -> tuple[np.ndarray, np.ndarray | None]:
+    """(L, H, Q, K) -> the mask of all together, and those of layers or heads where they differ."""
+    union = allowed.any(0).any(0)
+    own = allowed[:, :1] if bool((allowed == allowed[:, :1]).all()) else allowed
+    return union.cpu().numpy(), None if bool((own == union).all()) else own.cpu().numpy()
 
 
 def _tensor(name: str, steps: list[list[Attention]], sample: int, extra: int) -> Tensor:
