@@ -44,7 +44,7 @@ class AttentionMap:
     """Any of q (L,H,Q,d), k and v (L,H,K,d), scores and masked_scores (L,H,Q,K); a score is NaN where cached decoding
     never computed it, because the key came later."""
     layer_masks: np.ndarray | None = None
-    """(L, 1 or H, Q, K) bool, where layers, or their heads, have masks of their own; None where `mask` is that of all."""
+    """(L, 1 or H, Q, K) bool, where layers or their heads have masks of their own; None where `mask` is that of all."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

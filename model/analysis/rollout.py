@@ -33,7 +33,7 @@ def mean_map(attention: AttentionMap, over: Literal["heads", "layers", "all"]) -
     """Return the mean over heads (L, 1, Q, K), over layers (1, H, Q, K) or over both (1, 1, Q, K)."""
     axes = {"heads": (1,), "layers": (0,), "all": (0, 1)}[over]
     masks = attention.layer_masks
-    own = None if masks is None else masks.any(axes, keepdims=True)
+    own = None if masks is None else np.logical_or.reduce(masks, axis=axes, keepdims=True)
     weights = attention.weights.mean(axes, keepdims=True)
     return dataclasses.replace(attention, weights=weights, layer_masks=own, tensors={})
 

@@ -59,7 +59,8 @@ class Capture:
     def arrays(self, kind: Kind) -> dict[str, np.ndarray]:
         """Return all samples of one kind, as :func:`attenscope.diagnose` takes them.
 
-        Weights (B, L, H, Q, K), mask (B, 1 or L, 1 or H, Q, K). Raises TraceError where nothing of this kind was captured.
+        Weights (B, L, H, Q, K), mask (B, 1, 1, Q, K), or of the weights' shape where layers or heads have masks of
+        their own. Raises TraceError where nothing of this kind was captured.
         """
         samples = range(max(self.batches(), default=0))
         maps = [one for index in samples if (one := self.recording.sample(index).maps.get(kind)) is not None]

@@ -17,7 +17,7 @@ def block(queries: int, keys: int) -> int:
 
 
 def pooled(weights: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (..., Q, K) and their mask (Q, K) or (L, 1 or H, Q, K), True = may attend -> both with a point for each block of them.
+    """Weights (..., Q, K) and a mask that broadcasts, True = may attend -> both with a point for each block of them.
 
     A point is the largest weight of its block, so that a thin line of strong weights does not fade away, as it would
     in the mean; it is masked where the whole block is.

@@ -34,6 +34,6 @@ class Call:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(Q, K)"""
+        """(Q, K), without the keys that are no tokens."""
         queries, keys = self.attention.weights.shape[2:]
-        return queries, keys
+        return queries, keys - len(self.attention.extra_keys)

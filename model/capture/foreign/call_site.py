@@ -67,7 +67,7 @@ def call_site(modules: Mapping[int, tuple[str, nn.Module]]) -> CallSite | None:
     calls: list[ModuleCall] = []
     fast_path = False
     for frame, (path, module) in _frames(modules):
-        if nearest is None and not _is_leaf(module):
+        if nearest is None and not is_leaf(module):
             nearest = path, module
         fast_path = fast_path or _would_be_fused(frame, module)
         if not is_module_call(frame):
@@ -108,7 +108,7 @@ def _frames(modules: Mapping[int, tuple[str, nn.Module]]) -> Iterator[tuple[Fram
         frame = frame.f_back
 
 
-def _is_leaf(module: nn.Module) -> bool:
+def is_leaf(module: nn.Module) -> bool:
     """nn.Softmax and the like, which are steps of an attention and not one."""
     return type(module).__module__.startswith("torch.nn.") and not isinstance(module, nn.MultiheadAttention)
 

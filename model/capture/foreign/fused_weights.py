@@ -65,7 +65,8 @@ def from_arguments(
     q, k, v = query.detach(), key.detach(), value.detach()
     if enable_gqa:
         k, v = (tensor.repeat_interleave(q.shape[-3] // tensor.shape[-3], -3) for tensor in (k, v))
-    scores = q.float() @ k.float().transpose(-1, -2) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    with torch.autocast(q.device.type, enabled=False):  # which would round the scores again
+        scores = q.float() @ k.float().transpose(-1, -2) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
     allowed, masked = _masked(scores, attn_mask, is_causal)
     weights = torch.nan_to_num(masked.softmax(-1), nan=0.0) if _has_empty_row(masked) else masked.softmax(-1)
     tensors = {"q": q, "k": k, "v": v, "scores": scores, "masked_scores": masked}

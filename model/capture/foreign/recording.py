@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ...trace import KINDS, AttentionTrace, Kind, TraceError
 from .call import Call
@@ -115,6 +115,11 @@ class ForeignRecording:
     def has_call_below(self, path: str) -> bool:
         """Whether this run has a call at or below the path already."""
         return any(named_ancestor(call.path, {path: None}) is not None for call in self._of_run())
+
+    def has_weights(self, weights: Tensor) -> bool:
+        """Whether these very weights were recorded last: some modules pass on those of another."""
+        last = self.calls[-1].attention.weights if self.calls else None
+        return last is not None and last.numel() == weights.numel() and torch.equal(last.flatten(), weights.flatten())
 
     def end(self) -> None:
         """Release the last run's frames and of what they hold."""

@@ -93,7 +93,7 @@ def map_of(kind: Kind, runs: list[Run], sample: int) -> AttentionMap:
     steps = [[call.attention for call in run] for run in runs]
     queries = [str(number + 1) for number in range(sum(run[0].shape[0] for run in runs))]
     extra = runs[-1][0].attention.extra_keys
-    keys = [*(str(number + 1) for number in range(runs[-1][0].shape[1] - len(extra))), *extra]
+    keys = [*(str(number + 1) for number in range(runs[-1][0].shape[1])), *extra]
     allowed = _below([torch.stack([one.allowed[sample] for one in step]) for step in steps], False, len(extra))
     mask, layer_masks = _masks(allowed)
     return AttentionMap(

@@ -20,7 +20,7 @@ from ...trace import Kind
 from .axes import Layout, added_keys, evidence_of, layout_of
 from .block_layouts import block_attention
 from .call import Call
-from .call_site import CallSite, call_site
+from .call_site import CallSite, call_site, is_leaf
 from .fused_weights import Attention, from_arguments, from_scores, unfold_heads
 from .named_modules import match_modules, weights_in
 from .provenance import Provenance
@@ -143,7 +143,8 @@ def _same(query: Tensor, key: Tensor) -> bool:
 @torch.no_grad()
 def _difference(weights: Tensor, value: Tensor, output: Tensor) -> Tensor:
     """Largest absolute difference between what the kernel gave and weights times values; 0-dimensional."""
-    return (weights @ value.float() - output.detach().float()).abs().max()
+    with torch.autocast(weights.device.type, enabled=False):
+        return (weights @ value.float() - output.detach().float()).abs().max()
 
 
 @contextmanager
@@ -161,7 +162,7 @@ def watch(
     named = match_modules(model, patterns)
     recording = ForeignRecording(model, frozenset(tensors), named)
     watcher = Watcher(recording)
-    outputs = {module: _output_of(watcher, path) for path, module in _modules_at(model, named)}
+    outputs = {module: _output_of(watcher, path) for path, module in _modules_at(model, named, patterns)}
     try:
         with observing(recording), hook_outputs(outputs), watcher:
             yield recording
@@ -169,9 +170,14 @@ def watch(
         recording.end()
 
 
-def _modules_at(model: nn.Module, named: Mapping[str, Kind | None]) -> Iterator[tuple[str, nn.Module]]:
+def _modules_at(
+    model: nn.Module, named: Mapping[str, Kind | None], patterns: Collection[str]
+) -> Iterator[tuple[str, nn.Module]]:
+    """The modules whose output may be weights: dropouts and identities, which pass them on, only by their full name."""
     for path in named:
-        yield path, model.get_submodule(path)
+        module = model.get_submodule(path)
+        if path in patterns or not is_leaf(module):
+            yield path, module
 
 
 def _output_of(watcher: Watcher, path: str) -> Callable[[Any], None]:
@@ -183,7 +189,7 @@ def _output_of(watcher: Watcher, path: str) -> Callable[[Any], None]:
             return
         weights = weights_in(output)
         site = call_site(recording.modules)
-        if weights is not None and site is not None:
+        if weights is not None and site is not None and not recording.has_weights(weights):
             watcher.add_weights(weights, weights, -1, site)
 
     return look
