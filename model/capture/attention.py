@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from torch import Tensor, nn
 
 from ..network.hooks import OutputHook, hook_outputs
+from ..network.torch_internals import eagerly, uncompiled
 from ..text.token_names import Tokens
 from ..trace import TENSORS, Kind, TraceError
 from .base import Capture
@@ -42,14 +43,15 @@ def capture_attention(
         tokens: names of the rows and columns: a list of strings, one list for each sample of a batch, or either as
             ``{"source": ..., "target": ...}``.
 
-    The model is as it was when the block ends, also by an exception. A module that is compiled, scripted or runs in
-    another thread cannot be observed. Raises TraceError for names that do not exist.
+    The model is as it was when the block ends, also by an exception. What is compiled runs uncompiled inside the
+    block. A module that is scripted, exported or runs in another thread cannot be observed. Raises TraceError for names that do not exist.
     """
     if unknown := set(tensors) - set(TENSORS):
         raise TraceError(f"Cannot capture {', '.join(sorted(unknown))}; there are {', '.join(TENSORS)}.")
+    model = uncompiled(model)
     sites = attention_sites(model)
     own = bool(sites) and not modules
-    with _record_hook_points(model, sites, tensors) if own else watch(model, tensors, modules) as recording:
+    with eagerly(), _record_hook_points(model, sites, tensors) if own else watch(model, tensors, modules) as recording:
         yield Capture(recording, tokens)
 
 
