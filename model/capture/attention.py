@@ -44,7 +44,8 @@ def capture_attention(
             ``{"source": ..., "target": ...}``.
 
     The model is as it was when the block ends, also by an exception. What is compiled runs uncompiled inside the
-    block. A module that is scripted, exported or runs in another thread cannot be observed. Raises TraceError for names that do not exist.
+    block. A module that is scripted, exported or runs in another thread cannot be observed. Raises TraceError for
+    names that do not exist.
     """
     if unknown := set(tensors) - set(TENSORS):
         raise TraceError(f"Cannot capture {', '.join(sorted(unknown))}; there are {', '.join(TENSORS)}.")

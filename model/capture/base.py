@@ -25,6 +25,10 @@ class Recording(Protocol):
     def observer_effect(self) -> str:
         """Whether observing changed which kernels ran, and so the outputs, in a sentence."""
 
+    @property
+    def samples_in_words(self) -> str:
+        """What ran that is more than one sample: batches, or windows of one."""
+
 
 @dataclass(eq=False)
 class Capture:
@@ -53,7 +57,7 @@ class Capture:
         """The trace of a batch of one sentence. TraceError for a larger batch or when nothing ran."""
         sizes = set(self.batches())
         if sizes and sizes != {1}:
-            raise TraceError(f"A trace is of one sentence, but batches of {sorted(sizes)} ran: use .sample(i).")
+            raise TraceError(f"A trace is of one sentence, but {self.recording.samples_in_words}: use .sample(i).")
         return self.sample(0)
 
     def arrays(self, kind: Kind) -> dict[str, np.ndarray]:

@@ -128,6 +128,11 @@ def fast_path_overridden(frame: FrameType) -> bool:
     return any(frame.f_locals.get(name) == OVERRIDDEN for name in set(FAST_PATH_REASONS.values()))
 
 
+def is_flex_attention(function: Callable[..., Any]) -> bool:
+    """Whether a function that a TorchFunctionMode sees is what flex_attention calls in the end."""
+    return type(function).__name__ == "FlexAttentionHOP"
+
+
 def materialize(mask: Tensor, device: torch.device) -> Tensor:
     """Return a mask of torch.nn.attention.bias, which only describes itself, as a tensor; any other as it is."""
     return mask._materialize(device) if hasattr(mask, "_materialize") else mask

@@ -27,6 +27,8 @@ class Call:
     """Whether the keys come from samples that had changed places, as in a beam search."""
     in_beam_search: bool = False
     """Whether a method called so made it, with several hypotheses."""
+    windows: int = 1
+    """How many samples the module makes of an image that the model was given: windows, attended to apart."""
     run: int = 0
     """Number of the run of the model that made it."""
     forward: int = 0

@@ -46,6 +46,8 @@ class Provenance:
     def __init__(self, model: nn.Module) -> None:
         self._nodes: dict[int, tuple[weakref.ref[Tensor], Node]] = {}
         self._recent: deque[Node] = deque()
+        self.saw_weights = False
+        """Whether a function of torch was given a weight of the model."""
         self._own = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
 
     def note(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], output: Any) -> None:
@@ -75,7 +77,14 @@ class Provenance:
         known = self._nodes.get(id(tensor))
         if known is not None and known[0]() is tensor:
             return known[1]
-        return self._remember(tensor, Node(is_weight=id(tensor) in self._own or isinstance(tensor, nn.Parameter)))
+        own = id(tensor) in self._own
+        self.saw_weights = self.saw_weights or own
+        return self._remember(tensor, Node(is_weight=own or isinstance(tensor, nn.Parameter)))
+
+    def forget(self) -> None:
+        """Forget all tensors, when nothing will be asked any more."""
+        self._nodes.clear()
+        self._recent.clear()
 
     def scores_are_cross(self, scores: Tensor, calls: Sequence[ModuleCall]) -> bool | None:
         """Return :meth:`is_cross` for the queries and keys that scores were computed from; self-attention wins."""

@@ -17,6 +17,8 @@ from .call_site import CallSite
 from .fused_weights import Attention
 from .kinds import Facts, is_causal, kinds
 from .named_modules import named_ancestor
+from .provenance import Provenance
+from .refusals import flex_in_words, not_laid_out, nothing_in_words
 from .stacking import BEAMS, Run, last_runs, map_of, side_by_side
 from .time_steps import as_rows, is_step
 
@@ -42,7 +44,11 @@ class ForeignRecording:
     refused: dict[str, str] = field(default_factory=dict)
     """Modules whose attention is left out, as it cannot be laid out as queries x keys, and what was seen there."""
 
+    flex: set[str] = field(default_factory=set)
+    """Modules that called flex_attention."""
+
     def __post_init__(self) -> None:
+        self.provenance = Provenance(self.model)
         self.modules = {id(module): (path, module) for path, module in self.model.named_modules()}
         self._run = -1
         self._forward = -1
@@ -86,7 +92,10 @@ class ForeignRecording:
         self._frames = run, forward
         self._module_call = site.frame if site else None
         beams = site is not None and site.in_beam_search and len(call.attention.weights) > 1
-        call = replace(call, attention=self._kept(call.attention), in_beam_search=beams)
+        given = site.calls[-1].inputs if site and site.calls else ()
+        images = max((len(tensor) for tensor in given if tensor.dim() == 4 and tensor.is_floating_point()), default=0)
+        windows = len(call.attention.weights) // images if images else 1
+        call = replace(call, attention=self._kept(call.attention), in_beam_search=beams, windows=max(windows, 1))
         self.calls.append(replace(call, run=self._run, forward=self._forward))
 
     def open_call(self, site: CallSite) -> Call | None:
@@ -124,6 +133,7 @@ class ForeignRecording:
     def end(self) -> None:
         """Release the last run's frames and of what they hold."""
         self._frames, self._module_call = (None, None), None
+        self.provenance.forget()
 
     def _of_run(self) -> list[Call]:
         found = []
@@ -137,11 +147,18 @@ class ForeignRecording:
         return {call.attention.weights.shape[0] for call in self.calls}
 
     @property
+    def samples_in_words(self) -> str:
+        windows = {call.windows for call in self.calls} - {1}
+        if windows and set(self.batches()) <= {1, *windows}:
+            return f"its attention is within windows, {sorted(windows)} of one image, each a sample"
+        return f"batches of {sorted(set(self.batches()))} ran"
+
+    @property
     def observer_effect(self) -> str:
         sentences = [FAST_PATH] if any(call.fast_path for call in self.calls) else []
         sentences += [_fused_in_words(self.calls)] if any(call.fused for call in self.calls) else []
         sentences = sentences or [UNCHANGED]
-        return " ".join([*sentences, self._refused_in_words()] if self.refused else sentences)
+        return " ".join([*sentences, *self._left_out()])
 
     def sample(self, index: int) -> AttentionTrace:
         recorded = [
@@ -163,22 +180,15 @@ class ForeignRecording:
         settings = {"observer_effect": self.observer_effect, "device": self.calls[-1].attention.weights.device.type}
         return AttentionTrace(**maps, model=type(self.model).__name__, settings=settings)
 
-    def _refused_in_words(self) -> str:
-        first = sorted(self.refused.items())[:8]
-        some = ", ".join(f"{path or 'the model itself'} ({reason})" for path, reason in first)
-        return f"Not recorded, because it cannot be laid out as samples, heads, queries and keys: softmax of {some}."
+    def _left_out(self) -> list[str]:
+        """What was seen and not recorded, in sentences."""
+        refused = [not_laid_out(self.refused)] if self.refused else []
+        return [*refused, flex_in_words(self.flex)] if self.flex else refused
 
     def _nothing(self) -> str:
-        name = type(self.model).__name__
-        if self.refused:
-            return f"Nothing was captured of this {name}. {self._refused_in_words()}"
-        if self.other_softmaxes:
-            some = ", ".join(sorted(self.other_softmaxes)[:8]) or "the model itself"
-            return (
-                f"Nothing was captured: no attention was found in this {name}. A softmax ran in {some}: if that is "
-                "attention, name it: capture_attention(model, modules=[...])."
-            )
-        return f"Nothing was captured: run the model inside the block. No attention was found in this {name} so far."
+        if left_out := self._left_out():
+            return " ".join([f"Nothing was captured of this {type(self.model).__name__}.", *left_out])
+        return nothing_in_words(self.model, self.provenance.saw_weights, self.other_softmaxes)
 
     def _kinds(self, calls: Sequence[Call]) -> Mapping[str, Kind]:
         by_path: dict[str, list[Call]] = {}

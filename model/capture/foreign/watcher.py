@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from ...network.hooks import hook_outputs, observing
-from ...network.torch_internals import check_watchable, without_override_check
+from ...network.torch_internals import check_watchable, is_flex_attention, without_override_check
 from ...trace import Kind
 from .axes import Layout, added_keys, evidence_of, layout_of
 from .block_layouts import block_attention
@@ -23,7 +23,6 @@ from .call import Call
 from .call_site import CallSite, call_site, is_leaf
 from .fused_weights import Attention, from_arguments, from_scores, unfold_heads
 from .named_modules import match_modules, weights_in
-from .provenance import Provenance
 from .recording import ForeignRecording
 
 SOFTMAX = (F.softmax, torch.softmax, Tensor.softmax, torch.special.softmax)
@@ -35,7 +34,6 @@ class Watcher(TorchFunctionMode):
     def __init__(self, recording: ForeignRecording) -> None:
         super().__init__()
         self.recording = recording
-        self.provenance = Provenance(recording.model)
         self._is_cross: bool | None = None
         """Whether nn.MultiheadAttention was given keys of another tensor; None outside of it."""
 
@@ -50,11 +48,15 @@ class Watcher(TorchFunctionMode):
         if func is F.multi_head_attention_forward:
             return self._from_inside(args, given)
         output = func(*args, **given)
-        self.provenance.note(func, args, given, output)
+        self.recording.provenance.note(func, args, given, output)
         if func is F.scaled_dot_product_attention:
             self._fused(args, given, output)
         elif func in SOFTMAX:
             self._softmax(args, given, output)
+        elif is_flex_attention(func):
+            site = call_site(self.recording.modules)
+            if site is not None and self.recording.records(site.path):
+                self.recording.flex.add(site.path)
         return output
 
     def _from_inside(self, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
@@ -78,9 +80,9 @@ class Watcher(TorchFunctionMode):
         dropout = args[4] if len(args) > 4 else given.get("dropout_p", 0.0)
         difference = None if dropout else _difference(attention.weights, attention.tensors["v"], layout(output))
         attention = replace(unfold_heads(attention, site.module), extra_keys=added_keys(site.module))
-        is_cross = self.provenance.is_cross(query, key, site.calls)
+        is_cross = self.recording.provenance.is_cross(query, key, site.calls)
         call = Call(site.path, attention, self._crosses(is_cross), True, site.fast_path, difference)
-        call = replace(call, reordered=self.provenance.is_reordered(key))
+        call = replace(call, reordered=self.recording.provenance.is_reordered(key))
         self.recording.add(call, site)
 
     def _softmax(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor) -> None:
@@ -105,15 +107,15 @@ class Watcher(TorchFunctionMode):
         if attention is None and (layout := self._layout(tuple(weights.shape), axis, site)) is not None:
             attention = self._with_names(from_scores(scores, weights, layout), scores, site)
         if attention is not None:
-            is_cross = self.provenance.scores_are_cross(scores, site.calls)
+            is_cross = self.recording.provenance.scores_are_cross(scores, site.calls)
             call = Call(site.path, attention, self._crosses(is_cross), False, site.fast_path)
-            call = replace(call, reordered=self.provenance.scores_are_reordered(scores))
+            call = replace(call, reordered=self.recording.provenance.scores_are_reordered(scores))
             self.recording.add(call, site)
 
     def _with_names(self, attention: Attention, scores: Tensor, site: CallSite) -> Attention:
         """Name the columns that are no tokens: of a learned sink, and those that nn.MultiheadAttention adds."""
         sinks = [one for name, one in site.module.named_parameters(recurse=False) if "sink" in name]
-        has_sink = any(self.provenance.depends_on(scores, sink) for sink in sinks)
+        has_sink = any(self.recording.provenance.depends_on(scores, sink) for sink in sinks)
         return replace(attention, extra_keys=("sink",) if has_sink else added_keys(site.module))
 
     def _crosses(self, seen: bool | None) -> bool:
