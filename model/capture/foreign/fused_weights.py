@@ -41,7 +41,16 @@ class Attention:
 def from_scores(masked_scores: Tensor, weights: Tensor, layout: Layout) -> Attention:
     """Return the attention of a softmax from its input and its output; the mask is read off the scores."""
     masked, weights = (layout(tensor.detach()) for tensor in (masked_scores, weights))
-    return Attention(weights, ~is_blocked(masked), {"masked_scores": masked})
+    return Attention(weights, compact(~is_blocked(masked)), {"masked_scores": masked})
+
+
+def compact(allowed: Tensor) -> Tensor:
+    """Return a mask (B, H, Q, K) as a view that holds only one head, or one number, where that says all."""
+    if bool(allowed.all()):
+        return allowed.new_ones(()).expand(allowed.shape)
+    if allowed.shape[1] > 1 and bool((allowed[:, 1:] == allowed[:, :1]).all()):
+        return allowed[:, :1].clone().expand(allowed.shape)
+    return allowed
 
 
 @torch.no_grad()
@@ -66,9 +75,12 @@ def from_arguments(
     if enable_gqa:
         k, v = (tensor.repeat_interleave(q.shape[-3] // tensor.shape[-3], -3) for tensor in (k, v))
     with torch.autocast(q.device.type, enabled=False):  # which would round the scores again
-        scores = q.float() @ k.float().transpose(-1, -2) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+        factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+        scores = (q.float() @ k.float().transpose(-1, -2)).mul_(factor)
     allowed, masked = _masked(scores, attn_mask, is_causal)
-    weights = torch.nan_to_num(masked.softmax(-1), nan=0.0) if _has_empty_row(masked) else masked.softmax(-1)
+    weights = masked.softmax(-1)
+    if masked is not scores and _has_empty_row(masked):
+        weights.nan_to_num_(nan=0.0)
     tensors = {"q": q, "k": k, "v": v, "scores": scores, "masked_scores": masked}
     return Attention(layout(weights), layout(allowed), {name: layout(tensor) for name, tensor in tensors.items()})
 
@@ -106,4 +118,4 @@ def _masked(scores: Tensor, mask: Tensor | None, is_causal: bool) -> tuple[Tenso
 
 
 def _has_empty_row(masked: Tensor) -> bool:
-    return bool((masked == -math.inf).all(-1).any())
+    return bool((masked.amax(-1) == -math.inf).any())

@@ -38,6 +38,8 @@ class ForeignRecording:
     tensors: frozenset[str] = frozenset()
     kinds_by_path: Mapping[str, Kind | None] = field(default_factory=dict)
     """The paths of the modules that alone are recorded, and the kind that each was said to be; empty for all."""
+    half: bool = False
+    """Whether weights are stored in half precision."""
     calls: list[Call] = field(default_factory=list)
     other_softmaxes: set[str] = field(default_factory=set)
     """Modules that made a softmax and were not taken for attention."""
@@ -119,7 +121,8 @@ class ForeignRecording:
 
     def _kept(self, attention: Attention) -> Attention:
         tensors = {name: tensor for name, tensor in attention.tensors.items() if name in self.tensors}
-        return replace(attention, tensors=tensors)
+        weights = attention.weights.half() if self.half else attention.weights
+        return replace(attention, weights=weights, tensors=tensors)
 
     def has_call_below(self, path: str) -> bool:
         """Whether this run has a call at or below the path already."""
@@ -128,7 +131,11 @@ class ForeignRecording:
     def has_weights(self, weights: Tensor) -> bool:
         """Whether these very weights were recorded last: some modules pass on those of another."""
         last = self.calls[-1].attention.weights if self.calls else None
-        return last is not None and last.numel() == weights.numel() and torch.equal(last.flatten(), weights.flatten())
+        return (
+            last is not None
+            and last.numel() == weights.numel()
+            and torch.equal(last.flatten(), weights.to(last.dtype).flatten())
+        )
 
     def end(self) -> None:
         """Release the last run's frames and of what they hold."""

@@ -94,49 +94,57 @@ def map_of(kind: Kind, runs: list[Run], sample: int) -> AttentionMap:
     queries = [str(number + 1) for number in range(sum(run[0].shape[0] for run in runs))]
     extra = runs[-1][0].attention.extra_keys
     keys = [*(str(number + 1) for number in range(runs[-1][0].shape[1])), *extra]
-    allowed = _below([torch.stack([one.allowed[sample] for one in step]) for step in steps], False, len(extra))
-    mask, layer_masks = _masks(allowed)
+    mask, layer_masks = _masks([[_without_copies(one.allowed[sample]) for one in step] for step in steps], len(extra))
     return AttentionMap(
         kind,
-        weights=_array(_below([torch.stack([one.weights[sample] for one in step]) for step in steps], 0.0, len(extra))),
+        weights=_below([[one.weights[sample] for one in step] for step in steps], 0.0, len(extra)),
         query_tokens=tuple(queries),
         key_tokens=tuple(keys),
         mask=mask,
         layer_masks=layer_masks,
-        tensors={name: _array(_tensor(name, steps, sample, len(extra))) for name in sorted(names)},
+        tensors={name: _tensor(name, steps, sample, len(extra)) for name in sorted(names)},
     )
 
 
-def _masks(allowed: Tensor) -> tuple[np.ndarray, np.ndarray | None]:
-    """(L, H, Q, K) -> the mask of all together, and those of layers or heads where they differ."""
-    union = allowed.any(0).any(0)
-    own = allowed[:, :1] if bool((allowed == allowed[:, :1]).all()) else allowed
-    return union.cpu().numpy(), None if bool((own == union).all()) else own.cpu().numpy()
+def _without_copies(allowed: Tensor) -> Tensor:
+    """(H, Q, K), or (1, Q, K) where that was broadcast to all heads."""
+    return allowed[:1] if allowed.stride(0) == 0 else allowed
 
 
-def _tensor(name: str, steps: list[list[Attention]], sample: int, extra: int) -> Tensor:
-    found = [torch.stack([one.tensors[name][sample] for one in step]) for step in steps]
+def _masks(steps: list[list[Tensor]], extra: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """The mask of all layers and heads together, and those of layers or heads where they differ."""
+    heads = max(len(one) for step in steps for one in step)
+    own = _below([[one.expand(heads, -1, -1) for one in step] for step in steps], 0, extra, bool)
+    own = own[:, :1] if (own == own[:, :1]).all() else own
+    mask = np.logical_or.reduce(own, axis=(0, 1))
+    return mask, None if (own == mask).all() else own
+
+
+def _tensor(name: str, steps: list[list[Attention]], sample: int, extra: int) -> np.ndarray:
+    found = [[one.tensors[name][sample] for one in step] for step in steps]
     if name in ("k", "v"):
-        return found[-1]  # a cache holds all of them in the end
-    return torch.cat(found, 2) if name == "q" else _below(found, NEVER_COMPUTED[name], extra)
+        found = found[-1:]  # a cache holds all of them in the end
+    return _below(found, NEVER_COMPUTED.get(name, 0.0), extra if name in NEVER_COMPUTED else 0)
 
 
-def _below(steps: list[Tensor], empty: float, extra: int) -> Tensor:
-    """(L, H, Q, K) of each step, with ever more keys, as one; `empty` stands where there was no key yet.
+def _below(steps: list[list[Tensor]], empty: float, extra: int, dtype: type = np.float32) -> np.ndarray:
+    """The layers (H, Q, K) of each step, with ever more keys, as (L, H, Q, K); `empty` where there was no key yet.
 
-    The last `extra` keys are no tokens, and stay the last.
+    The last `extra` keys are no tokens, and stay the last. Every number is copied once.
     """
-    keys = steps[-1].shape[-1]
-    whole = []
+    rows = sum(step[0].shape[1] for step in steps)
+    columns = steps[-1][0].shape[-1]
+    stacked: np.ndarray = np.empty((len(steps[0]), len(steps[0][0]), rows, columns), dtype)
+    if len(steps) > 1:
+        stacked.fill(empty)
+    whole, start = torch.from_numpy(stacked), 0
     for step in steps:
-        own = step.shape[-1] - extra
-        new = step.new_full((*step.shape[:-1], keys - step.shape[-1]), empty)
-        whole.append(torch.cat([step[..., :own], new, step[..., own:]], -1))
-    return torch.cat(whole, 2)
-
-
-def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.float().cpu().numpy()
+        end, own = start + step[0].shape[1], step[0].shape[-1] - extra
+        for layer, tensor in enumerate(step):
+            whole[layer, :, start:end, :own] = tensor[..., :own]
+            whole[layer, :, start:end, columns - extra :] = tensor[..., own:]
+        start = end
+    return stacked
 
 
 def _check(kind: Kind, runs: list[Run], sample: int) -> None:

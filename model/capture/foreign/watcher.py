@@ -154,6 +154,7 @@ def watch(
     model: nn.Module,
     tensors: Collection[str] = (),
     modules: Collection[str] | Mapping[str, Kind] = (),
+    half: bool = False,
 ) -> Iterator[ForeignRecording]:
     """Record the attention of whatever `model` runs inside the block, in this thread; see ``capture_attention``.
 
@@ -162,7 +163,7 @@ def watch(
     check_watchable(model)
     patterns = dict(modules) if isinstance(modules, Mapping) else dict.fromkeys(modules)
     named = match_modules(model, patterns)
-    recording = ForeignRecording(model, frozenset(tensors), named)
+    recording = ForeignRecording(model, frozenset(tensors), named, half)
     watcher = Watcher(recording)
     outputs = {module: _output_of(watcher, path) for path, module in _modules_at(model, named, patterns)}
     try:
