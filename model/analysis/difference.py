@@ -95,7 +95,8 @@ def shared_axes(first: AttentionMap, second: AttentionMap, rows: Label = "fed") 
 def single_head(attention: AttentionMap, layer: int, head: int) -> AttentionMap:
     """Return a map of nothing but one head, counted from 0: weights (1, 1, Q, K)."""
     weights, mask = attention.weights[layer, head][None, None], attention.mask_of(layer, head)
-    return dataclasses.replace(attention, weights=weights, mask=mask, layer_masks=None, tensors={})
+    paths = attention.layer_paths[layer : layer + 1]
+    return dataclasses.replace(attention, weights=weights, mask=mask, layer_masks=None, layer_paths=paths, tensors={})
 
 
 def common_tokens(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:

@@ -35,7 +35,8 @@ def mean_map(attention: AttentionMap, over: Literal["heads", "layers", "all"]) -
     masks = attention.layer_masks
     own = None if masks is None else np.logical_or.reduce(masks, axis=axes, keepdims=True)
     weights = attention.weights.mean(axes, keepdims=True)
-    return dataclasses.replace(attention, weights=weights, layer_masks=own, tensors={})
+    paths = attention.layer_paths if over == "heads" else ()
+    return dataclasses.replace(attention, weights=weights, layer_masks=own, layer_paths=paths, tensors={})
 
 
 def rollout(trace: AttentionTrace) -> AttentionTrace:

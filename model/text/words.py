@@ -87,6 +87,7 @@ def merge_words(attention: AttentionMap, rows: Label = "fed") -> AttentionMap:
         key_tokens=_joined(attention.key_tokens, keys),
         mask=seen(attention.mask),
         layer_masks=None if attention.layer_masks is None else seen(attention.layer_masks),
+        layer_paths=attention.layer_paths,
         predicted_tokens=_joined(attention.predicted_tokens, queries) if attention.predicted_tokens else (),
     )
 

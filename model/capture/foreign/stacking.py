@@ -102,6 +102,7 @@ def map_of(kind: Kind, runs: list[Run], sample: int) -> AttentionMap:
         key_tokens=tuple(keys),
         mask=mask,
         layer_masks=layer_masks,
+        layer_paths=tuple(call.path for call in runs[-1]),
         tensors={name: _tensor(name, steps, sample, len(extra)) for name in sorted(names)},
     )
 

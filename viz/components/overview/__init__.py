@@ -73,6 +73,7 @@ def packed(
     header = {
         "layers": layers,
         "heads": heads,
+        "paths": attention.layer_paths,
         "queries": queries,
         "keys": keys,
         "layer": layer,

@@ -17,7 +17,8 @@ from model.diagnosis import diagnose
 from model.text.words import hide_special, merge_words
 from model.trace import AttentionMap, AttentionTrace
 from tests.model.capture.foreign.test_hugging_face import SIZES
-from viz.figures.heatmap import head_grid
+from viz.figures.heatmap import head_grid, heatmap
+from viz.figures.words import overview_in_words
 from viz.traces.verdict import verdict
 
 GROUPED = {**SIZES, "num_key_value_heads": 2, "head_dim": 8}
@@ -137,3 +138,53 @@ def test_one_mask_for_all_is_saved_once() -> None:
     assert one is not None
     assert one.layer_masks is None
     np.testing.assert_array_equal(one.masks, np.tri(4, dtype=bool)[None, None])
+
+
+class Hybrid(nn.Module):
+    """Attention in every second layer only, as in Jamba."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        attention = (nn.MultiheadAttention(8, 2, batch_first=True) for _ in range(2))
+        self.layers = nn.ModuleList(one for pair in attention for one in (nn.Linear(8, 8), pair))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x, x, x)[0] if isinstance(layer, nn.MultiheadAttention) else layer(x)
+        return x
+
+
+def test_layers_keep_their_paths_and_the_numbers_of_the_model(tmp_path: Path) -> None:
+    model = Hybrid().eval()
+    with torch.no_grad(), capture_attention(model) as capture:
+        model(torch.randn(1, 4, 8))
+    capture.trace.save(tmp_path / "t.safetensors")
+    one = AttentionTrace.load(tmp_path / "t.safetensors").encoder
+    assert one is not None
+    assert one.layer_paths == ("layers.1", "layers.3")
+    assert one.layer_numbers == (1, 3)
+    assert "They are layers 2, 4 of the model." in overview_in_words(one)
+    assert head_grid(one, 1, 0, "fed").title.endswith("layer 2, head 1 · layers.3")
+    assert single_head(one, 1, 0).layer_paths == ("layers.3",)
+    assert merge_words(one).layer_paths == one.layer_paths
+
+
+@pytest.mark.parametrize(
+    ("paths", "numbers"),
+    [
+        ((), (0, 1)),
+        (("a.7.attn", "a.9.attn"), (7, 9)),
+        (("a.0.attn", "a.0.attn"), (0, 1)),
+        (("a.0.2.attn", "a.0.4.attn"), (2, 4)),
+        (("first", "second"), (0, 1)),
+    ],
+)
+def test_a_number_is_read_off_the_paths_where_they_tell(paths: tuple[str, ...], numbers: tuple[int, ...]) -> None:
+    one = AttentionMap("encoder", np.zeros((2, 1, 1, 1)), ("a",), ("a",), np.ones((1, 1), bool), layer_paths=paths)
+    assert one.layer_numbers == numbers
+
+
+def test_a_path_is_text_and_no_markup() -> None:
+    weights, mask = np.ones((1, 1, 1, 1), np.float32), np.ones((1, 1), bool)
+    one = AttentionMap("encoder", weights, ("a",), ("a",), mask, layer_paths=("<b>x</b>",))
+    assert "&lt;b&gt;x&lt;/b&gt;" in heatmap(one, 0, 0).layout.title.text
