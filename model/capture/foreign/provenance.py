@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .call_site import ModuleCall, tensors_in
+from .call_site import ModuleCall
 
 LIMIT = 20_000
 """How many of the last results remember what they were computed from."""
@@ -188,9 +188,18 @@ def _beginnings(start: Node) -> set[Node]:
 
 
 def _tensors(values: Any) -> list[Tensor]:
+    """The tensors of a value, through lists, tuples and dictionaries; called with every call of torch, so plain."""
     if isinstance(values, Tensor):
         return [values]
-    return [*tensors_in(values)] if isinstance(values, list | tuple | dict) else []
+    if not isinstance(values, list | tuple | dict):
+        return []
+    found: list[Tensor] = []
+    for value in values.values() if isinstance(values, dict) else values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, list | tuple | dict):
+            found += _tensors(value)
+    return found
 
 
 def _reorders(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
