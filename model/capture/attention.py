@@ -71,15 +71,23 @@ def _record_hook_points(
     for site in sites:
         for point in ("weights", *tensors):
             kept = recording.calls[site.path, point]
-            functions[getattr(site.module, point)] = _keeper(kept, half and point == "weights")
+            keeper = _half_keeper if half and point == "weights" else _keeper
+            functions[getattr(site.module, point)] = keeper(kept)
         functions[site.module.get_submodule("mask")] = _mask_keeper(recording, site.path)
     with hook_outputs(functions):
         yield recording
 
 
-def _keeper(calls: list[Tensor], half: bool) -> OutputHook:
+def _keeper(calls: list[Tensor]) -> OutputHook:
     def keep(output: Tensor) -> None:
-        calls.append(output.detach().half() if half else output.detach())
+        calls.append(output.detach())
+
+    return keep
+
+
+def _half_keeper(calls: list[Tensor]) -> OutputHook:
+    def keep(output: Tensor) -> None:
+        calls.append(output.detach().half())
 
     return keep
 

@@ -12,12 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from ...trace import KINDS, AttentionTrace, Kind, TraceError
-from .call import Call
-from .call_site import CallSite
-from .fused_weights import Attention
+from .calls.axes import evidence_of
+from .calls.call import Call
+from .calls.call_site import CallSite
+from .calls.fused_weights import Attention
+from .calls.provenance import Provenance
 from .kinds import Facts, is_causal, kinds
 from .named_modules import named_ancestor
-from .provenance import Provenance
 from .refusals import flex_in_words, not_laid_out, nothing_in_words
 from .stacking import BEAMS, Run, last_runs, map_of, side_by_side
 from .time_steps import as_rows, is_step
@@ -45,7 +46,6 @@ class ForeignRecording:
     """Modules that made a softmax and were not taken for attention."""
     refused: dict[str, str] = field(default_factory=dict)
     """Modules whose attention is left out, as it cannot be laid out as queries x keys, and what was seen there."""
-
     flex: set[str] = field(default_factory=set)
     """Modules that called flex_attention."""
 
@@ -81,8 +81,8 @@ class ForeignRecording:
         """
         step = is_step(call)
         before = None if step or site is None or site.module is self.model else self.open_call(site)
-        if before is not None:
-            self._join(before, call)
+        if before is not None and site is not None:
+            self._join(before, call, site)
             return
         run, forward = (site.run, site.forward) if site else (None, None)
         if forward is None or forward is not self._frames[1]:
@@ -110,10 +110,14 @@ class ForeignRecording:
         """Replace what was recorded last by what the same call of the module has made of it."""
         self.calls[-1] = replace(self.calls[-1], attention=self._kept(attention))
 
-    def _join(self, before: Call, call: Call) -> None:
-        """Join two attentions of one call of a module: the same one over other values, or more heads of it."""
+    def _join(self, before: Call, call: Call, site: CallSite) -> None:
+        """Join two attentions of one call of a module: the same one over other values, or more heads of it.
+
+        Others, such as a few queries at a time, are refused.
+        """
         first, second = before.attention, self._kept(call.attention)
-        if (before.is_cross, before.shape, len(first.weights)) != (call.is_cross, call.shape, len(second.weights)):
+        alike = (before.is_cross, before.shape, len(first.weights)) == (call.is_cross, call.shape, len(second.weights))
+        if not alike or (len(second.weights), call.shape[0]) not in evidence_of(site).sides:
             shapes = " and ".join(str(tuple(one.weights.shape)) for one in (first, second))
             self.refuse(call.path, f"several attentions in one call, of {shapes}")
         elif not torch.equal(first.weights, second.weights):

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from ...trace import AttentionMap, Kind, TraceError
-from .call import Call
-from .fused_weights import Attention
+from .calls.call import Call
+from .calls.fused_weights import Attention
 
 Run = list[Call]
 """The calls of one kind in one run: its layers, in order."""

@@ -17,11 +17,11 @@ from torch.overrides import TorchFunctionMode
 from ...network.hooks import hook_outputs, observing
 from ...network.torch_internals import check_watchable, is_flex_attention, without_override_check
 from ...trace import Kind
-from .axes import Layout, added_keys, evidence_of, layout_of
-from .block_layouts import block_attention
-from .call import Call
-from .call_site import CallSite, call_site, is_leaf
-from .fused_weights import Attention, from_arguments, from_scores, unfold_heads
+from .calls.axes import Layout, added_keys, evidence_of, layout_of
+from .calls.block_layouts import block_attention
+from .calls.call import Call
+from .calls.call_site import CallSite, call_site, is_leaf
+from .calls.fused_weights import Attention, from_arguments, from_scores, unfold_heads
 from .named_modules import match_modules, weights_in
 from .recording import ForeignRecording
 

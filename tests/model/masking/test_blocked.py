@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from model.capture.foreign.axes import Layout
-from model.capture.foreign.fused_weights import from_arguments, from_scores
+from model.capture.foreign.calls.axes import Layout
+from model.capture.foreign.calls.fused_weights import from_arguments, from_scores
 from model.diagnosis import arrange, diagnose
 from model.diagnosis.readers.roles import guess
 from model.masking.blocked import is_blocked

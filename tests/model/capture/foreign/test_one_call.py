@@ -59,6 +59,22 @@ def test_two_attentions_of_one_call_are_heads_beside_each_other() -> None:
     np.testing.assert_array_equal(one.weights[0], torch.cat(module.kept, 1)[0])
 
 
+class Chunked(Differential):
+    """The same queries and keys, a few queries at a time to save memory."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, *_ = (one.unflatten(-1, (2, 4)).transpose(1, 2) for one in self.qk(x).chunk(4, -1))
+        return torch.cat([(part @ k.mT).softmax(-1) for part in q.split(2, 2)], 2).sum(1)
+
+
+def test_some_queries_at_a_time_are_no_heads() -> None:
+    module = Chunked()
+    with torch.no_grad(), capture_attention(nn.ModuleDict({"attention": module})) as capture:
+        module(torch.randn(1, 6, 8))
+    with pytest.raises(TraceError, match=r"several attentions in one call, of \(1, 2, 2, 6\) and \(1, 2, 2, 6\)"):
+        _ = capture.trace
+
+
 @pytest.mark.parametrize("generating", [False, True])
 @torch.no_grad()
 def test_a_learned_sink_is_a_column_with_a_name(generating: bool) -> None:

@@ -10,7 +10,7 @@ from types import FrameType
 import torch
 from torch import Tensor, nn
 
-from ...masking.blocked import is_blocked
+from ....masking.blocked import is_blocked
 from .axes import evidence_of
 from .call_site import CallSite
 from .fused_weights import Attention

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from ...masking.blocked import is_blocked
-from ...network.torch_internals import materialize
+from ....masking.blocked import is_blocked
+from ....network.torch_internals import materialize
 from .axes import Layout, query_heads_of
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import count, islice
 from typing import Any
 
 import torch
@@ -15,6 +16,8 @@ from .call_site import ModuleCall
 
 LIMIT = 20_000
 """How many of the last results remember what they were computed from."""
+STEP = 64
+"""How many results stand between the keys of one step of a decoding and its cache, at most."""
 PRODUCTS = {torch.matmul, torch.bmm, torch.baddbmm, torch.einsum, Tensor.matmul, Tensor.__matmul__, Tensor.bmm}
 """The calls that make scores of queries and keys."""
 PROJECTIONS = {*PRODUCTS, F.linear, F.conv1d, F.conv2d, torch.conv1d, torch.conv2d, torch.addmm, Tensor.addmm}
@@ -26,10 +29,14 @@ ROWS_CHOSEN = {torch.index_select, Tensor.index_select, Tensor.__getitem__}
 class Node:
     """One tensor, and those that it was computed from. Holds no tensor."""
 
-    __slots__ = ("__weakref__", "factors", "is_weight", "parents", "projects", "reorders")
+    __slots__ = ("__weakref__", "factors", "is_weight", "learned", "number", "parents", "projects", "reorders")
 
-    def __init__(self, parents: tuple[Node, ...] = (), is_weight: bool = False) -> None:
+    def __init__(self, number: int, parents: tuple[Node, ...] = (), is_weight: bool = False) -> None:
+        self.number = number
+        """Later ones have higher numbers."""
         self.parents = parents
+        self.learned: bool = all(parent.learned for parent in parents) if parents else is_weight
+        """Whether it was computed from nothing but weights."""
         self.is_weight = is_weight
         """Whether it is a parameter or a buffer of the model, or a view of one."""
         self.projects = False
@@ -46,6 +53,7 @@ class Provenance:
     def __init__(self, model: nn.Module) -> None:
         self._nodes: dict[int, tuple[weakref.ref[Tensor], Node]] = {}
         self._recent: deque[Node] = deque()
+        self._numbers = count()
         self.saw_weights = False
         """Whether a function of torch was given a weight of the model."""
         self._own = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
@@ -59,27 +67,32 @@ class Provenance:
         given = [*_tensors(args), *_tensors(kwargs)]
         if not given:
             return
-        node = Node(tuple(self.node(tensor) for tensor in given))
-        weighted = any(parent.is_weight for parent in node.parents)
+        parents = tuple(self.node(tensor) for tensor in given)
+        node = Node(next(self._numbers), parents)
+        weighted = any(parent.is_weight for parent in parents)
         node.is_weight = weighted and len(given) == 1
         node.projects = weighted and function in PROJECTIONS
-        node.factors = node.parents[-2:] if function in PRODUCTS and not weighted and len(given) > 1 else ()
+        node.factors = parents[-2:] if function in PRODUCTS and not weighted and len(given) > 1 else ()
         node.reorders = function in ROWS_CHOSEN and _reorders(args, kwargs)
         for tensor in results:
-            same = next((parent for one, parent in zip(given, node.parents, strict=True) if one is tensor), None)
+            same = next((parent for one, parent in zip(given, parents, strict=True) if one is tensor), None)
             if same is None:
                 self._remember(tensor, node)
             else:  # changed in place, or returned as it was
-                same.parents += tuple(parent for parent in node.parents if parent is not same)
+                same.parents += tuple(parent for parent in parents if parent is not same)
+                same.number, same.learned = node.number, node.learned
 
     def node(self, tensor: Tensor) -> Node:
         """Return the node of a tensor; one without parents where nothing is known of it."""
-        known = self._nodes.get(id(tensor))
-        if known is not None and known[0]() is tensor:
-            return known[1]
+        if (known := self._known(tensor)) is not None:
+            return known
         own = id(tensor) in self._own
         self.saw_weights = self.saw_weights or own
-        return self._remember(tensor, Node(is_weight=own or isinstance(tensor, nn.Parameter)))
+        return self._remember(tensor, Node(next(self._numbers), is_weight=own or isinstance(tensor, nn.Parameter)))
+
+    def _known(self, tensor: Tensor) -> Node | None:
+        known = self._nodes.get(id(tensor))
+        return known[1] if known is not None and known[0]() is tensor else None
 
     def forget(self) -> None:
         """Forget all tensors, when nothing will be asked any more."""
@@ -102,32 +115,37 @@ class Provenance:
         return self._is_cross(self.node(query), self.node(key), calls)
 
     def _is_cross(self, query: Node, key: Node, calls: Sequence[ModuleCall]) -> bool | None:
-        learned = not _beginnings(query)
         answer = None
         for call in calls:
             states = [tensor for tensor in call.inputs if tensor.is_floating_point() and tensor.dim() > 1]
-            inputs = {self.node(tensor): (tensor.data_ptr(), tensor.shape) for tensor in states}
+            nodes = [(self._known(tensor), tensor) for tensor in states]
+            inputs = {node: (tensor.data_ptr(), tensor.shape) for node, tensor in nodes if node is not None}
             queries, keys = _reached(query, inputs), _reached(key, inputs)
             if answer:  # around a module that was given both apart, they may be of one sequence all the same
                 return not (queries and queries.keys() <= keys.keys())
-            if learned and keys:
+            if query.learned and keys:
                 return True
             if any(queries.values()):
                 if not keys:
-                    return not _beginnings(query) <= _beginnings(key)
+                    return self._comes_before(key, calls[-1]) or not _beginnings(query) <= _beginnings(key)
                 answer = {one for one in queries if queries[one]}.isdisjoint(keys)
                 if not answer:
                     return False
         return answer
 
+    def _comes_before(self, key: Node, outermost: ModuleCall) -> bool:
+        """Whether keys were there before the run of the model that attends to them, as a cache is."""
+        given = [node.number for tensor in outermost.inputs if (node := self._known(tensor)) is not None]
+        return bool(given) and key.number < max(given)
+
     def is_reordered(self, key: Tensor) -> bool:
         """Whether keys were taken from samples that had changed places, as a beam search does with its cache."""
-        return any(node.reorders for node in _walk(self.node(key), lambda node: not node.projects))
+        return _has_reordered(self.node(key))
 
     def scores_are_reordered(self, scores: Tensor) -> bool:
         """Return :meth:`is_reordered` for the keys that scores were computed from."""
         products = _products_in(self.node(scores))
-        return any(one.reorders for node in products for one in _walk(node, lambda one: not one.projects))
+        return any(_has_reordered(factor) for node in products for factor in node.factors)
 
     def depends_on(self, tensor: Tensor, parameter: Tensor) -> bool:
         """Whether `parameter` was joined to what a tensor was computed from, by no product."""
@@ -150,15 +168,20 @@ class Provenance:
 
 
 def _walk(start: Node, onwards: Callable[[Node], bool]) -> Iterator[Node]:
-    """Yield a node and all that it was computed from, not going beyond nodes where `onwards` is false."""
-    seen, waiting = {start}, [start]
+    """Yield a node and all that it was computed from, nearest first, not beyond nodes where `onwards` is false."""
+    seen, waiting = {start}, deque([start])
     while waiting:
-        node = waiting.pop()
+        node = waiting.popleft()
         yield node
         if onwards(node):
             new = [parent for parent in node.parents if parent not in seen]
             seen.update(new)
             waiting += new
+
+
+def _has_reordered(key: Node) -> bool:
+    """Whether what was joined to keys since the step before changed places: the older part was looked at then."""
+    return any(node.reorders for node in islice(_walk(key, lambda node: not node.projects), STEP))
 
 
 def _products_in(scores: Node) -> list[Node]:
@@ -169,6 +192,7 @@ def _products_in(scores: Node) -> list[Node]:
 def _reached(start: Node, goals: Mapping[Node, Hashable]) -> dict[Hashable, bool]:
     """The names of those of `goals` that a node was computed from, and whether by way of a weight."""
     found: dict[Hashable, bool] = {}
+    oldest = min((goal.number for goal in goals), default=0)
     waiting = [(start, False)]
     seen = set(waiting)
     while waiting:
@@ -176,7 +200,8 @@ def _reached(start: Node, goals: Mapping[Node, Hashable]) -> dict[Hashable, bool
         if node in goals:
             found[goals[node]] = found.get(goals[node], False) or projected
             continue
-        new = {(parent, projected or node.projects) for parent in node.parents} - seen
+        parents = (parent for parent in node.parents if parent.number >= oldest)
+        new = {(parent, projected or node.projects) for parent in parents} - seen
         seen |= new
         waiting += new
     return found

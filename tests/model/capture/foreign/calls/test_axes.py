@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from model.capture.attention import capture_attention
-from model.capture.foreign.axes import Evidence, layout_of
+from model.capture.foreign.calls.axes import Evidence, layout_of
 from model.trace import TraceError
 
 Scores = Callable[[Tensor, Tensor], Tensor]
