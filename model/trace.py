@@ -37,12 +37,16 @@ class AttentionMap:
     key_tokens: tuple[str, ...]
     """(K,) the token attended to in each column."""
     mask: np.ndarray
-    """(Q, K) bool, True = may attend."""
+    """(Q, K) bool, True = may attend, in any layer and head."""
     predicted_tokens: tuple[str, ...] = ()
     """(Q,) the token predicted at each row; of the decoder and cross maps, else empty."""
     tensors: Mapping[str, np.ndarray] = field(default_factory=dict)
     """Any of q (L,H,Q,d), k and v (L,H,K,d), scores and masked_scores (L,H,Q,K); a score is NaN where cached decoding
     never computed it, because the key came later."""
+    layer_masks: np.ndarray | None = None
+    """(L, 1 or H, Q, K) bool, where layers or their heads have masks of their own; None where `mask` is that of all."""
+    layer_paths: tuple[str, ...] = ()
+    """(L,) the module of each layer, by its path in the model; empty where that is not known."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -57,6 +61,11 @@ class AttentionMap:
         self._check("key tokens", (len(self.key_tokens),), (keys,))
         if self.predicted_tokens:
             self._check("predicted tokens", (len(self.predicted_tokens),), (queries,))
+        if self.layer_masks is not None:
+            heads = 1 if self.layer_masks.shape[1:2] == (1,) else self.heads
+            self._check("layer masks", self.layer_masks.shape, (self.layers, heads, queries, keys))
+        if self.layer_paths:
+            self._check("layer paths", (len(self.layer_paths),), (self.layers,))
         for name, tensor in self.tensors.items():
             if name not in TENSORS:
                 raise TraceError(f"A map cannot hold {name!r}; it holds {', '.join(TENSORS)}.")
@@ -79,6 +88,25 @@ class AttentionMap:
     @property
     def heads(self) -> int:
         return self.weights.shape[1]
+
+    @property
+    def layer_numbers(self) -> tuple[int, ...]:
+        """(L,) the model's own number of each layer, as it stands in the paths; 0 to L - 1 where they do not tell."""
+        names = [path.split(".") for path in self.layer_paths]
+        for place in zip(*names, strict=False):
+            if all(part.isdecimal() for part in place) and len(set(place)) == self.layers:
+                return tuple(int(part) for part in place)
+        return tuple(range(self.layers))
+
+    @property
+    def masks(self) -> np.ndarray:
+        """The mask of every layer, (L, 1 or H, Q, K) bool: broadcasts against the weights."""
+        own = self.layer_masks
+        return np.broadcast_to(self.mask, (self.layers, 1, *self.mask.shape)) if own is None else own
+
+    def mask_of(self, layer: int, head: int) -> np.ndarray:
+        """Return the mask of one head, counted from 0: (Q, K) bool."""
+        return self.masks[layer, head if self.masks.shape[1] > 1 else 0]
 
     def rows(self, label: Literal["fed", "predicted"] = "fed") -> tuple[str, ...]:
         """The row labels: the token fed in, or the token predicted where there is one."""
@@ -118,7 +146,7 @@ class AttentionTrace:
         described: dict[str, Any] = {}
         for kind, one in self.maps.items():
             arrays |= {f"{kind}.{name}": np.ascontiguousarray(array) for name, array in _arrays(one)}
-            described[kind] = {name: list(getattr(one, name)) for name in _TOKENS}
+            described[kind] = {name: list(getattr(one, name)) for name in (*_TOKENS, "layer_paths")}
         described |= {name: getattr(self, name) for name in _TEXT} | {"settings": dict(self.settings)}
         write_file(path, save(arrays, metadata={"format": FORMAT, "trace": json.dumps(described)}))
 
@@ -158,13 +186,19 @@ _TEXT = ("source", "target", "model", "model_hash")
 def _arrays(one: AttentionMap) -> Iterator[tuple[str, np.ndarray]]:
     yield "weights", one.weights
     yield "mask", one.mask
+    if one.layer_masks is not None:
+        yield "layer_masks", one.layer_masks
     yield from one.tensors.items()
 
 
 def _read_map(kind: Kind, described: Any, arrays: dict[str, np.ndarray]) -> AttentionMap:
     own = {name.removeprefix(f"{kind}."): array for name, array in arrays.items() if name.startswith(f"{kind}.")}
     tokens = {name: tuple(str(token) for token in described[name]) for name in _TOKENS}
-    return AttentionMap(kind, weights=own.pop("weights"), mask=own.pop("mask").astype(bool), tensors=own, **tokens)
+    paths = tuple(str(path) for path in described.get("layer_paths", ()))
+    weights, mask, layer_masks = own.pop("weights"), own.pop("mask").astype(bool), own.pop("layer_masks", None)
+    layer_masks = None if layer_masks is None else layer_masks.astype(bool)
+    one = AttentionMap(kind, weights=weights, mask=mask, layer_masks=layer_masks, tensors=own, **tokens)
+    return dataclasses.replace(one, layer_paths=paths)
 
 
 def with_tokens(

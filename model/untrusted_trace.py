@@ -116,7 +116,8 @@ def _drawable(one: AttentionMap) -> AttentionMap:
     weights = np.asarray(one.weights, np.float32)
     if not np.isfinite(weights).all():
         weights = np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0)
-    drawn = dataclasses.replace(one, weights=weights)
+    paths = tuple(clean(path, LONGEST_NAME) for path in one.layer_paths)
+    drawn = dataclasses.replace(one, weights=weights, layer_paths=paths)
     return with_tokens(drawn, *map(clean_tokens, (one.query_tokens, one.key_tokens, one.predicted_tokens)))
 
 

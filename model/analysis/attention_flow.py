@@ -58,7 +58,9 @@ def attention_flow(
             "Rollout takes any number of tokens."
         )
     flow[rows] = _flow(edges, rows, keys)
-    return dataclasses.replace(attention, weights=flow[None, None], mask=flow > 0, tensors={})
+    return dataclasses.replace(
+        attention, weights=flow[None, None], mask=flow > 0, layer_masks=None, layer_paths=(), tensors={}
+    )
 
 
 def _flow(edges: Sequence[Edges], queries: Sequence[int], keys: int) -> np.ndarray:

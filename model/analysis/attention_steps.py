@@ -75,7 +75,7 @@ def pipeline(attention: AttentionMap, layer: int, head: int, query: int, scale: 
     # A key that did not exist yet when a cached decoding made this row has no score: it is what it would have been.
     scale = _scale(dot, scores, len(q)) if scale is None else scale
     scores = np.where(np.isnan(scores), dot * scale, scores)
-    mask, weights = attention.mask[query], attention.weights[place]
+    mask, weights = attention.mask_of(layer, head)[query], attention.weights[place]
     weighted = weights[:, None] * v
     return Pipeline(
         attention.kind,

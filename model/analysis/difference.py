@@ -94,7 +94,9 @@ def shared_axes(first: AttentionMap, second: AttentionMap, rows: Label = "fed") 
 
 def single_head(attention: AttentionMap, layer: int, head: int) -> AttentionMap:
     """Return a map of nothing but one head, counted from 0: weights (1, 1, Q, K)."""
-    return dataclasses.replace(attention, weights=attention.weights[layer, head][None, None], tensors={})
+    weights, mask = attention.weights[layer, head][None, None], attention.mask_of(layer, head)
+    paths = attention.layer_paths[layer : layer + 1]
+    return dataclasses.replace(attention, weights=weights, mask=mask, layer_masks=None, layer_paths=paths, tensors={})
 
 
 def common_tokens(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:
@@ -112,5 +114,6 @@ def _part(attention: AttentionMap, queries: list[int], keys: list[int]) -> Atten
         key_tokens=tuple(attention.key_tokens[column] for column in keys),
         predicted_tokens=tuple(predicted[row] for row in queries) if predicted else (),
         mask=attention.mask[np.ix_(queries, keys)],
+        layer_masks=None if attention.layer_masks is None else attention.layer_masks[:, :, queries][..., keys],
         tensors={},
     )

@@ -6,7 +6,6 @@ the map. Its words go by how the rows are named: by the token fed in, or by the 
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from ..text.words import Label
 from ..trace import AttentionMap
+from .difference import single_head
 from .head_statistics import Habit, distance, entropy, habit_cells, rows_with_choice
 
 MOSTLY, MORE, EVEN = 0.5, 0.2, 0.9
@@ -53,14 +53,15 @@ class HeadClaim:
 def head_claim(attention: AttentionMap, layer: int, head: int, label: Label = "fed") -> HeadClaim:
     """Return what the map shows of a head, counted from 0, in words for rows that are named by `label`."""
     name = f"Head {head + 1} of layer {layer + 1}"
-    if attention.mask.sum(-1).max(initial=0) < 2:
+    mask = attention.mask_of(layer, head)
+    if mask.sum(-1).max(initial=0) < 2:
         return HeadClaim(f"{name} has no choice: there is at most one token to look at.", "none", 0.0, ())
-    alone = dataclasses.replace(attention, weights=attention.weights[[layer], [head]][None], tensors={})
+    alone = single_head(attention, layer, head)
     # The cells are those of the whole map: one head alone would always align with itself.
     cells = habit_cells(attention)
     shares = {habit: _share(alone.weights[0, 0], at) for habit, at in cells.items()}
     best = max(shares, key=shares.__getitem__, default=None)
-    choosing = _places(rows_with_choice(attention.mask))
+    choosing = _places(rows_with_choice(mask))
     spread, far = entropy(alone).item(), distance(alone).item()
     if best and shares[best] >= MOSTLY:
         text = f"{name} mostly looks at {_place(attention, best, label)}: {shares[best]:.0%} of its mass."

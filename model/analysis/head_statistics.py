@@ -77,7 +77,7 @@ def rows_with_choice(mask: np.ndarray) -> np.ndarray:
 
 def entropy(attention: AttentionMap) -> np.ndarray:
     """-sum w ln w of a row over ln of its number of allowed keys, mean over rows with two or more -> (L, H), 0 to 1."""
-    weights, allowed = attention.weights, attention.mask.sum(-1)
+    weights, allowed = attention.weights, attention.masks.sum(-1)
     surprise = -np.log(weights, out=np.zeros_like(weights), where=weights > 0)
     return _mean_over_rows((weights * surprise).sum(-1) / np.log(np.maximum(allowed, 2)), allowed > 1)
 
@@ -109,7 +109,6 @@ def between(values: np.ndarray, low: float = -np.inf, high: float = np.inf) -> n
 
 
 def _mean_over_rows(values: np.ndarray, counted: np.ndarray) -> np.ndarray:
-    """values (L, H, Q), counted (Q,) bool -> (L, H); 0 where no row counts."""
-    if not counted.any():
-        return np.zeros(values.shape[:2])
-    return values[..., counted].mean(-1, dtype=np.float64)
+    """values (L, H, Q), counted (Q,) or (L, 1 or H, Q) bool -> (L, H); 0 where no row counts."""
+    counted = np.broadcast_to(counted, values.shape)
+    return np.where(counted, values, 0).sum(-1, dtype=np.float64) / np.maximum(counted.sum(-1), 1)

@@ -60,7 +60,7 @@ def joint(trace: AttentionTrace, layer: int, head: int | None = None) -> Joint:
     )
     for one, rows, columns in places:
         weights[rows, columns] = one.weights[layer].mean(0) if head is None else one.weights[layer, head]
-        mask[rows, columns] = one.mask
+        mask[rows, columns] = one.masks[layer].any(0) if head is None else one.mask_of(layer, head)
     return Joint(
         weights,
         mask,

@@ -32,7 +32,11 @@ EXTENDED = (
 def mean_map(attention: AttentionMap, over: Literal["heads", "layers", "all"]) -> AttentionMap:
     """Return the mean over heads (L, 1, Q, K), over layers (1, H, Q, K) or over both (1, 1, Q, K)."""
     axes = {"heads": (1,), "layers": (0,), "all": (0, 1)}[over]
-    return dataclasses.replace(attention, weights=attention.weights.mean(axes, keepdims=True), tensors={})
+    masks = attention.layer_masks
+    own = None if masks is None else np.logical_or.reduce(masks, axis=axes, keepdims=True)
+    weights = attention.weights.mean(axes, keepdims=True)
+    paths = attention.layer_paths if over == "heads" else ()
+    return dataclasses.replace(attention, weights=weights, layer_masks=own, layer_paths=paths, tensors={})
 
 
 def rollout(trace: AttentionTrace) -> AttentionTrace:
@@ -112,4 +116,5 @@ def _mean(attention: AttentionMap) -> np.ndarray:
 def _with(attention: AttentionMap, rolled: list[np.ndarray]) -> AttentionMap:
     """A map of what was rolled out; a cell that no path reaches after the last layer is masked."""
     weights = np.stack(rolled)[:, None]
-    return dataclasses.replace(attention, weights=weights.astype(np.float32), mask=weights.max((0, 1)) > 0, tensors={})
+    mask, weights = weights.max((0, 1)) > 0, weights.astype(np.float32)
+    return dataclasses.replace(attention, weights=weights, mask=mask, layer_masks=None, tensors={})

@@ -10,14 +10,15 @@ Nothing in the model knows of it, no output changes, and two threads capturing o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from torch import Tensor, nn
 
 from ..network.hooks import OutputHook, hook_outputs
+from ..network.torch_internals import eagerly, uncompiled
 from ..text.token_names import Tokens
 from ..trace import TENSORS, Kind, TraceError
-from .base import Capture
+from .base import Capture, Recording
 from .foreign.watcher import watch
 from .recording import HookRecording
 from .sites import AttentionSite, attention_sites
@@ -30,6 +31,7 @@ def capture_attention(
     *,
     modules: Collection[str] | Mapping[str, Kind] = (),
     tokens: Tokens | None = None,
+    half: bool = False,
 ) -> Iterator[Capture]:
     """Record the attention of whatever `model` runs inside the block, in this thread.
 
@@ -41,28 +43,36 @@ def capture_attention(
             so; nothing else is recorded then. A mapping also says what they are: ``{"blocks.*.mixer": "decoder"}``.
         tokens: names of the rows and columns: a list of strings, one list for each sample of a batch, or either as
             ``{"source": ..., "target": ...}``.
+        half: store weights in half precision, in half the memory, until a trace is made of them: each is then off by
+            at most 2.5e-4.
 
-    The model is as it was when the block ends, also by an exception. A module that is compiled, scripted or runs in
-    another thread cannot be observed. Raises TraceError for names that do not exist.
+    The model is as it was when the block ends, also by an exception. What is compiled runs uncompiled inside the
+    block. A module that is scripted, exported or runs in another thread cannot be observed. Raises TraceError for
+    names that do not exist.
     """
     if unknown := set(tensors) - set(TENSORS):
         raise TraceError(f"Cannot capture {', '.join(sorted(unknown))}; there are {', '.join(TENSORS)}.")
+    model = uncompiled(model)
     sites = attention_sites(model)
     own = bool(sites) and not modules
-    with _record_hook_points(model, sites, tensors) if own else watch(model, tensors, modules) as recording:
+    block: AbstractContextManager[Recording]
+    block = _record_hook_points(model, sites, tensors, half) if own else watch(model, tensors, modules, half)
+    with eagerly(), block as recording:
         yield Capture(recording, tokens)
 
 
 @contextmanager
 def _record_hook_points(
-    model: nn.Module, sites: list[AttentionSite], tensors: Collection[str]
+    model: nn.Module, sites: list[AttentionSite], tensors: Collection[str], half: bool
 ) -> Iterator[HookRecording]:
     """The recording of a model with hook points."""
     recording = HookRecording(sites, type(model).__name__)
     functions: dict[nn.Module, OutputHook] = {}
     for site in sites:
         for point in ("weights", *tensors):
-            functions[getattr(site.module, point)] = _keeper(recording.calls[site.path, point])
+            kept = recording.calls[site.path, point]
+            keeper = _half_keeper if half and point == "weights" else _keeper
+            functions[getattr(site.module, point)] = keeper(kept)
         functions[site.module.get_submodule("mask")] = _mask_keeper(recording, site.path)
     with hook_outputs(functions):
         yield recording
@@ -71,6 +81,13 @@ def _record_hook_points(
 def _keeper(calls: list[Tensor]) -> OutputHook:
     def keep(output: Tensor) -> None:
         calls.append(output.detach())
+
+    return keep
+
+
+def _half_keeper(calls: list[Tensor]) -> OutputHook:
+    def keep(output: Tensor) -> None:
+        calls.append(output.detach().half())
 
     return keep
 

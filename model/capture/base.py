@@ -25,6 +25,10 @@ class Recording(Protocol):
     def observer_effect(self) -> str:
         """Whether observing changed which kernels ran, and so the outputs, in a sentence."""
 
+    @property
+    def samples_in_words(self) -> str:
+        """What ran that is more than one sample: batches, or windows of one."""
+
 
 @dataclass(eq=False)
 class Capture:
@@ -53,13 +57,14 @@ class Capture:
         """The trace of a batch of one sentence. TraceError for a larger batch or when nothing ran."""
         sizes = set(self.batches())
         if sizes and sizes != {1}:
-            raise TraceError(f"A trace is of one sentence, but batches of {sorted(sizes)} ran: use .sample(i).")
+            raise TraceError(f"A trace is of one sentence, but {self.recording.samples_in_words}: use .sample(i).")
         return self.sample(0)
 
     def arrays(self, kind: Kind) -> dict[str, np.ndarray]:
         """Return all samples of one kind, as :func:`attenscope.diagnose` takes them.
 
-        Weights (B, L, H, Q, K), mask (B, 1, 1, Q, K). Raises TraceError where nothing of this kind was captured.
+        Weights (B, L, H, Q, K), mask (B, 1, 1, Q, K), or of the weights' shape where layers or heads have masks of
+        their own. Raises TraceError where nothing of this kind was captured.
         """
         samples = range(max(self.batches(), default=0))
         maps = [one for index in samples if (one := self.recording.sample(index).maps.get(kind)) is not None]
@@ -67,5 +72,6 @@ class Capture:
             raise TraceError(f"There is no {kind} attention in what was captured.")
         names = [name for name in ("scores", "masked_scores") if all(name in one.tensors for one in maps)]
         tensors = {name: np.stack([one.tensors[name] for one in maps]) for name in names}
-        mask = np.stack([one.mask for one in maps])[:, None, None]
-        return {"weights": np.stack([one.weights for one in maps]), "mask": mask, **tensors}
+        same = all(one.layer_masks is None for one in maps)
+        masks = [one.mask[None, None] if same else np.broadcast_to(one.masks, one.weights.shape) for one in maps]
+        return {"weights": np.stack([one.weights for one in maps]), "mask": np.stack(masks), **tensors}

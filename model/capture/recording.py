@@ -30,6 +30,10 @@ class HookRecording:
     def batches(self) -> Collection[int]:
         return {tensor.shape[0] for (_, point), found in self.calls.items() if point == "weights" for tensor in found}
 
+    @property
+    def samples_in_words(self) -> str:
+        return f"batches of {sorted(set(self.batches()))} ran"
+
     def sample(self, index: int) -> AttentionTrace:
         self._check(index)
         maps: dict[Kind, AttentionMap] = {}

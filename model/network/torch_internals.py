@@ -6,7 +6,10 @@ TorchInternalsError names it, so that nothing is recorded wrongly in silence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import FrameType, FunctionType
 from typing import Any
 
@@ -23,6 +26,13 @@ FAST_PATH_REASONS: dict[type[nn.Module], str] = {
 """The local variable in which the forward of these modules notes why its fused fast path is not taken."""
 OVERRIDDEN = "some Tensor argument has_torch_function"
 """The reason noted there when it is only a TorchFunctionMode that keeps them from it."""
+
+COMPILER = "torch._dynamo"
+"""The module that torch loads before it compiles anything; loading it takes seconds."""
+_stance_lock = threading.Lock()
+_eager_blocks = 0
+_stance: Any = None
+"""What ends torch's stance of running nothing compiled."""
 
 
 class TorchInternalsError(RuntimeError):
@@ -46,6 +56,36 @@ def forward_hooks(module: nn.Module) -> Mapping[int, Callable[..., Any]]:
 def is_compiled(model: nn.Module) -> bool:
     """Whether the module is what torch.compile returned, which runs past the hooks of the module inside it."""
     return hasattr(model, "_orig_mod")
+
+
+def uncompiled(model: nn.Module) -> nn.Module:
+    """Return the module that torch.compile was given; any other as it is."""
+    inner = getattr(model, "_orig_mod", model)
+    return inner if isinstance(inner, nn.Module) else model
+
+
+@contextmanager
+def eagerly() -> Iterator[None]:
+    """Run what is compiled as the Python that it was compiled from, inside the block.
+
+    torch has one stance for all threads, so compiled models run eagerly in the others too until the last block ends;
+    what they have compiled stays, and is used again then.
+    """
+    global _eager_blocks, _stance
+    if COMPILER not in sys.modules:  # then nothing is compiled
+        yield
+        return
+    with _stance_lock:
+        _eager_blocks += 1
+        if _eager_blocks == 1:
+            _stance = torch.compiler.set_stance("force_eager")
+    try:
+        yield
+    finally:
+        with _stance_lock:
+            _eager_blocks -= 1
+            if _eager_blocks == 0:
+                _stance.__exit__(None, None, None)
 
 
 def without_override_check(function: Any) -> Callable[..., Any]:
@@ -86,6 +126,11 @@ def is_module_call(frame: FrameType) -> bool:
 def fast_path_overridden(frame: FrameType) -> bool:
     """Whether the forward in this frame would have taken torch's fused fast path but for a TorchFunctionMode."""
     return any(frame.f_locals.get(name) == OVERRIDDEN for name in set(FAST_PATH_REASONS.values()))
+
+
+def is_flex_attention(function: Callable[..., Any]) -> bool:
+    """Whether a function that a TorchFunctionMode sees is what flex_attention calls in the end."""
+    return type(function).__name__ == "FlexAttentionHOP"
 
 
 def materialize(mask: Tensor, device: torch.device) -> Tensor:

@@ -58,11 +58,18 @@ def _named(one: AttentionMap, kind: Kind, named: Mapping[str, tuple[str, ...]]) 
     queries = named.get("source" if kind == "encoder" else "target", one.query_tokens)
     keys = named.get("target" if kind == "decoder" else "source", one.key_tokens)
     predicted = one.predicted_tokens if kind == "encoder" else named.get("predicted", one.predicted_tokens)
+    keys = (*keys, *_names_of_no_token(one.key_tokens, len(keys)))
     axes = (("rows", queries, one.query_tokens), ("columns", keys, one.key_tokens))
     for axis, names, numbers in (*axes, ("rows", predicted or one.query_tokens, one.query_tokens)):
         if len(names) != len(numbers):
             raise TraceError(f"The {kind} map has {len(numbers)} {axis}, but {len(names)} tokens were given for them.")
     return with_tokens(one, queries, keys, predicted)
+
+
+def _names_of_no_token(columns: Sequence[str], tokens: int) -> Sequence[str]:
+    """Return the names of the columns after the numbered ones, such as a sink, which belong to no token."""
+    numbered = [name.isdigit() for name in columns]
+    return columns[tokens:] if all(numbered[:tokens]) and not any(numbered[tokens:]) else ()
 
 
 def _text(tokens: Sequence[str]) -> str:

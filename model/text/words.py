@@ -76,13 +76,18 @@ def merge_words(attention: AttentionMap, rows: Label = "fed") -> AttentionMap:
     lengths = np.array([len(group) for group in queries], dtype=np.float32)[:, None]
     # Words lie side by side: adding their tokens up is all the work there is, and a tenth of two matrix products.
     summed = np.add.reduceat(np.add.reduceat(attention.weights, starts, axis=-2), columns, axis=-1)
-    seen = np.logical_or.reduceat(np.logical_or.reduceat(attention.mask, starts, axis=-2), columns, axis=-1)
+
+    def seen(mask: np.ndarray) -> np.ndarray:
+        return np.logical_or.reduceat(np.logical_or.reduceat(mask, starts, axis=-2), columns, axis=-1)
+
     return AttentionMap(
         attention.kind,
         weights=(summed / lengths).astype(np.float32),
         query_tokens=_joined(attention.query_tokens, queries),
         key_tokens=_joined(attention.key_tokens, keys),
-        mask=seen,
+        mask=seen(attention.mask),
+        layer_masks=None if attention.layer_masks is None else seen(attention.layer_masks),
+        layer_paths=attention.layer_paths,
         predicted_tokens=_joined(attention.predicted_tokens, queries) if attention.predicted_tokens else (),
     )
 
@@ -126,6 +131,7 @@ def hide_special(attention: AttentionMap, rows: Label = "fed") -> WithoutSpecial
         if attention.predicted_tokens
         else (),
         mask=attention.mask[np.ix_(queries, keys)],
+        layer_masks=None if attention.layer_masks is None else attention.layer_masks[:, :, queries][..., keys],
         tensors={},
     )
     return WithoutSpecial(shown, hidden, before.sum(-1) - left[..., 0])

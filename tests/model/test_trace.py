@@ -273,3 +273,21 @@ def test_names_of_the_format_stay() -> None:
     assert KINDS == ("encoder", "decoder", "cross")
     assert TENSORS == ("q", "k", "v", "scores", "masked_scores")
     assert FORMAT == "attenscope-trace-1"
+
+
+@pytest.mark.parametrize("shape", [(L, 1, Q, K), (L, H, Q, K)])
+def test_layers_may_have_masks_of_their_own(shape: tuple[int, ...], tmp_path: Path) -> None:
+    own = array(*shape) > 0.3
+    one = cross(layer_masks=own, mask=own.any((0, 1)))
+    AttentionTrace(cross=one).save(tmp_path / "t.safetensors")
+    again = AttentionTrace.load(tmp_path / "t.safetensors").cross
+    assert again is not None
+    np.testing.assert_array_equal(again.masks, own)
+    np.testing.assert_array_equal(again.mask_of(1, 2), own[1, 2 if shape[1] > 1 else 0])
+    np.testing.assert_array_equal(cross().masks, np.broadcast_to(cross().mask, (L, 1, Q, K)))
+
+
+@pytest.mark.parametrize("shape", [(1, 1, Q, K), (L, 2, Q, K), (L, 1, K, Q), (Q, K)])
+def test_masks_of_layers_must_fit_the_weights(shape: tuple[int, ...]) -> None:
+    with pytest.raises(TraceError, match="layer masks have the shape"):
+        cross(layer_masks=np.ones(shape, dtype=bool))

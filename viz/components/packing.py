@@ -24,7 +24,7 @@ def pack(header: Mapping[str, Any], body: bytes) -> bytes:
 
 
 def quantise(weights: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return weights (..., Q, K) in 0..1 as uint8 of their shape, given the mask (Q, K), True = may attend.
+    """Return weights (..., Q, K) in 0..1 as uint8 of their shape, given a mask that broadcasts, True = may attend.
 
     A byte and its weight have the same two decimals, or whole percent, and lie on the same side of every threshold of
     whole percents.

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 HEIGHT = 544
 FEWEST = 12  # A short sentence leaves room free rather than being blown up to huge cells.
+LONGEST_PATH = 32
+"""Letters of a module's path for which a title has room."""
 SMALL_CELLS = 32
 NUMBERED_CELLS = 20
 """Longest side of a map whose cells have room for their weight in figures."""
@@ -52,11 +54,17 @@ def head_grid(attention: AttentionMap, layer: int, head: int, rows: Rows) -> Gri
     """What a heatmap of one head (from 0) draws."""
     return Grid(
         attention.weights[layer, head],
-        attention.mask,
+        attention.mask_of(layer, head),
         attention.rows(rows),
         attention.key_tokens,
-        f"{KIND_NAMES[attention.kind]} · layer {layer + 1}, head {head + 1}",
+        " · ".join([f"{KIND_NAMES[attention.kind]} · layer {layer + 1}, head {head + 1}", *_module(attention, layer)]),
     )
+
+
+def _module(attention: AttentionMap, layer: int) -> list[str]:
+    """The end of the layer's path, where the map knows it."""
+    paths = attention.layer_paths[layer : layer + 1]
+    return [path if len(path) <= LONGEST_PATH else f"…{path[-LONGEST_PATH:]}" for path in paths]
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +232,7 @@ def _colorbar(palette: Palette, scale: Scale, top: float) -> dict:
 def _layout(palette: Palette, title: str, model: str) -> dict:
     after = f'  <span style="color:{palette.soft}">{escaped(model)}</span>' if model else ""
     return surface(palette, HEIGHT, l=112, r=56, t=100, b=4) | {
-        "title": heading(palette, f"<b>{title}</b>{after}"),
+        "title": heading(palette, f"<b>{escaped(title)}</b>{after}"),
         "annotations": [
             {
                 "text": "query ↓  key →",

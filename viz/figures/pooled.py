@@ -17,15 +17,15 @@ def block(queries: int, keys: int) -> int:
 
 
 def pooled(weights: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (..., Q, K) and their mask (Q, K), True = may attend -> both with a point for each block of them.
+    """Weights (..., Q, K) and a mask that broadcasts, True = may attend -> both with a point for each block of them.
 
     A point is the largest weight of its block, so that a thin line of strong weights does not fade away, as it would
     in the mean; it is masked where the whole block is.
     """
-    size = block(*mask.shape)
+    size = block(*mask.shape[-2:])
     if size == 1:
         return weights, mask
-    rows, columns = (np.arange(0, side, size) for side in mask.shape)
+    rows, columns = (np.arange(0, side, size) for side in mask.shape[-2:])
     allowed = weights if mask.all() else np.where(mask, weights, 0)
     # Rows first: reduceat is quick along an axis whose neighbours lie together in memory.
     largest = np.maximum.reduceat(np.maximum.reduceat(allowed, rows, axis=-2), columns, axis=-1)

@@ -43,8 +43,17 @@ def overview_in_words(attention: AttentionMap) -> str:
     shared = block(*attention.mask.shape)
     return (
         f"{attention.layers} layers down, {attention.heads} heads across. Every tile is one head; click one to open it."
+        + _own_numbers(attention)
         + (f" Each point of a tile is the largest of {shared} × {shared} weights." if shared > 1 else "")
     )
+
+
+def _own_numbers(attention: AttentionMap) -> str:
+    """Which layers of the model the rows are, where not all of them have attention."""
+    numbers = attention.layer_numbers
+    if numbers == tuple(range(attention.layers)):
+        return ""
+    return f" They are layers {', '.join(str(number + 1) for number in numbers)} of the model."
 
 
 def heatmap_in_words(attention: AttentionMap, rows: Rows, scale: Scale) -> str:

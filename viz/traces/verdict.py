@@ -54,9 +54,11 @@ def _arrays(attention: AttentionMap, rows: np.ndarray) -> dict[str, np.ndarray]:
     """The map's arrays by name, with a batch axis; where not all heads are judged, each is a layer of its own."""
     tensors = {name: array for name, array in attention.tensors.items() if name in NAMES}
     arrays = {"weights": attention.weights, **tensors}
+    if attention.layer_masks is not None:
+        arrays["mask"] = np.broadcast_to(attention.masks, attention.weights.shape)
     if len(rows) < attention.layers * attention.heads:
         arrays = {name: array.reshape(-1, 1, *array.shape[2:])[rows] for name, array in arrays.items()}
-    return {name: array[None] for name, array in arrays.items()} | {"mask": attention.mask}
+    return {"mask": attention.mask} | {name: array[None] for name, array in arrays.items()}
 
 
 def verdicts(opened: OpenedTrace) -> list[Verdict]:

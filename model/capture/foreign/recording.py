@@ -8,17 +8,22 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from ...trace import KINDS, AttentionTrace, Kind, TraceError
-from .call import Call
-from .call_site import CallSite
+from .calls.axes import evidence_of
+from .calls.call import Call
+from .calls.call_site import CallSite
+from .calls.fused_weights import Attention
+from .calls.provenance import Provenance
 from .kinds import Facts, is_causal, kinds
 from .named_modules import named_ancestor
-from .stacking import last_runs, map_of
+from .refusals import flex_in_words, not_laid_out, nothing_in_words
+from .stacking import BEAMS, Run, last_runs, map_of, side_by_side
 from .time_steps import as_rows, is_step
 
-ATTENTION = re.compile(r"att(n|ention)|mha|\bsa\b", re.IGNORECASE)
+ATTENTION = re.compile(r"att(n|en[dt])|mha|\bsa\b", re.IGNORECASE)
 UNCHANGED = "The model computed these weights itself, and observing it changed nothing."
 FAST_PATH = (
     "Unobserved, torch would have taken the fused fast path of nn.TransformerEncoder or nn.MultiheadAttention; "
@@ -34,17 +39,23 @@ class ForeignRecording:
     tensors: frozenset[str] = frozenset()
     kinds_by_path: Mapping[str, Kind | None] = field(default_factory=dict)
     """The paths of the modules that alone are recorded, and the kind that each was said to be; empty for all."""
+    half: bool = False
+    """Whether weights are stored in half precision."""
     calls: list[Call] = field(default_factory=list)
     other_softmaxes: set[str] = field(default_factory=set)
     """Modules that made a softmax and were not taken for attention."""
-    unknown_axes: dict[str, str] = field(default_factory=dict)
-    """Modules of attention whose softmax was not recorded, and the axis that it ran over."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Modules whose attention is left out, as it cannot be laid out as queries x keys, and what was seen there."""
+    flex: set[str] = field(default_factory=set)
+    """Modules that called flex_attention."""
 
     def __post_init__(self) -> None:
+        self.provenance = Provenance(self.model)
         self.modules = {id(module): (path, module) for path, module in self.model.named_modules()}
         self._run = -1
         self._forward = -1
         self._frames: tuple[FrameType | None, FrameType | None] = (None, None)
+        self._module_call: FrameType | None = None
 
     def records(self, path: str) -> bool:
         """Whether calls at this path are recorded."""
@@ -58,32 +69,82 @@ class ForeignRecording:
         by_class = ATTENTION.search(type(site.module).__name__) and not (site.module is self.model and inner)
         return axes > 2 and bool(ATTENTION.search(site.path) or by_class)
 
+    def refuse(self, path: str, reason: str) -> None:
+        """Leave out all attention of a module, also what is recorded of it: a part would be a wrong picture."""
+        self.refused[path] = reason
+
     def add(self, call: Call, site: CallSite | None) -> None:
         """Note a call made at `site`, None where it was not made inside the model.
 
         A run ends with its frame, and where a module comes again in another shape, or in another forward, unless that
         may be the next time step.
         """
+        step = is_step(call)
+        before = None if step or site is None or site.module is self.model else self.open_call(site)
+        if before is not None and site is not None:
+            self._join(before, call, site)
+            return
         run, forward = (site.run, site.forward) if site else (None, None)
         if forward is None or forward is not self._frames[1]:
             self._forward += 1
-        before = [one for one in self._of_run() if one.path == call.path]
-        step = is_step(call)
-        again = any(one.shape != call.shape or (one.forward != self._forward and not step) for one in before)
+        earlier = [one for one in self._of_run() if one.path == call.path]
+        again = any(one.shape != call.shape or (one.forward != self._forward and not step) for one in earlier)
         if run is None or run is not self._frames[0] or again:
             self._run += 1
         self._frames = run, forward
-        kept = {name: tensor for name, tensor in call.attention.tensors.items() if name in self.tensors}
-        attention = replace(call.attention, tensors=kept)
-        self.calls.append(replace(call, attention=attention, run=self._run, forward=self._forward))
+        self._module_call = site.frame if site else None
+        beams = site is not None and site.in_beam_search and len(call.attention.weights) > 1
+        given = site.calls[-1].inputs if site and site.calls else ()
+        images = max((len(tensor) for tensor in given if tensor.dim() == 4 and tensor.is_floating_point()), default=0)
+        windows = len(call.attention.weights) // images if images else 1
+        call = replace(call, attention=self._kept(call.attention), in_beam_search=beams, windows=max(windows, 1))
+        self.calls.append(replace(call, run=self._run, forward=self._forward))
+
+    def open_call(self, site: CallSite) -> Call | None:
+        """Return what the module at `site` has computed so far in the call that is running; None for its first."""
+        last = self.calls[-1] if self.calls else None
+        same = last is not None and last.path == site.path and site.frame is not None
+        return last if same and site.frame is self._module_call else None
+
+    def replace_last(self, attention: Attention) -> None:
+        """Replace what was recorded last by what the same call of the module has made of it."""
+        self.calls[-1] = replace(self.calls[-1], attention=self._kept(attention))
+
+    def _join(self, before: Call, call: Call, site: CallSite) -> None:
+        """Join two attentions of one call of a module: the same one over other values, or more heads of it.
+
+        Others, such as a few queries at a time, are refused.
+        """
+        first, second = before.attention, self._kept(call.attention)
+        alike = (before.is_cross, before.shape, len(first.weights)) == (call.is_cross, call.shape, len(second.weights))
+        if not alike or (len(second.weights), call.shape[0]) not in evidence_of(site).sides:
+            shapes = " and ".join(str(tuple(one.weights.shape)) for one in (first, second))
+            self.refuse(call.path, f"several attentions in one call, of {shapes}")
+        elif not torch.equal(first.weights, second.weights):
+            self.calls[-1] = side_by_side([before, replace(call, attention=second)])
+
+    def _kept(self, attention: Attention) -> Attention:
+        tensors = {name: tensor for name, tensor in attention.tensors.items() if name in self.tensors}
+        weights = attention.weights.half() if self.half else attention.weights
+        return replace(attention, weights=weights, tensors=tensors)
 
     def has_call_below(self, path: str) -> bool:
         """Whether this run has a call at or below the path already."""
         return any(named_ancestor(call.path, {path: None}) is not None for call in self._of_run())
 
+    def has_weights(self, weights: Tensor) -> bool:
+        """Whether these very weights were recorded last: some modules pass on those of another."""
+        last = self.calls[-1].attention.weights if self.calls else None
+        return (
+            last is not None
+            and last.numel() == weights.numel()
+            and torch.equal(last.flatten(), weights.to(last.dtype).flatten())
+        )
+
     def end(self) -> None:
         """Release the last run's frames and of what they hold."""
-        self._frames = (None, None)
+        self._frames, self._module_call = (None, None), None
+        self.provenance.forget()
 
     def _of_run(self) -> list[Call]:
         found = []
@@ -97,42 +158,48 @@ class ForeignRecording:
         return {call.attention.weights.shape[0] for call in self.calls}
 
     @property
+    def samples_in_words(self) -> str:
+        windows = {call.windows for call in self.calls} - {1}
+        if windows and set(self.batches()) <= {1, *windows}:
+            return f"its attention is within windows, {sorted(windows)} of one image, each a sample"
+        return f"batches of {sorted(set(self.batches()))} ran"
+
+    @property
     def observer_effect(self) -> str:
         sentences = [FAST_PATH] if any(call.fast_path for call in self.calls) else []
         sentences += [_fused_in_words(self.calls)] if any(call.fused for call in self.calls) else []
         sentences = sentences or [UNCHANGED]
-        return " ".join([*sentences, self._unknown_axes_in_words()] if self.unknown_axes else sentences)
+        return " ".join([*sentences, *self._left_out()])
 
     def sample(self, index: int) -> AttentionTrace:
-        if not self.calls:
+        recorded = [
+            replace(call, attention=call.attention.without_padding)
+            for call in self.calls
+            if call.path not in self.refused
+        ]
+        if not recorded:
             raise TraceError(self._nothing())
-        calls = as_rows(self.calls)
+        calls = as_rows(recorded)
         of = self._kinds(calls)
         by_kind: dict[Kind, list[Call]] = {}
         for call in calls:
             by_kind.setdefault(of[call.path], []).append(call)
+        runs = {kind: last_runs(kind, by_kind) for kind in KINDS if kind in by_kind}
         maps: dict[str, Any] = {
-            kind: map_of(kind, last_runs(kind, by_kind), index) for kind in KINDS if kind in by_kind
+            kind: map_of(kind, runs[kind], own) for kind, own in _samples(runs, index).items() if own is not None
         }
         settings = {"observer_effect": self.observer_effect, "device": self.calls[-1].attention.weights.device.type}
         return AttentionTrace(**maps, model=type(self.model).__name__, settings=settings)
 
-    def _unknown_axes_in_words(self) -> str:
-        first = sorted(self.unknown_axes.items())[:8]
-        some = ", ".join(f"{path or 'the model itself'} ({axis})" for path, axis in first)
-        return f"Not recorded, because the axes do not tell samples, heads, queries and keys: softmax of {some}."
+    def _left_out(self) -> list[str]:
+        """What was seen and not recorded, in sentences."""
+        refused = [not_laid_out(self.refused)] if self.refused else []
+        return [*refused, flex_in_words(self.flex)] if self.flex else refused
 
     def _nothing(self) -> str:
-        name = type(self.model).__name__
-        if self.unknown_axes:
-            return f"Nothing was captured of this {name}. {self._unknown_axes_in_words()}"
-        if self.other_softmaxes:
-            some = ", ".join(sorted(self.other_softmaxes)[:8]) or "the model itself"
-            return (
-                f"Nothing was captured: no attention was found in this {name}. A softmax ran in {some}: if that is "
-                "attention, name it: capture_attention(model, modules=[...])."
-            )
-        return f"Nothing was captured: run the model inside the block. No attention was found in this {name} so far."
+        if left_out := self._left_out():
+            return " ".join([f"Nothing was captured of this {type(self.model).__name__}.", *left_out])
+        return nothing_in_words(self.model, self.provenance.saw_weights, self.other_softmaxes)
 
     def _kinds(self, calls: Sequence[Call]) -> Mapping[str, Kind]:
         by_path: dict[str, list[Call]] = {}
@@ -142,6 +209,28 @@ class ForeignRecording:
         guessed = kinds(facts, type(self.model).__name__)
         said = {path: self.kinds_by_path.get(named_ancestor(path, self.kinds_by_path) or "") for path in by_path}
         return {path: said[path] or guessed[path] for path in by_path}
+
+
+def _samples(runs: Mapping[Kind, list[Run]], index: int) -> Mapping[Kind, int | None]:
+    """The sample of each side that belongs to sample `index` of the larger one; None where there is none.
+
+    Several texts may be written for one source: then each source has as many. Sides without cross-attention, as of
+    images and texts, are paired by their numbers. Raises TraceError for a sample that there is not, and where rows
+    change places, as in a beam search.
+    """
+    if any(call.in_beam_search for found in runs.values() for run in found for call in run):
+        raise TraceError(BEAMS)
+    sizes = {kind: len(found[-1][0].attention.weights) for kind, found in runs.items()}
+    most = max(sizes.values())
+    if not 0 <= index < most:
+        raise TraceError(f"There is no sentence {index} in a batch of {most}; they count from 0.")
+
+    def of_side(size: int) -> int | None:
+        if "cross" in runs and most % size == 0:
+            return index // (most // size)
+        return index if index < size else None
+
+    return {kind: of_side(size) for kind, size in sizes.items()}
 
 
 def _fused_in_words(calls: Sequence[Call]) -> str:

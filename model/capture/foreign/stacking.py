@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from ...trace import AttentionMap, Kind, TraceError
-from .call import Call
-from .fused_weights import Attention
+from .calls.call import Call
+from .calls.fused_weights import Attention
 
 Run = list[Call]
 """The calls of one kind in one run: its layers, in order."""
@@ -27,18 +27,24 @@ WINDOW = (
     "map. Capture one forward pass over the whole text instead."
 )
 
+BEAMS = (
+    "This is a beam search, whose rows change places at every step: run the model once more on what was found, with "
+    "the whole text given."
+)
+
 
 def last_runs(kind: Kind, by_kind: dict[Kind, list[Call]]) -> list[Run]:
     """Return the runs that make up a map: the last one, or all the steps of a cached decoding."""
-    runs = _runs(by_kind[kind])
+    runs = runs_of(by_kind[kind])
     if kind == "encoder":
         return runs[-1:]
-    steps = _steps(_runs(by_kind.get("decoder", [])))
+    steps = _steps(runs_of(by_kind.get("decoder", [])))
     numbers = {run[0].run for run in steps}
     return [run for run in runs if run[0].run in numbers] or runs[-1:]
 
 
-def _runs(calls: Sequence[Call]) -> list[Run]:
+def runs_of(calls: Sequence[Call]) -> list[Run]:
+    """Return the calls of each run of the model."""
     return [_heads_joined(list(run)) for _, run in groupby(calls, key=lambda call: call.run)]
 
 
@@ -63,62 +69,91 @@ def _heads_joined(run: Run) -> Run:
     joined: Run = []
     for name, found in groupby(run, key=lambda call: match[1] if (match := _HEAD.match(call.path)) else None):
         calls = list(found)
-        joined += calls if name is None else [_side_by_side(calls)]
+        joined += calls if name is None else [side_by_side(calls)]
     return joined
 
 
-def _side_by_side(calls: Run) -> Call:
+def side_by_side(calls: Run) -> Call:
+    """Return several calls of as many samples, queries and keys as one, with the heads of all."""
     parts = [call.attention for call in calls]
     names = set.intersection(*(set(part.tensors) for part in parts))
     tensors = {name: torch.cat([part.tensors[name] for part in parts], 1) for name in names}
     weights, allowed = (torch.cat([getattr(part, name) for part in parts], 1) for name in ("weights", "allowed"))
-    return replace(calls[0], attention=Attention(weights, allowed, tensors))
+    return replace(calls[0], attention=replace(parts[0], weights=weights, allowed=allowed, tensors=tensors))
 
 
 def map_of(kind: Kind, runs: list[Run], sample: int) -> AttentionMap:
     """Return one sentence's map. The rows of several runs stand below each other.
 
-    A query may attend to a key when it may in any layer and head, so a mask is never narrower than what ran. Raises
-    TraceError when the layers do not fit on each other, or the batch has no such sample.
+    In its mask, a query may attend to a key when it may in any layer and head; where they differ, each layer has its
+    own too. Raises TraceError when the layers do not fit on each other, or the batch has no such sample.
     """
     _check(kind, runs, sample)
     names = set.intersection(*(set(call.attention.tensors) for run in runs for call in run))
     steps = [[call.attention for call in run] for run in runs]
     queries = [str(number + 1) for number in range(sum(run[0].shape[0] for run in runs))]
-    keys = [str(number + 1) for number in range(runs[-1][0].shape[1])]
-    allowed = _below([torch.stack([one.allowed[sample] for one in step]) for step in steps], False)
+    extra = runs[-1][0].attention.extra_keys
+    keys = [*(str(number + 1) for number in range(runs[-1][0].shape[1])), *extra]
+    mask, layer_masks = _masks([[_without_copies(one.allowed[sample]) for one in step] for step in steps], len(extra))
     return AttentionMap(
         kind,
-        weights=_array(_below([torch.stack([one.weights[sample] for one in step]) for step in steps], 0.0)),
+        weights=_below([[one.weights[sample] for one in step] for step in steps], 0.0, len(extra)),
         query_tokens=tuple(queries),
         key_tokens=tuple(keys),
-        mask=allowed.any(0).any(0).cpu().numpy(),
-        tensors={name: _array(_tensor(name, steps, sample)) for name in sorted(names)},
+        mask=mask,
+        layer_masks=layer_masks,
+        layer_paths=tuple(call.path for call in runs[-1]),
+        tensors={name: _tensor(name, steps, sample, len(extra)) for name in sorted(names)},
     )
 
 
-def _tensor(name: str, steps: list[list[Attention]], sample: int) -> Tensor:
-    found = [torch.stack([one.tensors[name][sample] for one in step]) for step in steps]
+def _without_copies(allowed: Tensor) -> Tensor:
+    """(H, Q, K), or (1, Q, K) where that was broadcast to all heads."""
+    return allowed[:1] if allowed.stride(0) == 0 else allowed
+
+
+def _masks(steps: list[list[Tensor]], extra: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """The mask of all layers and heads together, and those of layers or heads where they differ."""
+    heads = max(len(one) for step in steps for one in step)
+    own = _below([[one.expand(heads, -1, -1) for one in step] for step in steps], 0, extra, bool)
+    own = own[:, :1] if (own == own[:, :1]).all() else own
+    mask = np.logical_or.reduce(own, axis=(0, 1))
+    return mask, None if (own == mask).all() else own
+
+
+def _tensor(name: str, steps: list[list[Attention]], sample: int, extra: int) -> np.ndarray:
+    found = [[one.tensors[name][sample] for one in step] for step in steps]
     if name in ("k", "v"):
-        return found[-1]  # a cache holds all of them in the end
-    return torch.cat(found, 2) if name == "q" else _below(found, NEVER_COMPUTED[name])
+        found = found[-1:]  # a cache holds all of them in the end
+    return _below(found, NEVER_COMPUTED.get(name, 0.0), extra if name in NEVER_COMPUTED else 0)
 
 
-def _below(steps: list[Tensor], empty: float) -> Tensor:
-    """(L, H, Q, K) of each step, with ever more keys, as one; `empty` stands where there was no key yet."""
-    keys = steps[-1].shape[-1]
-    whole = [torch.nn.functional.pad(step, (0, keys - step.shape[-1]), value=empty) for step in steps]
-    return torch.cat(whole, 2)
+def _below(steps: list[list[Tensor]], empty: float, extra: int, dtype: type = np.float32) -> np.ndarray:
+    """The layers (H, Q, K) of each step, with ever more keys, as (L, H, Q, K); `empty` where there was no key yet.
 
-
-def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.float().cpu().numpy()
+    The last `extra` keys are no tokens, and stay the last. Every number is copied once.
+    """
+    rows = sum(step[0].shape[1] for step in steps)
+    columns = steps[-1][0].shape[-1]
+    stacked: np.ndarray = np.empty((len(steps[0]), len(steps[0][0]), rows, columns), dtype)
+    if len(steps) > 1:
+        stacked.fill(empty)
+    whole, start = torch.from_numpy(stacked), 0
+    for step in steps:
+        end, own = start + step[0].shape[1], step[0].shape[-1] - extra
+        for layer, tensor in enumerate(step):
+            whole[layer, :, start:end, :own] = tensor[..., :own]
+            whole[layer, :, start:end, columns - extra :] = tensor[..., own:]
+        start = end
+    return stacked
 
 
 def _check(kind: Kind, runs: list[Run], sample: int) -> None:
-    batch = min(call.attention.weights.shape[0] for run in runs for call in run)
-    if not 0 <= sample < batch:
-        raise TraceError(f"The batch has {batch} samples, so there is no sample {sample + 1}.")
+    batches = {len(call.attention.weights) for run in runs for call in run}
+    if len(runs) > 1 and (len(batches) > 1 or any(call.reordered for run in runs for call in run)):
+        raise TraceError(BEAMS)
+    if sample >= min(batches):
+        raise TraceError(f"There is no sentence {sample} in a batch of {min(batches)}; they count from 0.")
     for run in runs:
         shapes = {tuple(call.attention.weights.shape[1:]) for call in run}
         if len(shapes) > 1:

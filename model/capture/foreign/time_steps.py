@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import torch
 
-from .call import Call
-from .fused_weights import Attention
+from .calls.call import Call
+from .calls.fused_weights import Attention
 
 
 def is_step(call: Call) -> bool:

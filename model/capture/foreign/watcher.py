@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,11 +15,13 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from ...network.hooks import hook_outputs, observing
-from ...network.torch_internals import check_watchable, without_override_check
+from ...network.torch_internals import check_watchable, is_flex_attention, without_override_check
 from ...trace import Kind
-from .call import Call
-from .call_site import call_site
-from .fused_weights import from_arguments, from_scores, heads_of, keys_last, unfold_heads
+from .calls.axes import Layout, added_keys, evidence_of, layout_of
+from .calls.block_layouts import block_attention
+from .calls.call import Call
+from .calls.call_site import CallSite, call_site, is_leaf
+from .calls.fused_weights import Attention, from_arguments, from_scores, unfold_heads
 from .named_modules import match_modules, weights_in
 from .recording import ForeignRecording
 
@@ -31,7 +34,8 @@ class Watcher(TorchFunctionMode):
     def __init__(self, recording: ForeignRecording) -> None:
         super().__init__()
         self.recording = recording
-        self._is_cross = False
+        self._is_cross: bool | None = None
+        """Whether nn.MultiheadAttention was given keys of another tensor; None outside of it."""
 
     @cached_property
     def _multi_head(self) -> Callable[..., Any]:
@@ -44,10 +48,15 @@ class Watcher(TorchFunctionMode):
         if func is F.multi_head_attention_forward:
             return self._from_inside(args, given)
         output = func(*args, **given)
+        self.recording.provenance.note(func, args, given, output)
         if func is F.scaled_dot_product_attention:
             self._fused(args, given, output)
         elif func in SOFTMAX:
             self._softmax(args, given, output)
+        elif is_flex_attention(func):
+            site = call_site(self.recording.modules)
+            if site is not None and self.recording.records(site.path):
+                self.recording.flex.add(site.path)
         return output
 
     def _from_inside(self, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
@@ -57,17 +66,24 @@ class Watcher(TorchFunctionMode):
             with self:
                 return self._multi_head(*args, **given)
         finally:
-            self._is_cross = False
+            self._is_cross = None
 
     def _fused(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor) -> None:
         site = call_site(self.recording.modules)
         if site is None or not self.recording.records(site.path):
             return
-        attention = from_arguments(*args, **given, heads=heads_of(site.module))
+        query, key = (args[place] if len(args) > place else given[name] for place, name in enumerate(("query", "key")))
+        layout = self._layout((*query.shape[:-1], key.shape[-2]), -1, site, fused=True)
+        if layout is None:
+            return
+        attention = from_arguments(*args, **given, layout=layout)
         dropout = args[4] if len(args) > 4 else given.get("dropout_p", 0.0)
-        difference = None if dropout else _difference(attention.weights, attention.tensors["v"], output)
-        attention = unfold_heads(attention, site.module)
-        self.recording.add(Call(site.path, attention, self._is_cross, True, site.fast_path, difference), site)
+        difference = None if dropout else _difference(attention.weights, attention.tensors["v"], layout(output))
+        attention = replace(unfold_heads(attention, site.module), extra_keys=added_keys(site.module))
+        is_cross = self.recording.provenance.is_cross(query, key, site.calls)
+        call = Call(site.path, attention, self._crosses(is_cross), True, site.fast_path, difference)
+        call = replace(call, reordered=self.recording.provenance.is_reordered(key))
+        self.recording.add(call, site)
 
     def _softmax(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor) -> None:
         scores = args[0] if args else given.get("input")
@@ -79,13 +95,40 @@ class Watcher(TorchFunctionMode):
         if not self.recording.is_attention(site, scores.dim()):
             self.recording.other_softmaxes.add(site.path)
             return
-        heads, axis = heads_of(site.module), _axis(scores, args, given)
-        before, after = (keys_last(tensor, axis, heads) for tensor in (scores, output))
-        if before is None or after is None:
-            self.recording.unknown_axes[site.path] = f"axis {axis} of {tuple(scores.shape)}"
+        self.add_weights(scores, output, _axis(scores, args, given), site)
+
+    def add_weights(self, scores: Tensor, weights: Tensor, axis: int, site: CallSite) -> None:
+        """Record the output of a softmax over `axis`, or weights that a module returned."""
+        before = self.recording.open_call(site)
+        attention = block_attention(site, scores, weights, None if before is None else before.attention)
+        if attention is not None and before is not None:
+            self.recording.replace_last(attention)
             return
-        attention = from_scores(before, after, heads)
-        self.recording.add(Call(site.path, attention, self._is_cross, False, site.fast_path), site)
+        if attention is None and (layout := self._layout(tuple(weights.shape), axis, site)) is not None:
+            attention = self._with_names(from_scores(scores, weights, layout), scores, site)
+        if attention is not None:
+            is_cross = self.recording.provenance.scores_are_cross(scores, site.calls)
+            call = Call(site.path, attention, self._crosses(is_cross), False, site.fast_path)
+            call = replace(call, reordered=self.recording.provenance.scores_are_reordered(scores))
+            self.recording.add(call, site)
+
+    def _with_names(self, attention: Attention, scores: Tensor, site: CallSite) -> Attention:
+        """Name the columns that are no tokens: of a learned sink, and those that nn.MultiheadAttention adds."""
+        sinks = [one for name, one in site.module.named_parameters(recurse=False) if "sink" in name]
+        has_sink = any(self.recording.provenance.depends_on(scores, sink) for sink in sinks)
+        return replace(attention, extra_keys=("sink",) if has_sink else added_keys(site.module))
+
+    def _crosses(self, seen: bool | None) -> bool:
+        return bool(self._is_cross) if seen is None else seen
+
+    def _layout(self, shape: tuple[int, ...], axis: int, site: CallSite, fused: bool = False) -> Layout | None:
+        """How weights of this shape are (B, H, Q, K); where that cannot be told, it is noted."""
+        evidence = evidence_of(site)
+        layout = layout_of(shape, axis, evidence, fused)
+        if layout is None:
+            heads = "" if evidence.heads is None else f", {evidence.heads} heads"
+            self.recording.refuse(site.path, f"axis {axis} of {shape}{heads}")
+        return layout
 
 
 def _axis(scores: Tensor, args: tuple[Any, ...], given: dict[str, Any]) -> int:
@@ -102,7 +145,8 @@ def _same(query: Tensor, key: Tensor) -> bool:
 @torch.no_grad()
 def _difference(weights: Tensor, value: Tensor, output: Tensor) -> Tensor:
     """Largest absolute difference between what the kernel gave and weights times values; 0-dimensional."""
-    return (weights @ value.float() - output.detach().float().reshape(*weights.shape[:3], -1)).abs().max()
+    with torch.autocast(weights.device.type, enabled=False):
+        return (weights @ value.float() - output.detach().float()).abs().max()
 
 
 @contextmanager
@@ -110,6 +154,7 @@ def watch(
     model: nn.Module,
     tensors: Collection[str] = (),
     modules: Collection[str] | Mapping[str, Kind] = (),
+    half: bool = False,
 ) -> Iterator[ForeignRecording]:
     """Record the attention of whatever `model` runs inside the block, in this thread; see ``capture_attention``.
 
@@ -118,31 +163,36 @@ def watch(
     check_watchable(model)
     patterns = dict(modules) if isinstance(modules, Mapping) else dict.fromkeys(modules)
     named = match_modules(model, patterns)
-    recording = ForeignRecording(model, frozenset(tensors), named)
-    outputs = {module: _output_of(recording, path) for path, module in _modules_at(model, named)}
+    recording = ForeignRecording(model, frozenset(tensors), named, half)
+    watcher = Watcher(recording)
+    outputs = {module: _output_of(watcher, path) for path, module in _modules_at(model, named, patterns)}
     try:
-        with observing(recording), hook_outputs(outputs), Watcher(recording):
+        with observing(recording), hook_outputs(outputs), watcher:
             yield recording
     finally:
         recording.end()
 
 
-def _modules_at(model: nn.Module, named: Mapping[str, Kind | None]) -> Iterator[tuple[str, nn.Module]]:
+def _modules_at(
+    model: nn.Module, named: Mapping[str, Kind | None], patterns: Collection[str]
+) -> Iterator[tuple[str, nn.Module]]:
+    """The modules whose output may be weights: dropouts and identities, which pass them on, only by their full name."""
     for path in named:
-        yield path, model.get_submodule(path)
+        module = model.get_submodule(path)
+        if path in patterns or not is_leaf(module):
+            yield path, module
 
 
-def _output_of(recording: ForeignRecording, path: str) -> Callable[[Any], None]:
+def _output_of(watcher: Watcher, path: str) -> Callable[[Any], None]:
     """A hook on a named module that was seen to call no softmax and no kernel: it may return its weights."""
+    recording = watcher.recording
 
     def look(output: Any) -> None:
         if recording.has_call_below(path):
             return
         weights = weights_in(output)
-        module = recording.model.get_submodule(path)
         site = call_site(recording.modules)
-        if weights is not None:
-            attention = from_scores(weights.detach(), weights, heads_of(module))
-            recording.add(Call(path, attention, False, False, False), site)
+        if weights is not None and site is not None and not recording.has_weights(weights):
+            watcher.add_weights(weights, weights, -1, site)
 
     return look

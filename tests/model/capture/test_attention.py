@@ -232,7 +232,7 @@ def test_a_model_without_attention_is_refused() -> None:
     model = nn.Linear(2, 2)
     with capture_attention(model) as capture:
         model(torch.ones(1, 2))
-    with pytest.raises(TraceError, match="No attention was found in this Linear"):
+    with pytest.raises(TraceError, match="this Linear ran, but called no softmax"):
         _ = capture.trace
 
 

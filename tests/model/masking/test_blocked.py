@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from model.capture.foreign.fused_weights import from_arguments, from_scores
+from model.capture.foreign.calls.axes import Layout
+from model.capture.foreign.calls.fused_weights import from_arguments, from_scores
 from model.diagnosis import arrange, diagnose
 from model.diagnosis.readers.roles import guess
 from model.masking.blocked import is_blocked
@@ -64,12 +65,12 @@ def by_diagnosis(mask: np.ndarray) -> np.ndarray:
 
 def by_captured_arguments(mask: np.ndarray) -> np.ndarray:
     states = torch.ones(1, 1, 4, 2)
-    return from_arguments(states, states, states, torch.from_numpy(mask)).allowed.numpy()[0, 0]
+    return from_arguments(states, states, states, torch.from_numpy(mask), layout=Layout()).allowed.numpy()[0, 0]
 
 
 def by_captured_scores(mask: np.ndarray) -> np.ndarray:
     scores = torch.from_numpy(mask)[None, None]
-    return from_scores(scores, scores.softmax(-1), 1).allowed.numpy()[0, 0]
+    return from_scores(scores, scores.softmax(-1), Layout()).allowed.numpy()[0, 0]
 
 
 def by_presets(mask: np.ndarray) -> np.ndarray:

@@ -79,4 +79,5 @@ def packed(
         "scale": look.scale,
         "pinned": pinned,
     }
-    return pack(header, np.ascontiguousarray(quantise(attention.weights[lines.layer], attention.mask)).tobytes())
+    cells = quantise(attention.weights[lines.layer], attention.masks[lines.layer])
+    return pack(header, np.ascontiguousarray(cells).tobytes())

@@ -73,6 +73,7 @@ def packed(
     header = {
         "layers": layers,
         "heads": heads,
+        "paths": attention.layer_paths,
         "queries": queries,
         "keys": keys,
         "layer": layer,
@@ -90,4 +91,4 @@ def packed(
 # A map is frozen and known by its identity; while its head is changed, its bytes stay the same.
 @lru_cache(maxsize=8)
 def _cells(attention: AttentionMap) -> np.ndarray:
-    return quantise(*pooled(attention.weights, attention.mask))
+    return quantise(*pooled(attention.weights, attention.mask if attention.layer_masks is None else attention.masks))

@@ -14,13 +14,18 @@ export function tileOf(layer, head) {
   return tile;
 }
 
-/** A heading a head, and for each layer a label and its tiles. */
-export function byLayer(grid, { layers, heads }) {
+const MOST_HEADINGS = 12; // more would run into each other
+
+/** A heading a head, or every second and so on where there are many, and for each layer a label and its tiles. */
+export function byLayer(grid, { layers, heads, paths = [] }) {
+  const step = Math.ceil(heads / MOST_HEADINGS);
   grid.append(element("span", ""));
-  for (let head = 1; head <= heads; head += 1) grid.append(element("span", "head", `h${head}`));
+  for (let head = 0; head < heads; head += 1) grid.append(element("span", "head", head % step ? "" : `h${head + 1}`));
   return Array.from({ length: layers }, (_, layer) => {
     const row = Array.from({ length: heads }, (_, head) => tileOf(layer, head));
-    grid.append(element("span", "layer", `L${layer + 1}`), ...row);
+    const label = element("span", "layer", `L${layer + 1}`);
+    label.title = paths[layer] ?? "";
+    grid.append(label, ...row);
     return row;
   }).flat();
 }

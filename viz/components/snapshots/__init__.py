@@ -93,4 +93,4 @@ def packed(scrubbed: Scrubbed) -> bytes:
         "masked": look.palette.masked,
         "background": look.palette.background,
     }
-    return pack(header, np.stack([quantise(one.weights, one.mask) for one in maps]).tobytes())
+    return pack(header, np.stack([quantise(one.weights, one.masks) for one in maps]).tobytes())

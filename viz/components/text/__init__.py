@@ -68,7 +68,7 @@ def packed(
         "inks": (palette.ink, palette.background),
         "pinned": pinned,
     }
-    weights, mask = attention.weights[layer, head], attention.mask
+    weights, mask = attention.weights[layer, head], attention.mask_of(layer, head)
     allowed = mask.sum(axis=0)
     means = np.where(mask, weights, 0).sum(axis=0, dtype=np.float64) / np.maximum(allowed, 1)
     return pack(header, quantise(weights, mask).tobytes() + quantise(means, allowed > 0).tobytes())

@@ -108,7 +108,8 @@ def pool(attention: AttentionMap, cells: int) -> AttentionMap:
     step = int(np.ceil(np.sqrt(attention.weights.size / cells)))
     if step < 2:
         return attention
-    weights = _block_maximum(_block_maximum(np.where(attention.mask, attention.weights, 0), step, 2), step, 3)
+    weights = _block_maximum(_block_maximum(np.where(attention.masks, attention.weights, 0), step, 2), step, 3)
+    masks = attention.layer_masks
     return dataclasses.replace(
         attention,
         weights=weights,
@@ -116,6 +117,7 @@ def pool(attention: AttentionMap, cells: int) -> AttentionMap:
         key_tokens=attention.key_tokens[::step],
         predicted_tokens=attention.predicted_tokens[::step],
         mask=_block_maximum(_block_maximum(attention.mask, step, 0), step, 1),
+        layer_masks=None if masks is None else _block_maximum(_block_maximum(masks, step, 2), step, 3),
         tensors={},
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from model.analysis.attention_steps import pipeline
+from model.analysis.difference import single_head
 from model.trace import TraceError
 from viz.components.heatmap import heatmap
 from viz.components.heatmap import packed as packed_heatmap
@@ -99,7 +100,7 @@ def _heatmap(scene: Scene) -> DrawnView | None:
         scene.pin(query=query, key=key)
 
     heatmap(grid, scene.look, alternative, **options, key="heatmap", on_cell=pin)
-    line = heatmap_in_words(scene.attention, scene.rows, scene.look.scale)
+    line = heatmap_in_words(single_head(scene.attention, scene.layer, scene.head), scene.rows, scene.look.scale)
     caption(line)
     if scene.display.numbers and not room_for_numbers(scene.attention.weights):
         caption("There is no room for numbers in so many cells: hover over one to read it.")

@@ -356,3 +356,40 @@ def test_a_decoder_with_cross_attention_is_one_from_its_first_token_on(length: i
     layer = nn.TransformerDecoderLayer(16, 4, 32, batch_first=True)
     model, future = nn.TransformerDecoder(layer, 2).eval(), nn.Transformer.generate_square_subsequent_mask(length)
     assert recorded(model, X[:, :length], X.flip(0), tgt_mask=future) == {"decoder", "cross"}
+
+
+class PassedOn(nn.Module):
+    """A block whose dropout, identity and own module all return the weights once more."""
+
+    class Own(nn.Module):
+        def forward(self, weights: Tensor) -> Tensor:
+            return weights
+
+    def __init__(self, returned: bool) -> None:
+        super().__init__()
+        self.returned, self.mixer, self.qk = returned, Mixers().blocks[0], nn.Linear(8, 16)
+        self.drop, self.own, self.identity = nn.Dropout(0.1), PassedOn.Own(), nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.returned:
+            weights = self.mixer(x)[1]["shares"]
+        else:
+            q, k = self.qk(x).chunk(2, -1)
+            weights = (q @ k.mT).softmax(-1)
+        return self.identity(self.own(self.drop(weights))) @ x
+
+
+@pytest.mark.parametrize("returned", [True, False])
+def test_what_passes_weights_on_is_no_layer(returned: bool) -> None:
+    """By the pattern that a refusal suggests."""
+    model = nn.ModuleDict({"blocks": nn.Sequential(*(PassedOn(returned) for _ in range(3)))}).eval()
+    with torch.no_grad(), capture_attention(model, modules=["blocks.*"]) as capture:
+        model["blocks"](torch.randn(1, 4, 8) / 8)
+    assert capture.trace.maps.popitem()[1].weights.shape == (3, 1, 4, 4)
+
+
+def test_a_dropout_may_be_named_by_its_full_path() -> None:
+    model = PassedOn(True).eval()
+    with torch.no_grad(), capture_attention(model, modules=["drop"]) as capture:
+        model(torch.randn(1, 4, 8) / 8)
+    assert capture.trace.maps.popitem()[1].weights.shape == (1, 1, 4, 4)

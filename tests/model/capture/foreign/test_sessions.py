@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from model.capture.attention import capture_attention
+from model.capture.foreign.recording import ForeignRecording
 from model.diagnosis import diagnose
 from model.trace import AttentionTrace, TraceError
 from tests.model.capture.foreign.models import encoder, state
@@ -134,3 +135,40 @@ def test_what_was_recorded_is_saved_and_judged(tmp_path: Path) -> None:
         assert again.settings["observer_effect"] == capture.observer_effect
     assert [one.sound for one in verdicts] == [False, True]
     assert verdicts[0].findings[0].code == "future-visible"
+
+
+def test_weights_in_half_precision_are_off_by_a_rounding() -> None:
+    model = encoder()
+    with torch.no_grad(), capture_attention(model) as whole:
+        model(X[:1])
+    with torch.no_grad(), capture_attention(model, half=True) as half:
+        model(X[:1])
+    assert isinstance(half.recording, ForeignRecording)
+    assert {call.attention.weights.dtype for call in half.recording.calls} == {torch.float16}
+    assert whole.trace.encoder is not None
+    assert half.trace.encoder is not None
+    assert half.trace.encoder.weights.dtype == np.float32
+    np.testing.assert_allclose(half.trace.encoder.weights, whole.trace.encoder.weights, atol=2.5e-4)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_mask_of_all_heads_is_stored_once(masked: bool) -> None:
+    """As numbers per head it would take a quarter of the memory of the weights."""
+    model = SelfAttention()
+    mask = torch.ones(64, 64).tril() if masked else torch.ones(64, 64)
+    with torch.no_grad(), capture_attention(model) as capture:
+        model(torch.randn(1, 64, 16), mask)
+    assert isinstance(capture.recording, ForeignRecording)
+    allowed = capture.recording.calls[0].attention.allowed
+    assert allowed.shape == (1, 4, 64, 64)
+    assert allowed.untyped_storage().nbytes() == (64 * 64 if masked else 1)
+
+
+class SelfAttention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.num_heads, self.qk = 4, nn.Linear(16, 32)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        q, k = (one.unflatten(-1, (4, 4)).transpose(1, 2) for one in self.qk(x).chunk(2, -1))
+        return (q @ k.mT).masked_fill(mask == 0, -torch.inf).softmax(-1)

@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from ...masking.blocked import is_blocked
-from ...network.torch_internals import materialize
-
-HEADS = ("num_heads", "n_heads", "num_attention_heads", "nhead", "n_head", "heads", "h")
-"""Attributes in which modules hold their number of heads."""
+from ....masking.blocked import is_blocked
+from ....network.torch_internals import materialize
+from .axes import Layout, query_heads_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,13 +22,35 @@ class Attention:
     """Booleans, True = may attend; a view that may be broadcast."""
     tensors: dict[str, Tensor]
     """Those of q, k, v, scores and masked_scores that are known."""
+    extra_keys: tuple[str, ...] = ()
+    """Names of the last keys that are no tokens, such as a sink."""
+    padding: int = 0
+    """How many of the last rows and keys a model with blocks added to what it was given."""
+
+    @property
+    def without_padding(self) -> Attention:
+        """The attention of what was given; as it is where a row given attends to padding."""
+        end = -self.padding or None
+        if end is None or bool(self.weights[..., :end, end:].any()):
+            return self
+        cut = {name: tensor[..., :end, :end] for name, tensor in self.tensors.items()}
+        return replace(self, weights=self.weights[..., :end, :end], allowed=self.allowed[..., :end, :end], tensors=cut)
 
 
 @torch.no_grad()
-def from_scores(masked_scores: Tensor, weights: Tensor, heads: int) -> Attention:
+def from_scores(masked_scores: Tensor, weights: Tensor, layout: Layout) -> Attention:
     """Return the attention of a softmax from its input and its output; the mask is read off the scores."""
-    masked, weights = (four_axes(tensor.detach(), heads) for tensor in (masked_scores, weights))
-    return Attention(weights, ~is_blocked(masked), {"masked_scores": masked})
+    masked, weights = (layout(tensor.detach()) for tensor in (masked_scores, weights))
+    return Attention(weights, compact(~is_blocked(masked)), {"masked_scores": masked})
+
+
+def compact(allowed: Tensor) -> Tensor:
+    """Return a mask (B, H, Q, K) as a view that holds only one head, or one number, where that says all."""
+    if bool(allowed.all()):
+        return allowed.new_ones(()).expand(allowed.shape)
+    if allowed.shape[1] > 1 and bool((allowed[:, 1:] == allowed[:, :1]).all()):
+        return allowed[:, :1].clone().expand(allowed.shape)
+    return allowed
 
 
 @torch.no_grad()
@@ -44,7 +64,7 @@ def from_arguments(
     scale: float | None = None,
     enable_gqa: bool = False,
     *,
-    heads: int = 1,
+    layout: Layout,
 ) -> Attention:
     """Return the attention that ``F.scaled_dot_product_attention`` computes with these arguments, before dropout.
 
@@ -54,12 +74,15 @@ def from_arguments(
     q, k, v = query.detach(), key.detach(), value.detach()
     if enable_gqa:
         k, v = (tensor.repeat_interleave(q.shape[-3] // tensor.shape[-3], -3) for tensor in (k, v))
-    scores = q.float() @ k.float().transpose(-1, -2) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    with torch.autocast(q.device.type, enabled=False):  # which would round the scores again
+        factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+        scores = (q.float() @ k.float().transpose(-1, -2)).mul_(factor)
     allowed, masked = _masked(scores, attn_mask, is_causal)
-    weights = torch.nan_to_num(masked.softmax(-1), nan=0.0) if _has_empty_row(masked) else masked.softmax(-1)
+    weights = masked.softmax(-1)
+    if masked is not scores and _has_empty_row(masked):
+        weights.nan_to_num_(nan=0.0)
     tensors = {"q": q, "k": k, "v": v, "scores": scores, "masked_scores": masked}
-    lifted = {name: four_axes(tensor, heads) for name, tensor in tensors.items()}
-    return Attention(four_axes(weights, heads), four_axes(allowed, heads), lifted)
+    return Attention(layout(weights), layout(allowed), {name: layout(tensor) for name, tensor in tensors.items()})
 
 
 def unfold_heads(attention: Attention, module: nn.Module) -> Attention:
@@ -95,47 +118,4 @@ def _masked(scores: Tensor, mask: Tensor | None, is_causal: bool) -> tuple[Tenso
 
 
 def _has_empty_row(masked: Tensor) -> bool:
-    return bool((masked == -math.inf).all(-1).any())
-
-
-def four_axes(tensor: Tensor, heads: int) -> Tensor:
-    """Return (Q, K), (B, Q, K), batch-major (B*H, Q, K) or (B, ..., Q, K) as (B, H, Q, K)."""
-    if tensor.dim() == 4:
-        return tensor
-    if tensor.dim() == 2:
-        return tensor[None, None]
-    if tensor.dim() == 3:
-        together = heads if tensor.shape[0] % heads == 0 else 1
-        return tensor.unflatten(0, (-1, together))
-    return tensor.flatten(1, -3)
-
-
-def keys_last(tensor: Tensor, axis: int, heads: int) -> Tensor | None:
-    """Return the input or output of a softmax over `axis` as (B, H, Q, K), (B, Q, K) or (Q, K) of one sample.
-
-    None where it cannot be told which of the axes are samples, heads and queries.
-    """
-    axes = tensor.dim()
-    axis %= axes
-    if axes == 2:
-        return tensor if axis == 1 and len(tensor) == 1 else None
-    if axis == axes - 1:
-        return tensor
-    moved = tensor.movedim(axis, -1)
-    if axes == 3:  # a square may be (Q, K, H) of one sample
-        return moved if axis == 1 and heads == 1 and tensor.shape[0] != tensor.shape[1] else None
-    if axes != 4 or axis == 0 or heads == 1 or [*moved.shape[1:3]].count(heads) != 1:
-        return None
-    return moved if moved.shape[1] == heads else moved.transpose(1, 2)
-
-
-def heads_of(module: nn.Module) -> int:
-    """Return how many heads a module says that it has; 1 where it does not say."""
-    found = (getattr(module, name, None) for name in HEADS)
-    return next((one for one in found if isinstance(one, int) and one > 0), 1)
-
-
-def query_heads_of(module: nn.Module) -> int:
-    """Return :func:`heads_of`, or the number in the module's configuration where only that says it."""
-    said = getattr(getattr(module, "config", None), "num_attention_heads", None)
-    return said if heads_of(module) == 1 and isinstance(said, int) else heads_of(module)
+    return bool((masked.amax(-1) == -math.inf).any())

@@ -23,6 +23,12 @@ class Call:
     """Whether nn.MultiheadAttention would have taken its fast path had nobody observed it."""
     kernel_difference: Tensor | None = None
     """Largest absolute difference between the kernel's output and weights times values; 0-dimensional."""
+    reordered: bool = False
+    """Whether the keys come from samples that had changed places, as in a beam search."""
+    in_beam_search: bool = False
+    """Whether a method called so made it, with several hypotheses."""
+    windows: int = 1
+    """How many samples the module makes of an image that the model was given: windows, attended to apart."""
     run: int = 0
     """Number of the run of the model that made it."""
     forward: int = 0
@@ -30,6 +36,6 @@ class Call:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(Q, K)"""
+        """(Q, K), without the keys that are no tokens."""
         queries, keys = self.attention.weights.shape[2:]
-        return queries, keys
+        return queries, keys - len(self.attention.extra_keys)

@@ -1,0 +1,241 @@
+"""What a tensor was computed from, as far as calls of torch show it: whether keys come from where the queries do."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import count, islice
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .call_site import ModuleCall
+
+LIMIT = 20_000
+"""How many of the last results remember what they were computed from."""
+STEP = 64
+"""How many results stand between the keys of one step of a decoding and its cache, at most."""
+PRODUCTS = {torch.matmul, torch.bmm, torch.baddbmm, torch.einsum, Tensor.matmul, Tensor.__matmul__, Tensor.bmm}
+"""The calls that make scores of queries and keys."""
+PROJECTIONS = {*PRODUCTS, F.linear, F.conv1d, F.conv2d, torch.conv1d, torch.conv2d, torch.addmm, Tensor.addmm}
+"""The calls that make queries and keys of what a module is given, by its weights."""
+ROWS_CHOSEN = {torch.index_select, Tensor.index_select, Tensor.__getitem__}
+"""The calls that may take the samples of a batch in another order."""
+
+
+class Node:
+    """One tensor, and those that it was computed from. Holds no tensor."""
+
+    __slots__ = ("__weakref__", "factors", "is_weight", "learned", "number", "parents", "projects", "reorders")
+
+    def __init__(self, number: int, parents: tuple[Node, ...] = (), is_weight: bool = False) -> None:
+        self.number = number
+        """Later ones have higher numbers."""
+        self.parents = parents
+        self.learned: bool = all(parent.learned for parent in parents) if parents else is_weight
+        """Whether it was computed from nothing but weights."""
+        self.is_weight = is_weight
+        """Whether it is a parameter or a buffer of the model, or a view of one."""
+        self.projects = False
+        """Whether it was computed with a matrix of the model."""
+        self.factors: tuple[Node, ...] = ()
+        """The two that are no weights of which it is a product, as scores are of queries and keys; empty for others."""
+        self.reorders = False
+        """Whether samples of a batch changed places, as a beam search makes them do."""
+
+
+class Provenance:
+    """The tensors that were seen in one block, each with its node."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._nodes: dict[int, tuple[weakref.ref[Tensor], Node]] = {}
+        self._recent: deque[Node] = deque()
+        self._numbers = count()
+        self.saw_weights = False
+        """Whether a function of torch was given a weight of the model."""
+        self._own = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
+
+    def note(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], output: Any) -> None:
+        """Note that a function of torch computed `output`."""
+        results = [args[0]] if function is Tensor.__setitem__ else _tensors(output)
+        results = [tensor for tensor in results if tensor.is_floating_point()]
+        if not results:
+            return
+        given = [*_tensors(args), *_tensors(kwargs)]
+        if not given:
+            return
+        parents = tuple(self.node(tensor) for tensor in given)
+        node = Node(next(self._numbers), parents)
+        weighted = any(parent.is_weight for parent in parents)
+        node.is_weight = weighted and len(given) == 1
+        node.projects = weighted and function in PROJECTIONS
+        node.factors = parents[-2:] if function in PRODUCTS and not weighted and len(given) > 1 else ()
+        node.reorders = function in ROWS_CHOSEN and _reorders(args, kwargs)
+        for tensor in results:
+            same = next((parent for one, parent in zip(given, parents, strict=True) if one is tensor), None)
+            if same is None:
+                self._remember(tensor, node)
+            else:  # changed in place, or returned as it was
+                same.parents += tuple(parent for parent in parents if parent is not same)
+                same.number, same.learned = node.number, node.learned
+
+    def node(self, tensor: Tensor) -> Node:
+        """Return the node of a tensor; one without parents where nothing is known of it."""
+        if (known := self._known(tensor)) is not None:
+            return known
+        own = id(tensor) in self._own
+        self.saw_weights = self.saw_weights or own
+        return self._remember(tensor, Node(next(self._numbers), is_weight=own or isinstance(tensor, nn.Parameter)))
+
+    def _known(self, tensor: Tensor) -> Node | None:
+        known = self._nodes.get(id(tensor))
+        return known[1] if known is not None and known[0]() is tensor else None
+
+    def forget(self) -> None:
+        """Forget all tensors, when nothing will be asked any more."""
+        self._nodes.clear()
+        self._recent.clear()
+
+    def scores_are_cross(self, scores: Tensor, calls: Sequence[ModuleCall]) -> bool | None:
+        """Return :meth:`is_cross` for the queries and keys that scores were computed from; self-attention wins."""
+        products = _products_in(self.node(scores))
+        answers = [self._is_cross(node.factors[0], node.factors[1], calls) for node in products]
+        known = [answer for answer in answers if answer is not None]
+        return all(known) if known else None
+
+    def is_cross(self, query: Tensor, key: Tensor, calls: Sequence[ModuleCall]) -> bool | None:
+        """Whether keys come from elsewhere than the queries of a module's call; None where that cannot be told.
+
+        Asked is the innermost module that projects its inputs to queries. Keys that come from none of its inputs, as
+        out of a cache, are those of another sequence when they do not depend on all that the queries do.
+        """
+        return self._is_cross(self.node(query), self.node(key), calls)
+
+    def _is_cross(self, query: Node, key: Node, calls: Sequence[ModuleCall]) -> bool | None:
+        answer = None
+        for call in calls:
+            states = [tensor for tensor in call.inputs if tensor.is_floating_point() and tensor.dim() > 1]
+            nodes = [(self._known(tensor), tensor) for tensor in states]
+            inputs = {node: (tensor.data_ptr(), tensor.shape) for node, tensor in nodes if node is not None}
+            queries, keys = _reached(query, inputs), _reached(key, inputs)
+            if answer:  # around a module that was given both apart, they may be of one sequence all the same
+                return not (queries and queries.keys() <= keys.keys())
+            if query.learned and keys:
+                return True
+            if any(queries.values()):
+                if not keys:
+                    return self._comes_before(key, calls[-1]) or not _beginnings(query) <= _beginnings(key)
+                answer = {one for one in queries if queries[one]}.isdisjoint(keys)
+                if not answer:
+                    return False
+        return answer
+
+    def _comes_before(self, key: Node, outermost: ModuleCall) -> bool:
+        """Whether keys were there before the run of the model that attends to them, as a cache is."""
+        given = [node.number for tensor in outermost.inputs if (node := self._known(tensor)) is not None]
+        return bool(given) and key.number < max(given)
+
+    def is_reordered(self, key: Tensor) -> bool:
+        """Whether keys were taken from samples that had changed places, as a beam search does with its cache."""
+        return _has_reordered(self.node(key))
+
+    def scores_are_reordered(self, scores: Tensor) -> bool:
+        """Return :meth:`is_reordered` for the keys that scores were computed from."""
+        products = _products_in(self.node(scores))
+        return any(_has_reordered(factor) for node in products for factor in node.factors)
+
+    def depends_on(self, tensor: Tensor, parameter: Tensor) -> bool:
+        """Whether `parameter` was joined to what a tensor was computed from, by no product."""
+        target = self.node(parameter)
+        return any(node is target for node in _walk(self.node(tensor), lambda node: not node.factors))
+
+    def _remember(self, tensor: Tensor, node: Node) -> Node:
+        key = id(tensor)
+        nodes = self._nodes
+
+        def forget(reference: weakref.ref[Tensor]) -> None:
+            if key in nodes and nodes[key][0] is reference:
+                del nodes[key]
+
+        nodes[key] = (weakref.ref(tensor, forget), node)
+        self._recent.append(node)
+        if len(self._recent) > LIMIT:
+            self._recent.popleft().parents = ()
+        return node
+
+
+def _walk(start: Node, onwards: Callable[[Node], bool]) -> Iterator[Node]:
+    """Yield a node and all that it was computed from, nearest first, not beyond nodes where `onwards` is false."""
+    seen, waiting = {start}, deque([start])
+    while waiting:
+        node = waiting.popleft()
+        yield node
+        if onwards(node):
+            new = [parent for parent in node.parents if parent not in seen]
+            seen.update(new)
+            waiting += new
+
+
+def _has_reordered(key: Node) -> bool:
+    """Whether what was joined to keys since the step before changed places: the older part was looked at then."""
+    return any(node.reorders for node in islice(_walk(key, lambda node: not node.projects), STEP))
+
+
+def _products_in(scores: Node) -> list[Node]:
+    """The products that scores are made of."""
+    return [node for node in _walk(scores, lambda node: not node.factors) if node.factors]
+
+
+def _reached(start: Node, goals: Mapping[Node, Hashable]) -> dict[Hashable, bool]:
+    """The names of those of `goals` that a node was computed from, and whether by way of a weight."""
+    found: dict[Hashable, bool] = {}
+    oldest = min((goal.number for goal in goals), default=0)
+    waiting = [(start, False)]
+    seen = set(waiting)
+    while waiting:
+        node, projected = waiting.pop()
+        if node in goals:
+            found[goals[node]] = found.get(goals[node], False) or projected
+            continue
+        parents = (parent for parent in node.parents if parent.number >= oldest)
+        new = {(parent, projected or node.projects) for parent in parents} - seen
+        seen |= new
+        waiting += new
+    return found
+
+
+def _beginnings(start: Node) -> set[Node]:
+    """The nodes without parents that a node was computed from, weights left out."""
+    return {node for node in _walk(start, lambda node: True) if not node.parents and not node.is_weight}
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    """The tensors of a value, through lists, tuples and dictionaries; called with every call of torch, so plain."""
+    if isinstance(values, Tensor):
+        return [values]
+    if not isinstance(values, list | tuple | dict):
+        return []
+    found: list[Tensor] = []
+    for value in values.values() if isinstance(values, dict) else values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, list | tuple | dict):
+            found += _tensors(value)
+    return found
+
+
+def _reorders(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether samples are taken in another order, by index_select or by an index."""
+    tensor, *rest = args
+    chosen = kwargs.get("index", rest[-1] if rest else None)
+    if len(rest) == 2 or "dim" in kwargs:
+        if kwargs.get("dim", rest[0] if rest else 0) != 0:
+            return False
+    elif isinstance(chosen, tuple):
+        chosen = chosen[0] if chosen else None
+    if not isinstance(chosen, Tensor) or chosen.dim() != 1 or chosen.dtype == torch.bool or tensor.dim() < 3:
+        return False
+    return len(chosen) != len(tensor) or not torch.equal(chosen, torch.arange(len(chosen), device=chosen.device))

@@ -1,0 +1,135 @@
+"""Cross-attention is told by where the keys come from, whatever the modules are called and however long the texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from model.capture.attention import capture_attention
+
+X, MEMORY = (torch.randn(2, 5, 16, generator=torch.Generator().manual_seed(seed)) for seed in (0, 1))
+TURN = torch.linspace(0, 1, 5)[:, None]
+
+
+class Attend(nn.Module):
+    """The product alone, given queries and keys, by either kernel."""
+
+    def __init__(self, fused: bool) -> None:
+        super().__init__()
+        self.fused = fused
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        if self.fused:
+            return nn.functional.scaled_dot_product_attention(q, k, v)
+        scores = torch.einsum("bhid,bhjd->bhij", q, k)
+        scores += torch.zeros(1, 4, 1, 1)  # a bias, added in place
+        return scores.softmax(dim=-1) @ v
+
+
+class Attention(nn.Module):
+    """As of x-transformers: `context` is what the keys are made of, if given."""
+
+    def __init__(self, fused: bool) -> None:
+        super().__init__()
+        self.heads = 4
+        self.norm, self.to_q, self.to_k, self.attend = (
+            nn.LayerNorm(16),
+            *(nn.Linear(16, 16) for _ in "qk"),
+            Attend(fused),
+        )
+        self.cached: Tensor | None = None
+
+    def forward(self, x: Tensor, context: Tensor | None = None, turn: Tensor = TURN, cache: bool = False) -> Tensor:
+        x = self.norm(x)
+        context = x if context is None else context
+        q, k = (one.unflatten(-1, (4, 4)).transpose(1, 2) for one in (self.to_q(x), self.to_k(context)))
+        k = self.cached if cache and self.cached is not None else k
+        self.cached = k
+        q, k = (one * turn[: one.shape[2]].cos() for one in (q, k))  # positions that both sides share
+        return self.attend(q, k, k).transpose(1, 2).flatten(2)
+
+
+class Stack(nn.Module):
+    def __init__(self, fused: bool) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Attention(fused) for _ in range(4)])
+
+    def forward(self, x: Tensor, memory: Tensor, cache: bool = False) -> Tensor:
+        for number, layer in enumerate(self.layers):
+            x = x + (layer(x, memory, cache=cache) if number % 2 else layer(x))
+        return x
+
+
+def layers(model: nn.Module, run: Callable[[], object]) -> dict[str, int]:
+    with torch.no_grad(), capture_attention(model) as capture:
+        run()
+    return {kind: one.layers for kind, one in capture.sample(1).maps.items()}
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_names_need_not_say_it_and_lengths_may_be_equal(fused: bool) -> None:
+    model = Stack(fused)
+    assert layers(model, lambda: model(X, MEMORY)) == {"encoder": 2, "cross": 2}
+    with torch.no_grad(), capture_attention(model) as capture:
+        model(X, MEMORY)
+    cross = model.layers[3]
+    assert isinstance(cross, Attention)
+    inputs: list[Tensor] = []
+    cross.norm.register_forward_hook(lambda module, given, output: inputs.append(output))
+    model(X, MEMORY)
+    q, k = (one.unflatten(-1, (4, 4)).transpose(1, 2) for one in (cross.to_q(inputs[0]), cross.to_k(MEMORY)))
+    scores = (q * TURN.cos()) @ (k * TURN.cos()).mT / (2 if fused else 1)
+    one = capture.sample(1).cross
+    assert one is not None
+    np.testing.assert_allclose(one.weights[1], scores.softmax(-1)[1].detach(), atol=1e-6)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_keys_out_of_a_cache_are_those_of_the_memory(fused: bool) -> None:
+    model = Stack(fused)
+    model(X, MEMORY)
+    assert layers(model, lambda: model(X, MEMORY, cache=True)) == {"encoder": 2, "cross": 2}
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_two_sums_of_one_sequence_and_its_positions_are_self_attention(fused: bool) -> None:
+    """As in DETR: queries and keys are made of x and positions, added twice."""
+
+    class Layer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.attn = nn.MultiheadAttention(16, 4, batch_first=True) if fused else Attention(False)
+
+        def forward(self, x: Tensor, positions: Tensor, memory: Tensor | None = None) -> Tensor:
+            query, key = x + positions, (x if memory is None else memory) + positions
+            return x + (self.attn(query, key, key)[0] if fused else self.attn(query, key))
+
+    model = Layer().eval()
+    assert set(layers(model, lambda: model(X, MEMORY))) == {"encoder"}
+    assert set(layers(model, lambda: model(X, TURN.expand(2, 5, 16), MEMORY))) == {"cross"}
+
+
+def test_learned_queries_pool_what_they_are_given() -> None:
+    class Pool(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.latents, self.attention = nn.Parameter(torch.randn(5, 16)), Attention(True)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.attention(self.latents.expand(2, -1, -1), x)
+
+    model = Pool()
+    assert layers(model, lambda: model(X)) == {"cross": 1}
+
+
+@pytest.mark.parametrize("extra", [{}, {"attn_flash": True}, {"rotary_pos_emb": True}], ids=str)
+def test_a_decoder_of_x_transformers(extra: dict[str, bool]) -> None:
+    package = pytest.importorskip("x_transformers")
+    decoder = package.Decoder(dim=32, depth=2, heads=4, attn_dim_head=8, cross_attend=True, **extra)
+    model = package.TransformerWrapper(num_tokens=50, max_seq_len=8, attn_layers=decoder).eval()
+    run = {"context": torch.randn(2, 7, 32)}
+    assert layers(model, lambda: model(torch.arange(14).reshape(2, 7), **run)) == {"decoder": 2, "cross": 2}
