@@ -8,14 +8,23 @@ HERE = Path(__file__).parent
 
 # Not wide: viz/ui/style.css says how wide a page is, at once with all else, so that nothing moves as it arrives.
 st.set_page_config(page_title="Attenscope", page_icon=str(HERE / "viz" / "icon.png"))
+EXPLORE = st.Page("viz/pages/explore.py", title="Explore", url_path="start", default=True)  # "explore" is taken below
+
+
+def explore_by_name() -> None:
+    """Go to the first page, which has no name in its address, with what the address says."""
+    st.switch_page(EXPLORE, query_params=st.query_params.to_dict())
+
+
 PAGES = [
-    st.Page("viz/pages/explore.py", title="Explore", default=True),
+    EXPLORE,
     st.Page("viz/pages/decode.py", title="Decode"),
     st.Page("viz/pages/why.py", title="Why"),
     st.Page("viz/pages/positions.py", title="Positions"),
     st.Page("viz/pages/training.py", title="Training"),
     st.Page("viz/pages/masks.py", title="Masks"),
     st.Page("viz/pages/talk.py", title="Talk"),
+    st.Page(explore_by_name, title="Explore", url_path="explore", visibility="hidden"),
 ]
 page = st.navigation(PAGES, position="top")
 # A pixel high until the style sheet is there, which makes it as high as it is: nothing is seen without its style.

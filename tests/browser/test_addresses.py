@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import click, open_page, settle
+from .steps import click, expect_head, open_page, settle
 
 SENTENCE = "sentence=He+reads+a+book."
 
@@ -51,3 +51,10 @@ def test_back_and_forward_bring_what_a_click_has_chosen(page: Page) -> None:
     page.go_back()
     expect(page).to_have_url(re.compile("fault=inverted"))
     expect(page.get_by_role("heading", name="The mask is upside down")).to_be_visible()
+
+
+def test_the_first_page_answers_to_its_name(page: Page) -> None:
+    open_page(page, f"/explore?{SENTENCE}&layer=2&head=3")
+    expect_head(page, 2, 3)
+    expect(page).to_have_url(re.compile(r":\d+/\?.*layer=2"))
+    expect(page.get_by_role("link", name="Explore")).to_have_count(1)

@@ -14,12 +14,12 @@ from model.cli.writable import WritableError, check_writable
 from ..figures.palette import DARK, LIGHT
 from ..talk.checks import CheckedTalk, check
 from ..talk.scenes import Mistake
-from ..talk.talk_file import read
+from ..talk.talk_file import read, scene_count
 from . import collect
 
 
 def main() -> int:
-    """Write the scenes that can be shown and say of the others, by their lines, why not; 1 where nothing is written."""
+    """Write the scenes that can be shown and say of the others, by their lines, why not; 1 where one is left out."""
     parser = argparse.ArgumentParser(prog="python -m viz.export", description="A talk as one HTML file.")
     parser.add_argument("talk", type=Path, help="the talk, a TOML file")
     parser.add_argument("out", type=Path, help="the HTML file to write")
@@ -27,7 +27,8 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         check_writable(arguments.out)
-        talk, mistakes = read(arguments.talk.read_text(encoding="utf-8-sig"))
+        source = arguments.talk.read_text(encoding="utf-8-sig")
+        talk, mistakes = read(source)
     except WritableError as error:
         print(error, file=sys.stderr)
         return 1
@@ -47,7 +48,10 @@ def main() -> int:
     page = collect.talk_file(shown, models, DARK if arguments.dark else LIGHT, date.today(), progress)
     write_file(arguments.out, page)
     print(f"{arguments.out}: {len(page.encode()) / 1e6:.1f} MB")
-    return 0
+    missing = scene_count(source) - len(shown.scenes)
+    if missing:
+        print(f"{arguments.out}: {missing} of {scene_count(source)} scenes are not in it.", file=sys.stderr)
+    return 1 if missing else 0
 
 
 def _say(file: Path, mistakes: tuple[Mistake, ...], checked: CheckedTalk) -> None:

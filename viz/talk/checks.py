@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from model.interventions.changes import HeadChange, InterventionError, parse
@@ -11,6 +12,7 @@ from model.interventions.changes import HeadChange, InterventionError, parse
 from ..ui.addresses.decode import CROSS, OWN
 from ..ui.addresses.pages import PAGES
 from ..ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, MODEL
+from ..ui.url_state.kinds import Choice, Number
 from .scenes import Mistake, Scene, Talk
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ def check(talk: Talk, models: Mapping[str, TransformerConfig]) -> CheckedTalk:
     shown = []
     for number, scene in enumerate(talk.scenes, 1):
         missing = list(_missing(scene, talk, models))
-        mistakes += [_mistake(number, scene, *one) for one in (*missing, *_unknown(scene))]
+        mistakes += [_mistake(number, scene, *one) for one in (*missing, *_unknown(scene), *_nonsense(scene))]
         if not missing:
             shown.append(scene)
     return CheckedTalk(talk, tuple(mistakes), tuple(shown))
@@ -92,6 +94,24 @@ def _unknown(scene: Scene) -> Iterator[tuple[str, str]]:
         if name not in known:
             there = ", ".join(sorted(known))
             yield f"view.{name}", f"The page {scene.page} knows no {name!r}, so it is passed over; it knows {there}."
+
+
+def _nonsense(scene: Scene) -> Iterator[tuple[str, str]]:
+    """Values that the page cannot read: the key, what it can read, and the nearest of it."""
+    known = PAGES[scene.page].parameters if scene.page in PAGES else {}
+    for name, value in scene.view.items():
+        if name not in known or known[name].understands([value]):
+            continue
+        one = known[name]
+        if isinstance(one, Choice):
+            labels = [one.label(option) for option in one.options]
+            near = get_close_matches(value, labels, 1)
+            can = f"one of {', '.join(labels)}" + (f"; {near[0]!r} is nearest" if near else "")
+        elif isinstance(one, Number):
+            can = f"a number from {one.low:g} to {one.high:g}"
+        else:
+            can = f"at most {one.longest:,} characters of its kind"
+        yield f"view.{name}", f"{name} = {value[:60]!r} means nothing on the page {scene.page}: it is {can}."
 
 
 def _number(text: str) -> int:

@@ -49,6 +49,11 @@ def read(source: str) -> tuple[Talk, tuple[Mistake, ...]]:
     return Talk(talk.get("title") or "A talk", tuple(scenes), talk.get("model", "")), tuple(mistakes)
 
 
+def scene_count(source: str) -> int:
+    """Return how many scenes a file's text has, those that cannot be read among them."""
+    return len(blocks(source)) - 1
+
+
 def write(talk: Talk) -> str:
     """The file of a talk: what :func:`read` reads, in the order a person would write it."""
     head = {"title": talk.title} | ({"model": talk.model} if talk.model else {})

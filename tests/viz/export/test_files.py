@@ -159,7 +159,8 @@ def test_the_command_line_writes_what_can_be_shown_and_names_every_mistake(tmp_p
     talk.write_text(TALK, encoding="utf-8")
     command = [sys.executable, "-m", "viz.export", str(talk), str(out)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, "a scene was left out"
+    assert done.stderr.splitlines()[-1].endswith("scenes are not in it.")
     header, _ = content(out.read_text(encoding="utf-8"))
     assert [slide["title"] for slide in header["slides"]] == ["Shown"]
     told = [line.removeprefix(f"{talk}: ") for line in done.stderr.splitlines() if line.startswith(str(talk))]

@@ -7,6 +7,8 @@ import tomllib
 
 import pytest
 
+from model.network.config import TransformerConfig
+from viz.talk.checks import check
 from viz.talk.scenes import MOST_SCENES, Scene, Talk
 from viz.talk.talk_file import read, write
 
@@ -115,3 +117,20 @@ def test_a_file_made_to_break_the_parser_gets_a_sentence_at_once(says: str) -> N
     assert time.process_time() - started < 2
     assert says in mistakes[0].text
     assert len(mistakes[0].text) < 300
+
+
+@pytest.mark.parametrize(
+    ("page", "view", "says"),
+    [
+        ("explore", {"view": "linkz"}, "view = 'linkz' means nothing on the page explore: it is one of heatmap, links"),
+        ("explore", {"view": "linkz"}, "'links' is nearest"),
+        ("masks", {"part": "galery"}, "'gallery' is nearest"),
+        ("decode", {"width": "1e999"}, "width = '1e999' means nothing on the page decode: it is a number from 1 to"),
+        ("explore", {"words": "yes"}, "words = 'yes' means nothing"),
+        ("explore", {"view": "links"}, ""),
+    ],
+)
+def test_a_value_that_a_page_cannot_read_is_named_with_the_nearest(page: str, view: dict[str, str], says: str) -> None:
+    checked = check(Talk("T", (Scene("S", page, view),)), {"small": TransformerConfig()})
+    assert checked.shown
+    assert [says in one.text for one in checked.mistakes] == ([True] if says else [])
