@@ -15,8 +15,8 @@ from .inputs.arrays import NAMES, Arrays, DiagnosisError
 from .inputs.shapes import arrange
 from .inputs.tensors import from_layers, from_tensor, is_tensor
 from .judge import judge
-from .rules.fault_catalogue import FAULTS, Fault, Severity
-from .rules.findings import Diagnosis, Finding, Unknown
+from .rules.fault_catalogue import FAULTS, Fault, Level, Severity
+from .rules.findings import Diagnosis, Finding, Rank, Unknown, Verdict
 
 __all__ = [
     "FAULTS",
@@ -26,8 +26,11 @@ __all__ = [
     "DiagnosisError",
     "Fault",
     "Finding",
+    "Level",
+    "Rank",
     "Severity",
     "Unknown",
+    "Verdict",
     "arrange",
     "diagnose",
     "judge",
@@ -42,7 +45,8 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", **arrays:
             ``mask`` or ``masked_scores`` is given: then the softmax of those is judged. Like all arrays they may be
             tensors of torch, or a list of one (B, H, Q, K) tensor a layer.
         meant: what the mask should be: booleans (True = may attend) that broadcast to the weights, or a name such as
-            ``causal``, ``padding``, ``causal+window:4`` (see :mod:`..masking.structure_names`). Proposed when left out.
+            ``causal``, ``padding``, ``causal+window:4`` or ``causal and window 4`` (see :mod:`..masking.meaning`).
+            Proposed when left out; what contradicts only the proposal is ``likely``, never an error.
         map: ``encoder``, ``decoder`` or ``cross`` where that is known.
         arrays: any of ``scores`` (scaled, before the mask), ``masked_scores``, ``mask`` (boolean: True = may attend;
             float: added), ``key_keep`` and ``query_keep`` (True = a real token).

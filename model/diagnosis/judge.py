@@ -6,12 +6,15 @@ import dataclasses
 
 import numpy as np
 
+from ..masking.meaning import meaning_mask, parse_meaning
+from ..masking.structure_names import structure_name
 from .inputs.arrays import Arrays, as_columns
 from .inputs.evidence import depth, gather
 from .inputs.intent import Intent, span
-from .inputs.intent_sources import proposed_intents, stated_intent
+from .inputs.intent_sources import proposed_intents, stated_intent, stated_with_padding
+from .rules.alternative_masks import alternative_intent
 from .rules.case import Case
-from .rules.empty_rows import report_empty_rows, report_keyless_samples, rows_of_fills
+from .rules.empty_rows import report_empty_rows, report_keyless_samples, report_uniform_samples, rows_of_fills
 from .rules.explain import TRIANGLE_FIX, contradicts_mask, explanations, fits, report
 from .rules.findings import Diagnosis, Finding, make_finding, undecided
 from .rules.matching import CHANCE
@@ -25,17 +28,27 @@ from .rules.weak_fill import weak_fill_cells
 def judge(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     """Return the diagnosis of one map.
 
-    ``meant_name`` is a name for :func:`..masking.structure_names.parse_structure`; ValueError where there is no such.
+    ``meant_name`` is a meaning for :func:`..masking.meaning.parse_meaning`; ValueError where it is none.
     """
+    if meant_name is not None and parse_meaning(meant_name) is None:
+        cells = meaning_mask(meant_name, *arrays.sizes[3:])
+        arrays, meant_name = dataclasses.replace(arrays, meant=cells[None, None, None]), None
     stated = stated_intent(arrays, meant_name)
     arrays, findings, stop = _judge_sums(arrays, stated)
-    case = Case(arrays, gather(arrays.weights), findings)
+    said = meant_name is not None or arrays.meant is not None
+    case = Case(arrays, gather(arrays.weights), findings, stated=said)
     intent = stated
     if not stop:
         _refine_evidence(case)
+        report_uniform_samples(case)
         _report_holes_given(case)
         _report_by_scores(case)
-        intent = _explain(case, [stated] if stated is not None else proposed_intents(arrays, case.evidence))
+        padded = stated_with_padding(case.arrays, case.evidence, meant_name)
+        if padded is not None and fits(case, padded):
+            stated = padded
+        intent = alternative_intent(case, meant_name)
+        if intent is None:
+            intent = _explain(case, [stated] if stated is not None else proposed_intents(arrays, case.evidence))
         if stated is None:
             _report_unlikely_mask(case, intent)
         report_keyless_samples(case)
@@ -43,9 +56,15 @@ def judge(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     ranked = tuple(sorted(case.findings, key=lambda finding: finding.severity == "info"))
     unknown = undecided(arrays.given | ({"meant"} if stated is not None else set()), ranked)
     if intent is None:
-        return Diagnosis(ranked, unknown, "cannot be told", 0.0)
+        return Diagnosis(ranked, unknown, "cannot be told", 0.0, stated=said)
     meant = intent.allowed & ~intent.keyless_queries[:, None, None, :, None]
-    return Diagnosis(ranked, unknown, intent.words, intent.sure, meant)
+    return Diagnosis(ranked, unknown, intent.words, intent.sure, meant, said, _name(intent))
+
+
+def _name(intent: Intent) -> str:
+    """Return the name of the mask of an intent where all samples share one that has a name."""
+    structures = set(intent.structures)
+    return structure_name(structures.pop(), intent.base.shape[-1]) if len(structures) == 1 else ""
 
 
 def _judge_sums(arrays: Arrays, stated: Intent | None) -> tuple[Arrays, list[Finding], bool]:
@@ -60,7 +79,7 @@ def _judge_sums(arrays: Arrays, stated: Intent | None) -> tuple[Arrays, list[Fin
     code, *twins = fault.codes
     findings = [make_finding(code, where, arrays.map, None, fault.detail)]
     caveat = "the weights alone cannot rule this out"
-    findings += [make_finding(twin, where, arrays.map, "warning", caveat) for twin in twins]
+    findings += [make_finding(twin, where, arrays.map, "warning", caveat, level="likely") for twin in twins]
     if code == "transposed" and not arrays.transposed:
         arrays = dataclasses.replace(arrays, weights=np.swapaxes(arrays.weights, -1, -2))
     return arrays, findings, "softmax-axis" in fault.codes or code == "over-blocked"
@@ -113,11 +132,12 @@ def _report_by_scores(case: Case) -> None:
     """Add what the scores and the fill show without any idea of what was meant."""
     overflow = overflow_cells(case.arrays, case.evidence)
     if overflow is not None:
-        case.add("fill-overflow", overflow, detail="beyond 65504, the largest number of float16")
+        case.add("fill-overflow", overflow, detail="beyond 65504, the largest number of float16", level="certain")
         case.exclude(np.asarray(case.evidence.nan.any(-1)))
     lowered = soft_mask_cells(case.arrays, case.evidence)
     if lowered is not None:
-        case.add("soft-mask", lowered)
+        measured = case.arrays.given & {"weights", "masked_scores"}
+        case.add("soft-mask", lowered, level="certain" if measured else None)
         case.exclude(np.asarray(lowered.any((-1, -2))))
 
 

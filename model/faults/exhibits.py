@@ -127,7 +127,8 @@ def _batch(recipe: Recipe) -> Batch:
     generator = torch.Generator().manual_seed(3)
     while True:
         x = suitable(recipe, generator)
-        if bool((x.key_keep.sum(-1) > x.keys / 2).all() & (x.query_keep.sum(-1) > x.queries / 2).all()):
+        real = x.key_keep.sum(-1)
+        if bool(((real > x.keys / 2) | (real == 0)).all() & (x.query_keep.sum(-1) > x.queries / 2).all()):
             return x
 
 

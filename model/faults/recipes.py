@@ -133,10 +133,10 @@ RECIPES: tuple[Recipe, ...] = (
     Recipe(
         "empty-row",
         softmax.empty_row_uniform_broken,
-        softmax.empty_row_fixed,
-        causal_and_padding,
+        softmax.empty_row_uniform_fixed,
+        padding_only,
         WITH_PADDING,
-        LEFT_PADDED,
+        CROSS | {"samples": (2, 4), "empty": True},
     ),
     Recipe(
         "wrong-axis",

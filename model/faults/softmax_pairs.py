@@ -70,8 +70,13 @@ def empty_row_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.allowed)
 
 
+# empty-row: a source sentence without any token, and a finite fill
 def empty_row_uniform_broken(x: Batch) -> Tensor:
-    return x.scores.masked_fill(~x.allowed, -1e9).softmax(-1)  # uniform
+    return x.scores.masked_fill(~x.keep, -1e9).softmax(-1)  # uniform over the padding
+
+
+def empty_row_uniform_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.keep)
 
 
 # softmax-axis: softmax(dim=2) on four dimensions

@@ -63,6 +63,16 @@ class Arrays:
             return "cross"
         return "" if self.key_keep.all() or queries != keys else "self"
 
+    @property
+    def real_queries(self) -> np.ndarray:
+        """(B, Q) bool: queries that are no padding as far as is given; in self-attention by the keys."""
+        b, _, _, queries, keys = self.sizes
+        if self.query_keep is not None:
+            return self.query_keep
+        if self.key_keep is not None and queries == keys and self.self_or_cross != "cross":
+            return self.key_keep
+        return np.ones((b, queries), bool)
+
 
 def as_columns(keep: np.ndarray) -> np.ndarray:
     """Return (B, K) as (B, 1, 1, 1, K), which broadcasts to the weights."""

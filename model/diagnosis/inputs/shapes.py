@@ -26,6 +26,8 @@ def arrange(raw: Mapping[str, np.ndarray], map_name: str = "") -> Arrays:
         DiagnosisError: for shapes that do not fit each other, wrong kinds of numbers, or nothing to judge.
     """
     named = {name: _check_numbers(name, np.asarray(raw[name])) for name in NAMES if raw.get(name) is not None}
+    if "mask" in named and "key_keep" in named and not named.keys() & {"weights", "masked_scores"}:
+        named["mask"] = _with_samples(named["mask"], named["key_keep"])
     weights = five_axes(named["weights"]) if "weights" in named else _implied_weights(named)
     transposed = _is_transposed(weights, named)
     if transposed:
@@ -82,6 +84,30 @@ def _check_numbers(name: str, array: np.ndarray) -> np.ndarray:
     if array.ndim > 5 or array.size > MAX_CELLS:
         raise DiagnosisError(f"{name} has the shape {array.shape}; at most five axes and {MAX_CELLS:,} cells are read.")
     return array
+
+
+def _with_samples(mask: np.ndarray, key_keep: np.ndarray) -> np.ndarray:
+    """Return a mask without weights beside padding (N, S), as torch takes the two: (L, S) and (N*H, L, S).
+
+    The first of these has no place for padding, so the two are joined, as torch does; unless padding is all that this
+    would leave to a real query: then the mask is left to be judged as it is. Both become (N, 1 or H, L, S).
+    """
+    samples = key_keep.shape[0] if key_keep.ndim == 2 else 0
+    if not samples or mask.ndim not in (2, 3) or mask.shape[-1] != key_keep.shape[-1]:
+        return mask
+    if mask.ndim == 3:
+        batched = samples > 1 and mask.shape[0] % samples == 0
+        return mask.reshape(samples, -1, *mask.shape[1:]) if batched else mask
+    keep = key_keep.astype(bool)[:, None, None, :]
+    whole = np.broadcast_to(mask, (samples, 1, *mask.shape))
+    allowed = ~is_blocked(whole) if mask.dtype.kind == "f" and (mask < 0).any() else whole.astype(bool)
+    joined = allowed & keep
+    real = key_keep.astype(bool) if mask.shape[0] == mask.shape[1] else np.ones((samples, mask.shape[0]), bool)
+    if (allowed.any(-1) & ~joined.any(-1) & real[:, None] & keep.any(-1)).any():
+        return whole
+    if mask.dtype.kind == "f" and (mask < 0).any():
+        return np.where(keep, whole, -np.inf).astype(mask.dtype)
+    return np.where(keep, whole, np.zeros((), mask.dtype))
 
 
 def _implied_weights(named: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -167,7 +193,7 @@ def _mask(array: np.ndarray | None, shape: tuple[int, ...]) -> tuple[np.ndarray 
         return None, _boolean("mask", fitted)
     if np.isnan(fitted).any():
         raise DiagnosisError("The mask holds NaN.")
-    if np.isin(fitted, (0, 1)).all():
+    if np.isin(fitted, (0, 1)).all() and fitted.any():  # Zeros alone are added and block nothing.
         return fitted, fitted > 0
     levels = np.unique(fitted)
     if levels.size == 2 and levels.min() < WEAKEST_FILL:

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...trace import FORMAT, AttentionTrace, TraceError
+from ...masking.known_padding import known_keys, real_tokens
+from ...trace import FORMAT, AttentionTrace, Kind, TraceError
 from ..inputs.arrays import NAMES, DiagnosisError
 from .binary import read_npy, read_npz, read_safetensors, safetensors_metadata
 from .naming import group_by_map, known_names, name_array
@@ -113,15 +114,27 @@ def _trace(path: Path) -> list[Contents]:
 
 
 def contents_of_trace(trace: AttentionTrace) -> list[Contents]:
-    """Return one map for each kind, (L, H, Q, K) as (1, L, H, Q, K). Raises UnreadableError where there is none."""
+    """Return one map for each kind, (L, H, Q, K) as (1, L, H, Q, K), with the padding that the trace shows.
+
+    Raises UnreadableError where there is no map.
+    """
     if not trace.maps:
         raise UnreadableError("The trace in this file has no maps.")
     contents = []
     for kind, attention in trace.maps.items():
         arrays = {"weights": attention.weights[None], "mask": attention.mask}
         arrays |= {name: tensor[None] for name, tensor in attention.tensors.items() if name in NAMES}
+        arrays |= padding_of(trace, kind)
         contents.append(Contents(kind, arrays, (attention.query_tokens, attention.key_tokens)))
     return contents
+
+
+def padding_of(trace: AttentionTrace, kind: Kind) -> dict[str, np.ndarray]:
+    """Return ``key_keep`` (1, K) and ``query_keep`` (1, Q) of one map where names or the encoder's mask tell them."""
+    attention = trace.maps[kind]
+    encoder = trace.encoder.mask if kind == "cross" and trace.encoder is not None else None
+    known = {"key_keep": known_keys(attention.key_tokens, encoder), "query_keep": real_tokens(attention.query_tokens)}
+    return {name: keep[None] for name, keep in known.items() if keep is not None}
 
 
 def _table(path: Path) -> list[Contents]:

@@ -195,7 +195,7 @@ def _add_finding(case: Case, explanation: Explanation, severity: Severity | None
         if wrong.any():
             break
     if severity:
-        case.add(code, wrong, severity, "the weights alone cannot rule this out")
+        case.add(code, wrong, severity, "the weights alone cannot rule this out", level="likely")
     elif code == "inverted" and (allowed & intent.allowed).any():
         case.add(code, wrong, detail="tril and triu are exchanged", fix=TRIANGLE_FIX)
     else:

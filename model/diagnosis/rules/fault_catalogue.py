@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["error", "warning", "info"]
+"""How much a finding costs where it is true."""
+Level = Literal["certain", "likely", "information"]
+"""How much is known: what was said or given contradicts what took effect; it would, if the mask were meant as it
+usually is; or nothing is wrong."""
 
 
 @dataclass(frozen=True)

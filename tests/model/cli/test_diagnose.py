@@ -52,7 +52,7 @@ def test_every_kind_of_file_is_read(tmp_path: Path, ending: str) -> None:
     code, (line,) = ask(written(tmp_path, ending, FULL), "--meant", "causal", "--json")
     assert code == 1
     (finding,) = json.loads(line)["findings"]
-    keys = ["code", "severity", "map", "sample", "layer", "head", "queries", "keys", "message", "fix"]
+    keys = ["code", "severity", "map", "sample", "layer", "head", "queries", "keys", "message", "fix", "level"]
     assert list(finding) == keys
     assert (finding["code"], finding["queries"], finding["keys"]) == ("future-visible", [0, 1], [1, 2])
 
@@ -149,7 +149,7 @@ def test_two_thousand_random_files_give_answers(tmp_path: Path) -> None:
         verdicts.add(answer.verdict)
         assert (answer.verdict == "unreadable") == bool(answer.reason)
         json.loads(answer.as_json())
-    assert verdicts == {"sound", "faulty", "unreadable"}
+    assert verdicts == {"sound", "open", "question", "faulty", "unreadable"}
 
 
 def test_hostile_files_are_unreadable_and_run_nothing(tmp_path: Path) -> None:

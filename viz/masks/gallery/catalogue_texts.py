@@ -91,11 +91,11 @@ CATALOGUE: dict[str, EntryText] = {
         "Batched generation pads at the left, and the causal mask meets the padding.",
     ),
     "empty-row-2": EntryText(
-        "A query without any key: uniform",
+        "A sample without any key: uniform",
         (QUIET, "flat rows in the picture", BATCH),
-        "The same with a finite fill: all keys are equally bad, so each gets the same weight, future and padding "
-        "included.",
-        "-1e9 in place of minus infinity hides the NaN and keeps the fault.",
+        "One source sentence of the batch is empty, and the fill is finite: all keys are equally bad, so each query "
+        "reads the mean of the padding.",
+        "-1e9 in place of minus infinity hides the NaN and keeps the fault (keras, issue 21149).",
     ),
     "wrong-axis": EntryText(
         "(N, S) read as (L, S)",

@@ -56,7 +56,7 @@ def _meaning(kind: str, identity: str) -> tuple[str | None, str]:
         MEANT,
         index=None,
         key="mask_meant",
-        placeholder="not said: propose it",
+        placeholder="not said: guess it",
         accept_new_options=True,
         width=270,
     )
