@@ -85,6 +85,8 @@ def apply_fix(code: str, arrays: Arrays, diagnosis: Diagnosis) -> FixResult:
     keep = np.ones((shape[0], shape[4]), bool) if arrays.key_keep is None else arrays.key_keep
     meant = np.broadcast_to(diagnosis.meant, shape)
     change, description = _MASK_FIXES.get(code, (_keep_mask, _SOFTMAX_AGAIN))
+    if code == "leak" and not diagnosis.stated and arrays.key_keep is not None:
+        change, description = _MASK_FIXES["padding-visible"]  # The guess says nothing about the other cells.
     return _mask_again(arrays, change(_State(arrays, mask, meant, as_columns(keep))), description)
 
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from ..masking.meaning import meaning_mask, parse_meaning
 from ..masking.structure_names import structure_name
+from .alternative_masks import alternative_intent
 from .inputs.arrays import Arrays, as_columns
 from .inputs.evidence import depth, gather
 from .inputs.intent import Intent, span
 from .inputs.intent_sources import proposed_intents, stated_intent, stated_with_padding
-from .rules.alternative_masks import alternative_intent
 from .rules.case import Case
 from .rules.empty_rows import report_empty_rows, report_keyless_samples, report_uniform_samples, rows_of_fills
 from .rules.explain import TRIANGLE_FIX, contradicts_mask, explanations, fits, report
@@ -20,8 +20,11 @@ from .rules.findings import Diagnosis, Finding, make_finding, undecided
 from .rules.matching import CHANCE
 from .rules.residual import report_residual
 from .rules.row_sums import check_sums
-from .rules.score_checks import overflow_cells, soft_mask_cells, underflow_cells
+from .rules.score_checks import overflow_cells, positive_fill_cells, soft_mask_cells, underflow_cells
 from .rules.weak_fill import weak_fill_cells
+
+_POSITIVE = "the mask holds +inf: added to the scores it makes every row NaN, where -inf would block"
+_POSITIVE_FIX = 'mask = mask.masked_fill(mask == float("inf"), float("-inf"))'
 
 
 @np.errstate(all="ignore")
@@ -134,6 +137,10 @@ def _report_by_scores(case: Case) -> None:
     if overflow is not None:
         case.add("fill-overflow", overflow, detail="beyond 65504, the largest number of float16", level="certain")
         case.exclude(np.asarray(case.evidence.nan.any(-1)))
+    positive = positive_fill_cells(case.arrays)
+    if positive is not None:
+        case.add("fill-overflow", positive, looks=_POSITIVE, fix=_POSITIVE_FIX, level="certain")
+        case.exclude(np.asarray(np.broadcast_to(positive, case.evidence.nonzero.shape).any((-1, -2))))
     lowered = soft_mask_cells(case.arrays, case.evidence)
     if lowered is not None:
         measured = case.arrays.given & {"weights", "masked_scores"}

@@ -9,6 +9,8 @@ import numpy as np
 
 NAMES = ("weights", "scores", "masked_scores", "mask", "key_keep", "query_keep", "meant")
 """Names under which arrays are read."""
+Writing = Literal["keeps", "blocks", "added"]
+"""How a mask is written where it comes from: True = may attend, True = blocked, or added to the scores."""
 MAX_CELLS = 2**26
 """Largest number of weights that one diagnosis accepts."""
 
@@ -40,6 +42,8 @@ class Arrays:
     """(B, K) bool, True = a real token."""
     query_keep: np.ndarray | None = None
     """(B, Q) bool, True = a real token."""
+    writing: Writing = "keeps"
+    """How the mask was written, for fixes in the same convention; ``mask`` itself is True = may attend."""
     transposed: bool = False
     """Whether the weights came as (K, Q), by the shapes of the other arrays, and were transposed."""
 

@@ -12,15 +12,18 @@ import numpy as np
 
 from ...masking.blocked import is_blocked
 from ...masking.softmax import softmax
-from .arrays import MAX_CELLS, NAMES, Arrays, DiagnosisError
+from .arrays import MAX_CELLS, NAMES, Arrays, DiagnosisError, Writing
 
 WEAKEST_FILL = -10
 """A float mask of two values, the lower one below this, is meant to block with it, however weak it is."""
 
 
 @np.errstate(all="ignore")
-def arrange(raw: Mapping[str, np.ndarray], map_name: str = "") -> Arrays:
+def arrange(raw: Mapping[str, np.ndarray], map_name: str = "", blocks: bool = False) -> Arrays:
     """Return the named arrays (:data:`NAMES`; others are left alone) in one form.
+
+    ``blocks`` says that the mask, here True = may attend, is written the other way around where it comes from: then
+    so are the fixes.
 
     Raises:
         DiagnosisError: for shapes that do not fit each other, wrong kinds of numbers, or nothing to judge.
@@ -47,8 +50,14 @@ def arrange(raw: Mapping[str, np.ndarray], map_name: str = "") -> Arrays:
         meant=_meant(named.get("meant"), shape),
         key_keep=_keep("key_keep", named.get("key_keep"), shape[0], shape[4]),
         query_keep=_keep("query_keep", named.get("query_keep"), shape[0], shape[3]),
+        writing=_writing(bias, blocks),
         transposed=transposed,
     )
+
+
+def _writing(bias: np.ndarray | None, blocks: bool) -> Writing:
+    added = bias is not None and not (np.isin(bias, (0, 1)).all() and bias.any())
+    return "added" if added else "blocks" if blocks else "keeps"
 
 
 def five_axes(array: np.ndarray) -> np.ndarray:

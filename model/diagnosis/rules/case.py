@@ -12,6 +12,7 @@ from ..inputs.evidence import Evidence
 from ..inputs.intent import Intent
 from .fault_catalogue import Level, Severity
 from .findings import Finding, make_finding
+from .fix_code import fix_line
 
 
 @dataclass
@@ -35,13 +36,18 @@ class Case:
         fix: str | None = None,
         looks: str | None = None,
         level: Level | None = None,
+        intent: Intent | None = None,
     ) -> None:
         """Add a finding at the cells ``where`` (broadcasts to the weights); nothing happens when there are none.
 
-        Its ``level`` is certain where what was meant is stated, or where the weights contradict an array given.
+        Its ``level`` is certain where what was meant is stated, or where the weights contradict an array given. The fix
+        is written for the mask as it was given, and builds what ``intent`` says where that is known.
         """
         cells = np.broadcast_to(where, self.evidence.nonzero.shape)
         if cells.any():
+            if fix is None:
+                structures = () if intent is None else intent.structures
+                fix = fix_line(code, self.arrays.writing, structures, intent is not None and intent.padded)
             known = level or ("certain" if self.stated or contradicts_given(self, cells) else "likely")
             self.findings.append(make_finding(code, cells, self.arrays.map, severity, detail, fix, looks, known))
 

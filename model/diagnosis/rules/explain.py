@@ -31,6 +31,7 @@ _TWINS = {
 """Pairs of mistakes that can leave exactly the same weights."""
 TRIANGLE_FIX = "mask = mask.mT  # tril() keeps the past"
 """The line that fixes exchanged triangles."""
+_HEAD_MAJOR_FIX = "mask = mask.repeat(heads, 1, 1)  # these scores are (H*N, L, S), head-major: not repeat_interleave"
 _NEED_INTENT = ("future-visible", "window-off-by-one", "document-leak", "over-blocked")
 """Mistakes that cannot be seen without knowing what was meant."""
 
@@ -195,8 +196,18 @@ def _add_finding(case: Case, explanation: Explanation, severity: Severity | None
         if wrong.any():
             break
     if severity:
-        case.add(code, wrong, severity, "the weights alone cannot rule this out", level="likely")
+        case.add(code, wrong, severity, "the weights alone cannot rule this out", level="likely", intent=intent)
     elif code == "inverted" and (allowed & intent.allowed).any():
         case.add(code, wrong, detail="tril and triu are exchanged", fix=TRIANGLE_FIX)
+    elif code == "head-order" and not _is_repeated(case, explanation):
+        case.add(code, wrong, fix=_HEAD_MAJOR_FIX)
     else:
-        case.add(code, wrong)
+        case.add(code, wrong, intent=intent)
+
+
+def _is_repeated(case: Case, explanation: Explanation) -> bool:
+    """Whether each head has the padding that ``repeat`` puts there, rather than that of head-major scores."""
+    b, _, heads, _, _ = case.arrays.sizes
+    sample = (np.arange(b)[:, None] * heads + np.arange(heads)[None, :]) % b
+    intent = explanation.intent
+    return bool((explanation.allowed == (intent.base & intent.keep[sample][:, None, :, None, :])).all())

@@ -67,7 +67,7 @@ FAULTS: dict[str, Fault] = {
         "error",
         ("scores|masked_scores|mask",),
         "a mask of zeros and ones was added to the scores: it changes the weights and blocks nothing",
-        'scores = scores.masked_fill(~mask, float("-inf"))  # do not add a 0/1 mask',
+        'scores = scores.masked_fill(mask == 0, float("-inf"))  # do not add a 0/1 mask',
     ),
     "weak-fill": Fault(
         "warning",

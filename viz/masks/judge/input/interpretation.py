@@ -46,7 +46,8 @@ def interpret(contents: Contents, identity: str) -> MaskInput | None:
     with place:
         caption(" ".join([*notes, *mask.notes]))
     queries, keys = map(clean_tokens, contents.tokens)
-    return replace(mask, tokens=(queries, keys))
+    blocks = any(role == "mask blocks" for role, _ in roles.values())
+    return replace(mask, tokens=(queries, keys), blocks=blocks)
 
 
 def _meaning(kind: str, identity: str) -> tuple[str | None, str]:

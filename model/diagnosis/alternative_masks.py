@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from ...masking.meaning import parse_meaning
-from ...masking.structure import CAUSAL
-from ..inputs.intent import Intent, known_keys
-from ..inputs.intent_alternatives import Alternative, alternatives
-from .case import Case
-from .explain import contradicts_mask, explanations, fits
+from ..masking.meaning import parse_meaning
+from ..masking.structure import CAUSAL
+from .inputs.intent import Intent, known_keys
+from .inputs.intent_alternatives import Alternative, alternatives
+from .rules.case import Case
+from .rules.explain import contradicts_mask, explanations, fits
 
 _ODD = "the other layers or heads follow another mask"
 _WINDOW = "the future is hidden as was said, and keys beyond a window as well"
@@ -57,4 +57,9 @@ def _report_odd(case: Case, one: Alternative) -> None:
     units = one.odd[..., None, None] & case.rows(one.intent)[..., None]
     ahead = case.evidence.nonzero & ~one.intent.allowed & units
     behind = one.intent.allowed & ~case.evidence.nonzero & units
-    case.add("future-visible" if ahead.any() else "over-blocked", ahead if ahead.any() else behind, detail=_ODD)
+    case.add(
+        "future-visible" if ahead.any() else "over-blocked",
+        ahead if ahead.any() else behind,
+        detail=_ODD,
+        intent=one.intent,
+    )
