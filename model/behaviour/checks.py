@@ -1,7 +1,8 @@
 """Eight tests of a running model's masks: change an input, and see which outputs move.
 
-Correct models give a difference of exactly zero, and real leaks can be as small as 1e-4 beside effects of 0.2, so all
-but the comparisons of two different computations (padding-amount, observer, cache, position-free) compare with zero.
+Correct models give a difference of zero but for rounding, and real leaks can be as small as 1e-4 beside effects of 0.2,
+so all but the comparisons of two different computations (padding-amount, observer, cache, position-free) compare with
+the noise of the model itself: what rounding, or another batch size, changes in its outputs.
 The probes are finite: with NaN or infinity a correct mask looks leaky, since 0 x NaN is NaN. Outputs at padding
 positions are left out everywhere.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -56,13 +58,36 @@ def examine_future(subject: Subject) -> tuple[Outcome, ...]:
     if depends is None:
         return (changed,)
     later = torch.ones_like(depends, dtype=torch.bool).triu(1)
-    leaks = subject.keep[:, :, None] & later & (depends != 0)
+    leaks = subject.keep[:, :, None] & later & _is_more_than_rounding(depends)
     return changed, _cell(GRADIENT_REACH, depends, leaks, "depends on") or verdict(GRADIENT_REACH, 0.0)
+
+
+_ROUNDING, _MOST_NOISE = 64, 256
+"""Units of rounding of the largest output: those that are always granted, and those that a model may need."""
 
 
 def _largest(change: Tensor, rows: Tensor) -> float:
     """Largest absolute change (B, T, ...) at the rows (B, T) that count; NaN if there is one."""
     return float(change[rows].abs().max()) if bool(rows.any()) else 0.0
+
+
+def _noise(subject: Subject, outputs: Tensor) -> float:
+    """Return the largest change of (B, T', ...) outputs that is no more than the noise of this model.
+
+    That is rounding, as of a Fourier transform or of a softmax before the mask, and what another batch size changes.
+    """
+    rows = subject.outputs_real
+    rounding = torch.finfo(outputs.dtype).eps * max(1.0, _largest(outputs, rows))
+    if subject.output_keep is not None:
+        return _ROUNDING * rounding
+    first = outputs[:1] - subject.run(subject.embeddings[:1], subject.keep[:1])
+    return max(_ROUNDING * rounding, min(_largest(first, rows[:1]), _MOST_NOISE * rounding))
+
+
+def _is_more_than_rounding(depends: Tensor) -> Tensor:
+    """Return where (B, T, T) gradients are more than rounding beside the largest of their row; NaN is."""
+    largest = depends.nan_to_num().amax(-1, keepdim=True)
+    return ~(depends <= _ROUNDING * torch.finfo(depends.dtype).eps * largest)
 
 
 def _limit(outputs: Tensor, rows: Tensor, tolerance: float) -> float:
@@ -82,7 +107,25 @@ def _future_token(subject: Subject, tolerance: float) -> Outcome:
         changed[:, t] = noise[:, t]
         earlier = keep & (torch.arange(x.shape[1], device=keep.device) < t)
         worst = _worse(worst, _largest(subject.run(changed, keep) - before, earlier))
-    return verdict(FUTURE_TOKEN, worst)
+    return _read_from_ids(subject) or verdict(FUTURE_TOKEN, worst, _noise(subject, before))
+
+
+def _read_from_ids(subject: Subject) -> Outcome | None:
+    """Return the fault of a model whose earlier outputs change with the id of a later token; None without one."""
+    if subject.ids is None or subject.run_ids is None:
+        return None
+    ids, keep = subject.ids, subject.keep
+    before, worst = subject.run_ids(ids, keep), 0.0
+    for t in range(1, ids.shape[1]):
+        for other in (ids.roll(1, 1)[:, t], ids.roll(1, 0)[:, t]):
+            changed = ids.clone()
+            changed[:, t] = other
+            earlier = keep & keep[:, t : t + 1] & (torch.arange(ids.shape[1], device=keep.device) < t)
+            worst = _worse(worst, _largest(subject.run_ids(changed, keep) - before, earlier))
+    outcome = verdict(FUTURE_TOKEN, worst, _ROUNDING * torch.finfo(before.dtype).eps * max(1.0, _largest(before, keep)))
+    if outcome.status == "pass":
+        return None
+    return replace(outcome, reason=f"{outcome.reason}, read from the token ids")
 
 
 def _worse(one: float, other: float) -> float:
@@ -95,10 +138,9 @@ def _padding_content(subject: Subject, tolerance: float) -> Outcome:
         return not_applicable(PADDING_CONTENT, "no sample has padding")
     x, keep = subject.embeddings, subject.keep
     changed = torch.where(keep[..., None], x, probe(x))
-    outcome = verdict(
-        PADDING_CONTENT, _largest(subject.run(changed, keep) - subject.run(x, keep), subject.outputs_real)
-    )
-    return _padded_at(outcome, padded_sides(keep))
+    before = subject.run(x, keep)
+    change = _largest(subject.run(changed, keep) - before, subject.outputs_real)
+    return _padded_at(verdict(PADDING_CONTENT, change, _noise(subject, before)), padded_sides(keep))
 
 
 def _padded_at(outcome: Outcome, sides: Sequence[Side]) -> Outcome:
@@ -131,12 +173,32 @@ def _padding_amount(subject: Subject, tolerance: float) -> Outcome:
 def _batch_neighbour(subject: Subject, tolerance: float) -> Outcome:
     if subject.embeddings.shape[0] < 2:
         return not_applicable(BATCH_NEIGHBOUR, "one sample has no neighbour")
-    x, keep = subject.embeddings, subject.keep
-    changed = x.clone()
-    changed[1:] = probe(x)[1:]
-    first = subject.outputs_real.clone()
-    first[1:] = False
-    return verdict(BATCH_NEIGHBOUR, _largest(subject.run(changed, keep) - subject.run(x, keep), first))
+    x, keep, real = subject.embeddings, subject.keep, subject.outputs_real
+    before, noise, worst = subject.run(x, keep), probe(x), 0.0
+    for sample, others in product(range(x.shape[0]), (noise, -noise)):  # the opposite, for what has a threshold
+        changed = others.clone()
+        changed[sample] = x[sample]
+        own = torch.zeros_like(real)
+        own[sample] = real[sample]
+        worst = _worse(worst, _largest(subject.run(changed, keep) - before, own))
+    outcome = verdict(BATCH_NEIGHBOUR, worst, _noise(subject, before))
+    return outcome if outcome.status == "fault" else _alone(subject, before, tolerance) or outcome
+
+
+def _alone(subject: Subject, before: Tensor, tolerance: float) -> Outcome | None:
+    """Return the fault of a first sentence whose outputs (1, T, ...) are others when it is run alone; else None.
+
+    It is run without the padding at its right end, which only the batch makes necessary.
+    """
+    if subject.output_keep is not None:
+        return None
+    end = int(subject.keep[0].nonzero()[-1]) + 1
+    keep = subject.keep[:1, :end]
+    change = _largest(subject.run(subject.embeddings[:1, :end], keep) - before[:1, :end], keep)
+    found = verdict(BATCH_NEIGHBOUR, change, _limit(before, subject.keep, tolerance))
+    if found.status == "pass":
+        return None
+    return replace(found, reason=f"{found.reason}, between the first sentence alone and in the batch")
 
 
 def _gradient_reach(subject: Subject, tolerance: float) -> Outcome:
@@ -144,10 +206,10 @@ def _gradient_reach(subject: Subject, tolerance: float) -> Outcome:
         return not_applicable(GRADIENT_REACH, "the outputs are of another sequence")
     may, depends = reachable(subject), dependencies(subject)
     if depends is None:
-        return not_applicable(GRADIENT_REACH, "the outputs carry no gradient")
+        return not_applicable(GRADIENT_REACH, "no gradient can be taken through the model")
     real = subject.keep[:, :, None] & subject.keep[:, None, :]
     rows = subject.keep[:, :, None].expand_as(depends)
-    leak = _cell(GRADIENT_REACH, depends, rows & ~may & (depends != 0), "depends on")
+    leak = _cell(GRADIENT_REACH, depends, rows & ~may & _is_more_than_rounding(depends), "depends on")
     gap = _cell(GRADIENT_REACH, depends, real & may & ~(depends > 0), "does not depend on")
     return leak or gap or verdict(GRADIENT_REACH, 0.0)
 
