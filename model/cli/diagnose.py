@@ -15,7 +15,8 @@ from typing import Literal, TextIO
 
 from ..diagnosis import Diagnosis, DiagnosisError, Finding, arrange, judge
 from ..diagnosis import Verdict as JudgedVerdict
-from ..diagnosis.readers.files import ENDINGS, read
+from ..diagnosis.inputs.named_arrays import by_role
+from ..diagnosis.readers.files import ENDINGS, Contents, read
 from ..masking.meaning import hides_future, parse_meaning
 
 Verdict = JudgedVerdict | Literal["unreadable"]
@@ -93,9 +94,7 @@ def diagnose_file(file: str, meant: str | None = None) -> Answer:
     try:
         contents = read(file)
         meanings = [_meant_for(one.map, [other.map for other in contents], meant) for one in contents]
-        diagnoses = tuple(
-            judge(arrange(one.arrays, one.map), name) for one, name in zip(contents, meanings, strict=True)
-        )
+        diagnoses = tuple(_judge(one, name) for one, name in zip(contents, meanings, strict=True))
     except DiagnosisError as error:
         return Answer(file, "unreadable", reason=str(error))
     except ValueError as error:
@@ -103,8 +102,14 @@ def diagnose_file(file: str, meant: str | None = None) -> Answer:
     verdicts = {one.verdict for one in diagnoses}
     verdict = next(one for one in WORST_FIRST if one in verdicts)
     left = [one.map for one, name in zip(contents, meanings, strict=True) if meant is not None and name is None]
-    notes = [f"--meant {meant} was taken for the decoder, not for: {', '.join(left)}."] if left else []
+    notes = list(dict.fromkeys(note for one in contents for note in one.notes))
+    notes += [f"--meant {meant} was taken for the decoder, not for: {', '.join(left)}."] if left else []
     return Answer(file, verdict, diagnoses, notes=tuple(notes))
+
+
+def _judge(contents: Contents, meant: str | None) -> Diagnosis:
+    arrays, blocks = by_role(contents.arrays, meant)
+    return judge(arrange(arrays, contents.map, blocks), meant)
 
 
 def _meant_for(kind: str, kinds: list[str], meant: str | None) -> str | None:

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..trace import KINDS
+from .inputs.argument_names import is_known
 from .inputs.arrays import NAMES, Arrays, DiagnosisError
+from .inputs.named_arrays import by_role
 from .inputs.shapes import arrange
 from .inputs.tensors import from_layers, from_tensor, is_tensor
 from .judge import judge
@@ -49,20 +51,23 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", **arrays:
             Proposed when left out; what contradicts only the proposal is ``likely``, never an error.
         map: ``encoder``, ``decoder`` or ``cross`` where that is known.
         arrays: any of ``scores`` (scaled, before the mask), ``masked_scores``, ``mask`` (boolean: True = may attend;
-            float: added), ``key_keep`` and ``query_keep`` (True = a real token).
+            float: added), ``key_keep`` and ``query_keep`` (True = a real token); or any under the name of its library,
+            such as ``key_padding_mask``, in its convention (:mod:`.inputs.argument_names`).
 
     Raises:
         DiagnosisError: for arrays that do not fit each other, or unknown names.
     """
-    if unknown := set(arrays) - set(NAMES):
-        raise DiagnosisError(f"Unknown arrays: {', '.join(sorted(unknown))}. The names are {', '.join(NAMES)}.")
+    if unknown := [name for name in arrays if not is_known(name)]:
+        listed = f"{', '.join(NAMES)}, and the arguments of torch and Hugging Face"
+        raise DiagnosisError(f"Unknown arrays: {', '.join(sorted(unknown))}. The names are {listed}.")
     if map and map not in KINDS:
         raise DiagnosisError(f"There is no map {map!r}; the maps are {', '.join(KINDS)}.")
     meant_name = meant if isinstance(meant, str) else None
     given = {"weights": weights, "meant": None if meant_name else meant, **arrays}
     try:
         raw = {name: _array(name, value) for name, value in given.items() if value is not None}
-        return judge(arrange(raw, map), meant_name)
+        named, blocks = by_role(raw, meant_name)
+        return judge(arrange(named, map, blocks), meant_name)
     except DiagnosisError:
         raise
     except ValueError as error:

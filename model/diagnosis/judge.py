@@ -13,6 +13,7 @@ from .inputs.arrays import Arrays, as_columns
 from .inputs.evidence import depth, gather
 from .inputs.intent import Intent, span
 from .inputs.intent_sources import proposed_intents, stated_intent, stated_with_padding
+from .inputs.shapes import is_zeros_and_ones
 from .rules.case import Case
 from .rules.empty_rows import report_empty_rows, report_keyless_samples, report_uniform_samples, rows_of_fills
 from .rules.explain import TRIANGLE_FIX, contradicts_mask, explanations, fits, report
@@ -23,7 +24,10 @@ from .rules.row_sums import check_sums
 from .rules.score_checks import overflow_cells, positive_fill_cells, soft_mask_cells, underflow_cells
 from .rules.weak_fill import weak_fill_cells
 
+_FEWEST = 4
+"""Queries and keys from which the weights alone show a mask that is rarely meant."""
 _POSITIVE = "the mask holds +inf: added to the scores it makes every row NaN, where -inf would block"
+_COMPARED = "this mask of zeros and ones is right if it is compared with 0; added to the scores it blocks nothing"
 _POSITIVE_FIX = 'mask = mask.masked_fill(mask == float("inf"), float("-inf"))'
 
 
@@ -108,8 +112,9 @@ def _refine_evidence(case: Case) -> None:
 
 
 def _report_unlikely_mask(case: Case, intent: Intent) -> None:
-    """Add a mask that was given and agrees with the weights, but that hardly anybody means."""
-    if case.arrays.mask is None or not intent.structures or case.has():
+    """Add a mask that agrees with the weights, but that hardly anybody means."""
+    few = min(case.arrays.sizes[3:]) < _FEWEST and case.arrays.mask is None
+    if few or not intent.structures or case.has():
         return
     looks, where = "the mask is one that is rarely intended", intent.allowed
     if all(structure.one_key_ahead for structure in intent.structures):
@@ -141,6 +146,11 @@ def _report_by_scores(case: Case) -> None:
     if positive is not None:
         case.add("fill-overflow", positive, looks=_POSITIVE, fix=_POSITIVE_FIX, level="certain")
         case.exclude(np.asarray(np.broadcast_to(positive, case.evidence.nonzero.shape).any((-1, -2))))
+    bias = case.arrays.bias
+    if bias is not None and not case.arrays.given & {"weights", "scores", "masked_scores"}:
+        if is_zeros_and_ones(bias):
+            case.add("soft-mask", bias == 0, looks=_COMPARED, level="likely")
+        return
     lowered = soft_mask_cells(case.arrays, case.evidence)
     if lowered is not None:
         measured = case.arrays.given & {"weights", "masked_scores"}

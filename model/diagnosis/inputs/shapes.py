@@ -13,6 +13,7 @@ import numpy as np
 from ...masking.blocked import is_blocked
 from ...masking.softmax import softmax
 from .arrays import MAX_CELLS, NAMES, Arrays, DiagnosisError, Writing
+from .axis_order import in_order
 
 WEAKEST_FILL = -10
 """A float mask of two values, the lower one below this, is meant to block with it, however weak it is."""
@@ -29,8 +30,7 @@ def arrange(raw: Mapping[str, np.ndarray], map_name: str = "", blocks: bool = Fa
         DiagnosisError: for shapes that do not fit each other, wrong kinds of numbers, or nothing to judge.
     """
     named = {name: _check_numbers(name, np.asarray(raw[name])) for name in NAMES if raw.get(name) is not None}
-    if "mask" in named and "key_keep" in named and not named.keys() & {"weights", "masked_scores"}:
-        named["mask"] = _with_samples(named["mask"], named["key_keep"])
+    named = in_order(named)
     weights = five_axes(named["weights"]) if "weights" in named else _implied_weights(named)
     transposed = _is_transposed(weights, named)
     if transposed:
@@ -56,7 +56,7 @@ def arrange(raw: Mapping[str, np.ndarray], map_name: str = "", blocks: bool = Fa
 
 
 def _writing(bias: np.ndarray | None, blocks: bool) -> Writing:
-    added = bias is not None and not (np.isin(bias, (0, 1)).all() and bias.any())
+    added = bias is not None and not is_zeros_and_ones(bias)
     return "added" if added else "blocks" if blocks else "keeps"
 
 
@@ -85,6 +85,11 @@ def own_axes(shape: Sequence[int], samples: int = 0, heads: int = 0) -> list[int
     return [None] * (5 - len(shape)) + list(shape)
 
 
+def is_zeros_and_ones(mask: np.ndarray) -> bool:
+    """Whether a float mask holds zeros and ones; zeros alone are added, and block nothing."""
+    return bool(np.isin(mask, (0, 1)).all() and mask.any())
+
+
 def _check_numbers(name: str, array: np.ndarray) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         raise DiagnosisError(f"{name} holds {array.dtype} values; it must hold numbers or booleans.")
@@ -95,37 +100,14 @@ def _check_numbers(name: str, array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _with_samples(mask: np.ndarray, key_keep: np.ndarray) -> np.ndarray:
-    """Return a mask without weights beside padding (N, S), as torch takes the two: (L, S) and (N*H, L, S).
-
-    The first of these has no place for padding, so the two are joined, as torch does; unless padding is all that this
-    would leave to a real query: then the mask is left to be judged as it is. Both become (N, 1 or H, L, S).
-    """
-    samples = key_keep.shape[0] if key_keep.ndim == 2 else 0
-    if not samples or mask.ndim not in (2, 3) or mask.shape[-1] != key_keep.shape[-1]:
-        return mask
-    if mask.ndim == 3:
-        batched = samples > 1 and mask.shape[0] % samples == 0
-        return mask.reshape(samples, -1, *mask.shape[1:]) if batched else mask
-    keep = key_keep.astype(bool)[:, None, None, :]
-    whole = np.broadcast_to(mask, (samples, 1, *mask.shape))
-    allowed = ~is_blocked(whole) if mask.dtype.kind == "f" and (mask < 0).any() else whole.astype(bool)
-    joined = allowed & keep
-    real = key_keep.astype(bool) if mask.shape[0] == mask.shape[1] else np.ones((samples, mask.shape[0]), bool)
-    if (allowed.any(-1) & ~joined.any(-1) & real[:, None] & keep.any(-1)).any():
-        return whole
-    if mask.dtype.kind == "f" and (mask < 0).any():
-        return np.where(keep, whole, -np.inf).astype(mask.dtype)
-    return np.where(keep, whole, np.zeros((), mask.dtype))
-
-
 def _implied_weights(named: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return the softmax of scores or mask, for files without weights; rows that boolean masks leave empty are zero."""
     if "masked_scores" in named:
         scores = five_axes(named["masked_scores"]).astype(np.float32)
     elif "mask" in named:
         mask = five_axes(np.atleast_2d(named["mask"]))
-        added = mask if mask.dtype.kind == "f" else np.where(mask.astype(bool), 0.0, -np.inf)
+        compared = mask.dtype.kind != "f" or (is_zeros_and_ones(mask) and "scores" not in named)
+        added = np.where(mask.astype(bool), 0.0, -np.inf) if compared else mask
         base = five_axes(named["scores"]) if "scores" in named else np.zeros((1, 1))
         try:
             scores = base.astype(np.float32) + added.astype(np.float32)
@@ -167,6 +149,8 @@ def _check_weights(weights: np.ndarray) -> None:
             raise DiagnosisError("The weights hold infinite values. If these are scores, name them masked_scores.")
         if (weights < -1e-6).any():
             raise DiagnosisError("The weights hold negative values. If these are scores, name them scores.")
+        if np.isin(weights, (0, 1)).all() and (weights.sum(-1) > 1).any():
+            raise DiagnosisError("The weights hold nothing but 0 and 1. If this is a mask, name it mask.")
         if (weights > 100).any():
             raise DiagnosisError("The weights hold values far above 1, so they are not attention weights.")
 
@@ -202,7 +186,7 @@ def _mask(array: np.ndarray | None, shape: tuple[int, ...]) -> tuple[np.ndarray 
         return None, _boolean("mask", fitted)
     if np.isnan(fitted).any():
         raise DiagnosisError("The mask holds NaN.")
-    if np.isin(fitted, (0, 1)).all() and fitted.any():  # Zeros alone are added and block nothing.
+    if is_zeros_and_ones(fitted):
         return fitted, fitted > 0
     levels = np.unique(fitted)
     if levels.size == 2 and levels.min() < WEAKEST_FILL:

@@ -18,7 +18,7 @@ from ...masking.known_padding import known_keys, real_tokens
 from ...trace import FORMAT, AttentionTrace, Kind, TraceError
 from ..inputs.arrays import NAMES, DiagnosisError
 from .binary import read_npy, read_npz, read_safetensors, safetensors_metadata
-from .naming import group_by_map, known_names, name_array
+from .naming import group_by_map, known_names, name_array, unread_note
 from .text import read_table
 from .torch_file import read_torch
 
@@ -34,12 +34,14 @@ class UnreadableError(DiagnosisError):
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """One map of a file: its name, and its arrays by name."""
+    """One map of a file: its name, and its arrays by the names they had."""
 
     map: str
     arrays: dict[str, np.ndarray]
     tokens: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """Tokens of the queries and of the keys, where a trace knows them."""
+    notes: tuple[str, ...] = ()
+    """What the file holds and was not read, a sentence each."""
 
 
 def read(path: str | Path) -> list[Contents]:
@@ -105,8 +107,10 @@ def _safetensors(path: Path) -> list[Contents]:
 
 
 def _pt(path: Path) -> list[Contents]:
-    arrays = read_torch(path, MAX_BINARY)
-    return _contents(arrays) if isinstance(arrays, dict) else [Contents("", name_array(arrays, path.stem))]
+    arrays, notes = read_torch(path, MAX_BINARY)
+    if isinstance(arrays, dict):
+        return _contents(arrays, notes)
+    return [Contents("", name_array(arrays, path.stem))]
 
 
 def _trace(path: Path) -> list[Contents]:
@@ -145,7 +149,7 @@ def _json(path: Path) -> list[Contents]:
     """Read an object of arrays by name, or one array. ``null`` is NaN."""
     value = json.loads(_text(path))
     if isinstance(value, dict):
-        return _contents({name: _array(name, value[name]) for name in known_names(value)})
+        return _contents({name: _array(name, value[name]) for name in known_names(value)}, unread_note(value))
     return [Contents("", name_array(_array("The content of this file", value), path.stem))]
 
 
@@ -164,8 +168,9 @@ def _array(name: str, nested: Any) -> np.ndarray:
         raise UnreadableError(f"{name} is not a regular array of numbers; its rows must be of one length.") from error
 
 
-def _contents(arrays: dict[str, np.ndarray]) -> list[Contents]:
-    return [Contents(kind, group) for kind, group in group_by_map(arrays).items()]
+def _contents(arrays: dict[str, np.ndarray], notes: tuple[str, ...] = ()) -> list[Contents]:
+    unread = notes or unread_note(arrays)
+    return [Contents(kind, group, notes=unread) for kind, group in group_by_map(arrays).items()]
 
 
 _READERS: dict[str, Callable[[Path], list[Contents]]] = {

@@ -74,12 +74,12 @@ def test_a_folder_and_a_missing_file_are_called_so_whatever_their_ending(tmp_pat
 
 def test_names_that_are_not_read_are_told(tmp_path: Path) -> None:
     for name, write in {
-        "some.json": lambda path: path.write_text(json.dumps({"attention": SOUND.tolist(), "step": 3})),
-        "some.npz": lambda path: np.savez(path, attention=SOUND, step=3),
+        "some.json": lambda path: path.write_text(json.dumps({"picture": SOUND.tolist(), "step": 3})),
+        "some.npz": lambda path: np.savez(path, picture=SOUND, step=3),
     }.items():
         write(tmp_path / name)
         reason = diagnose_file(str(tmp_path / name)).reason
-        assert reason.startswith("The file holds 'attention', 'step'. Name its arrays weights, scores, ")
+        assert reason.startswith("The file holds 'picture', 'step'. Name its arrays weights, scores, ")
 
 
 def test_people_get_the_meaning_the_finding_and_the_fix(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 import streamlit as st
 
 from model.diagnosis import DiagnosisError, arrange
+from model.diagnosis.inputs.roles import FLIPPED, ROLE_NAMES, ROLES, Guess, Role, guess, in_role
 from model.diagnosis.readers.axes import ambiguous, in_words
 from model.diagnosis.readers.files import Contents
-from model.diagnosis.readers.roles import FLIPPED, ROLE_NAMES, ROLES, Guess, Role, guess, in_role
 from model.trace import Kind
 from model.untrusted_trace import clean_tokens
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from model.diagnosis import NAMES
+from model.diagnosis.inputs.argument_names import is_known
 from model.diagnosis.readers.files import ENDINGS, Contents, UnreadableError, read
 
 from ....ui.captions import caption, plain
@@ -81,7 +81,7 @@ def _read(file: UploadedFile, alone: bool) -> list[Contents]:
     """Through a file of our own naming: the visitor's name is never a path."""
     given = Path(file.name)
     ending = given.suffix if re.fullmatch(r"\.\w{1,16}", given.suffix) else ""
-    stem = given.stem if given.stem in NAMES else "array"
+    stem = given.stem if is_known(given.stem) else "array"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{stem}{ending}"
         path.write_bytes(file.getbuffer())
