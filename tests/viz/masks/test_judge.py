@@ -242,3 +242,18 @@ def test_a_pasted_mask_is_read_in_the_convention_that_a_person_chooses() -> None
     role = next(one for one in app.selectbox if one.label == "Read as")
     role.select("mask blocks").run()
     assert any("Faulty" in one.value for one in app.markdown)
+
+
+def test_a_file_uploaded_second_is_the_one_that_is_judged() -> None:
+    app = AppTest.from_string(APP, default_timeout=30)
+    app.session_state["from"] = "upload"
+    app.run()
+    files = [("first.csv", b"1,0\n1,1\n", "text/csv")]
+    app.file_uploader(key="mask_files").set_value(files).run()
+    files.append(("attn_mask.csv", b"1,0,0\n1,1,0\n1,1,1\n", "text/csv"))
+    app.file_uploader(key="mask_files").set_value(files).run()
+    assert not app.exception
+    assert app.selectbox(key="mask_file").value == "attn_mask.csv"
+    assert "3 queries × 3 keys" in told(app)
+    app.selectbox(key="mask_file").set_value("first.csv").run()
+    assert app.selectbox(key="mask_file").value == "first.csv"
