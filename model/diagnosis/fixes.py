@@ -152,6 +152,7 @@ _MASK_FIXES: dict[str, tuple[Callable[[_State], np.ndarray], str]] = {
     "weak-fill": (_use_meant, "blocked cells were filled with -inf"),
     "fill-overflow": (_use_given_or_meant, "blocked cells were filled with -inf, and rows without a key set to zero"),
     "double-fill": (_use_meant, "the masks were joined and filled once, with -inf"),
+    "applied-late": (_keep_mask, "the mask was applied before the softmax"),
     "empty-row": (_use_given_or_meant, "rows without an allowed key were set to zero"),
 }
 """What a fix makes of the mask in force, and in words."""

@@ -84,12 +84,12 @@ def _judge_sums(arrays: Arrays, stated: Intent | None) -> tuple[Arrays, list[Fin
         return arrays, [], False
     where = np.broadcast_to(fault.rows[..., None], arrays.weights.shape)
     code, *twins = fault.codes
-    findings = [make_finding(code, where, arrays.map, None, fault.detail)]
+    findings = [make_finding(code, where, arrays.map, None, fault.detail, level=fault.level)]
     caveat = "the weights alone cannot rule this out"
     findings += [make_finding(twin, where, arrays.map, "warning", caveat, level="likely") for twin in twins]
     if code == "transposed" and not arrays.transposed:
         arrays = dataclasses.replace(arrays, weights=np.swapaxes(arrays.weights, -1, -2))
-    return arrays, findings, "softmax-axis" in fault.codes or code == "over-blocked"
+    return arrays, findings, "softmax-axis" in fault.codes
 
 
 def _refine_evidence(case: Case) -> None:

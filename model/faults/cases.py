@@ -67,11 +67,11 @@ def _shows(recipe: Recipe, x: Batch) -> bool:
         return x.queries != x.keys and bool(x.key_keep[:, 1:].any())
     if recipe.code == "hole-inside":
         return bool((x.key_keep.sum(-1) > 3).all())
-    if recipe.code in ("soft-mask", "softmax-axis", "transposed", "dropout-on"):
+    if recipe.code in ("soft-mask", "softmax-axis", "transposed", "dropout-on", "applied-late"):
         return bool((x.key_keep.sum(-1) > 2).all()) and float(x.scores.std()) > 0.2
     if recipe.code == "weak-fill":
         return bool((weak_fill_broken(x)[~x.allowed.expand_as(x.scores)] > 0).any())
-    if recipe.code in ("fill-overflow", "double-fill", "empty-row", "pad-query"):
+    if recipe.code in ("fill-overflow", "double-fill", "empty-row", "pad-query", "extra-mass"):
         return True
     changed = (_support(recipe.broken(x)) != _support(recipe.fixed(x))).any(1).any(-1)
     return bool((changed & x.query_keep).any())

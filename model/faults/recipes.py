@@ -166,6 +166,15 @@ RECIPES: tuple[Recipe, ...] = (
         {"sizes": (6, 14)},
     ),
     Recipe(
+        "applied-late",
+        softmax.applied_late_broken,
+        softmax.applied_late_fixed,
+        causal_only,
+        ("weights",),
+        UNPADDED | {"sizes": (3, 12)},
+        ("float32", "float64", "bfloat16"),
+    ),
+    Recipe(
         "mask-ignored", softmax.mask_ignored_broken, softmax.mask_ignored_fixed, causal_and_padding, ("weights", "mask")
     ),
     Recipe(

@@ -106,6 +106,21 @@ def dropout_on_fixed(x: Batch) -> Tensor:
     return F.dropout(masked_softmax(x.scores, x.allowed), 0.2, training=False)
 
 
+# applied-late: multiplied into the weights
+def applied_late_broken(x: Batch) -> Tensor:
+    return x.scores.softmax(-1) * x.causal
+
+
+def applied_late_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.causal)
+
+
+# extra-mass: a learned logit in the denominator that belongs to no key
+def extra_mass(x: Batch) -> Tensor:
+    scores = x.scores.masked_fill(~x.causal, -torch.inf)
+    return torch.cat([scores, torch.zeros_like(scores[..., :1])], -1).softmax(-1)[..., :-1]
+
+
 # mask-ignored: accepted as an argument, never used
 def mask_ignored_broken(x: Batch) -> dict[str, Tensor]:
     return {"weights": x.scores.softmax(-1), "scores": x.scores, "mask": x.allowed}

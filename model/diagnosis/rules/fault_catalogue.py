@@ -123,6 +123,19 @@ FAULTS: dict[str, Fault] = {
         "the weights were taken after dropout: rows do not sum to 1 and some cells are scaled up or zero",
         "model.eval()  # or store the weights before dropout",
     ),
+    "applied-late": Fault(
+        "error",
+        ("weights",),
+        "the mask was multiplied into the weights after the softmax: blocked keys still took their share of it",
+        'weights = scores.masked_fill(~mask, float("-inf")).softmax(-1)  # mask before the softmax',
+    ),
+    "extra-mass": Fault(
+        "info",
+        ("weights",),
+        "rows sum to less than 1 and no row to more: a sink in the denominator, as of gpt-oss or softmax1, takes the "
+        "rest",
+        "nothing to fix",
+    ),
     "mask-ignored": Fault(
         "error",
         ("weights", "mask|scores"),

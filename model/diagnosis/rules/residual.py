@@ -8,8 +8,10 @@ from ..inputs.evidence import Evidence
 from ..inputs.intent import Intent, stack_structures
 from .case import Case
 from .empty_rows import keyless_samples
+from .matching import is_sparse
 
 _MOST = 0.8
+_SPARSE = "each row leaves out keys of its own, as sparsemax or the choice of the top k do"
 _NAN_FIX = "scores = (q / d**0.5) @ k.mT  # NaN or an overflow in the scores, or NaN in the input: the mask is not why"
 
 
@@ -32,6 +34,9 @@ def report_residual(case: Case, intent: Intent) -> None:
         return
     stray = _report_missing_parts(case, intent, stray, rows)
     gaps = _report_diagonal(case, intent, gaps, rows)
+    if is_sparse(evidence, intent.allowed, rows):
+        case.add("over-blocked", gaps, "info", looks=_SPARSE, fix="nothing to fix")
+        gaps = np.zeros_like(gaps)
     case.add("leak", stray, detail=_largest_weight(case, stray), intent=intent)
     case.add("over-blocked", gaps, intent=intent)
     emptied = nan & (~case.arrays.mask.any(-1) if case.arrays.mask is not None else False)

@@ -136,6 +136,13 @@ CATALOGUE: dict[str, EntryText] = {
         "were multiplied by, not what the softmax gave.",
         "The notes behind the preset torch_like return weights after dropout: rows summed to 1.11 and 0.73.",
     ),
+    "applied-late": EntryText(
+        "The mask after the softmax",
+        (SUMS, QUIET, "rows with blocked keys sum to less than 1"),
+        "The weights were multiplied by the mask after the softmax, and not shared out again: what blocked keys had "
+        "taken is lost, and early rows are nearly empty.",
+        "attn = softmax(scores) * mask, in several hand-written attentions.",
+    ),
     "mask-ignored": EntryText(
         "The mask never arrived",
         (COPIES, GOOD_LOSS, BATCH, "the mask seems to do nothing"),
