@@ -15,7 +15,7 @@ from .inputs.argument_names import is_known
 from .inputs.arrays import NAMES, Arrays, DiagnosisError
 from .inputs.named_arrays import by_role
 from .inputs.shapes import arrange
-from .inputs.tensors import from_layers, from_tensor, is_tensor
+from .inputs.tensors import from_layers, from_steps, from_tensor, is_tensor
 from .judge import judge
 from .rules.fault_catalogue import FAULTS, Fault, Level, Severity
 from .rules.findings import Diagnosis, Finding, Rank, Unknown, Verdict
@@ -82,4 +82,13 @@ def _array(name: str, value: Any) -> np.ndarray:
         if value[0].ndim == 4:
             return from_layers(name, value)
         return np.stack([from_tensor(name, tensor) for tensor in value])
-    return np.asarray(value)
+    if isinstance(value, (list, tuple)) and value and all(_is_layers(step) for step in value):
+        return from_steps(name, value)
+    array = np.asarray(value)
+    if array.dtype == object:
+        raise DiagnosisError(f"{name} is an array of objects; give numbers: np.stack of arrays of one shape.")
+    return array
+
+
+def _is_layers(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and bool(value) and all(is_tensor(one) and one.ndim == 4 for one in value)

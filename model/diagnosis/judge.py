@@ -14,6 +14,7 @@ from .inputs.evidence import depth, gather
 from .inputs.intent import Intent, span
 from .inputs.intent_sources import proposed_intents, stated_intent, stated_with_padding
 from .inputs.shapes import is_zeros_and_ones
+from .inputs.sink_column import has_sink_column, without_sink_column
 from .rules.case import Case
 from .rules.empty_rows import report_empty_rows, report_keyless_samples, report_uniform_samples, rows_of_fills
 from .rules.explain import TRIANGLE_FIX, contradicts_mask, explanations, fits, report
@@ -26,6 +27,7 @@ from .rules.weak_fill import weak_fill_cells
 
 _FEWEST = 4
 """Queries and keys from which the weights alone show a mask that is rarely meant."""
+_SINK = "the last column is a sink that every query attends to, and no key; it was left out"
 _POSITIVE = "the mask holds +inf: added to the scores it makes every row NaN, where -inf would block"
 _COMPARED = "this mask of zeros and ones is right if it is compared with 0; added to the scores it blocks nothing"
 _POSITIVE_FIX = 'mask = mask.masked_fill(mask == float("inf"), float("-inf"))'
@@ -42,6 +44,13 @@ def judge(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
         arrays, meant_name = dataclasses.replace(arrays, meant=cells[None, None, None]), None
     stated = stated_intent(arrays, meant_name)
     arrays, findings, stop = _judge_sums(arrays, stated)
+    sink = has_sink_column(arrays)
+    if sink:
+        column = np.zeros(arrays.sizes, bool)
+        column[..., -1] = True
+        findings.append(make_finding("extra-mass", column, arrays.map, looks=_SINK))
+        arrays = without_sink_column(arrays)
+        stated = stated_intent(arrays, meant_name)
     said = meant_name is not None or arrays.meant is not None
     case = Case(arrays, gather(arrays.weights), findings, stated=said)
     intent = stated
@@ -65,6 +74,8 @@ def judge(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     if intent is None:
         return Diagnosis(ranked, unknown, "cannot be told", 0.0, stated=said)
     meant = intent.allowed & ~intent.keyless_queries[:, None, None, :, None]
+    if sink:
+        meant = np.concatenate([meant, np.ones((*meant.shape[:-1], 1), bool)], -1)
     return Diagnosis(ranked, unknown, intent.words, intent.sure, meant, said, _name(intent))
 
 

@@ -19,6 +19,7 @@ from ...trace import FORMAT, AttentionTrace, Kind, TraceError
 from ..inputs.arrays import NAMES, DiagnosisError
 from .binary import read_npy, read_npz, read_safetensors, safetensors_metadata
 from .naming import group_by_map, known_names, name_array, unread_note
+from .printed import read_printed
 from .text import read_table
 from .torch_file import read_torch
 
@@ -77,7 +78,7 @@ def _reader(path: Path) -> Callable[[Path], list[Contents]]:
         kind = f"named {path.suffix}" if path.suffix else "without an ending"
         raise UnreadableError(f"Files {kind} are not read; {', '.join(_READERS)} are.")
     size = path.stat().st_size
-    limit = MAX_TEXT if reader in (_table, _json) else MAX_BINARY
+    limit = MAX_TEXT if reader in (_table, _printed_or_table, _json) else MAX_BINARY
     if size > limit:
         raise UnreadableError(f"The file has {size / 2**20:.0f} MB; at most {limit / 2**20:.0f} MB are read.")
     if size == 0:
@@ -145,6 +146,17 @@ def _table(path: Path) -> list[Contents]:
     return [Contents("", name_array(read_table(_text(path)), path.stem))]
 
 
+def _printed_or_table(path: Path) -> list[Contents]:
+    """Read a print of tensors, which has brackets, or else a table."""
+    text = _text(path)
+    if "[" not in text:
+        return _table(path)
+    arrays = read_printed(text)
+    if set(arrays) == {""}:
+        return [Contents("", name_array(arrays[""], path.stem))]
+    return _contents(arrays)
+
+
 def _json(path: Path) -> list[Contents]:
     """Read an object of arrays by name, or one array. ``null`` is NaN."""
     value = json.loads(_text(path))
@@ -179,7 +191,7 @@ _READERS: dict[str, Callable[[Path], list[Contents]]] = {
     ".safetensors": _safetensors,
     ".csv": _table,
     ".tsv": _table,
-    ".txt": _table,
+    ".txt": _printed_or_table,
     ".json": _json,
     ".pt": _pt,
 }
