@@ -63,6 +63,13 @@ def _shows(recipe: Recipe, x: Batch) -> bool:
     """Whether the mistake shows at all on this batch."""
     if recipe.code == "top-left-causal":
         return 2 <= x.queries < x.keys
+    if recipe.code == "stale-cache":
+        return x.keys >= 8 and 2 <= x.queries <= x.keys // 2
+    if recipe.code == "mask-shifted":
+        lengths = x.key_keep.sum(-1)
+        return bool((lengths < x.keys).any() & (lengths + 1 < x.keys).any()) and x.queries > 1
+    if recipe.code == "sample-order":
+        return len(set(x.key_keep.sum(-1).tolist())) == len(x.key_keep)
     if recipe.code == "causal-on-cross":
         return x.queries != x.keys and bool(x.key_keep[:, 1:].any())
     if recipe.code == "hole-inside":

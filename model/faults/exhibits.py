@@ -37,6 +37,10 @@ BATCHES: dict[str, dict[str, Any]] = {
     "fill-overflow": {"side": "left"},
     "dropout-on": {"sizes": (7, 7)},
     "window-off-by-one": {"sizes": (8, 8)},
+    "window-missing": {"sizes": (8, 8)},
+    "mask-shifted": {"sizes": (5, 7)},
+    "sample-order": {"samples": (3, 3), "sizes": (6, 9)},
+    "stale-cache": {"sizes": (3, 8)},
     "document-leak": {"sizes": (8, 8)},
     "wrong-axis": {"samples": (4, 4), "sizes": (4, 4)},
 }

@@ -191,6 +191,29 @@ RECIPES: tuple[Recipe, ...] = (
         window,
         batch=UNPADDED | {"sizes": (4, 12)},
     ),
+    Recipe(
+        "window-missing",
+        masks.window_missing_broken,
+        masks.window_off_by_one_fixed,
+        window,
+        batch=UNPADDED | {"sizes": (6, 12)},
+    ),
+    Recipe("mask-shifted", masks.mask_shifted_broken, masks.padding_visible_fixed, padding_only, WITH_PADDING, CROSS),
+    Recipe(
+        "sample-order",
+        masks.sample_order_broken,
+        masks.padding_visible_fixed,
+        padding_only,
+        WITH_PADDING,
+        CROSS | {"samples": (3, 5), "sizes": (5, 12)},
+    ),
+    Recipe(
+        "stale-cache",
+        masks.stale_cache_broken,
+        masks.stale_cache_fixed,
+        masks.filled_slots,
+        batch=CROSS | UNPADDED | {"sizes": (2, 12)},
+    ),
     Recipe("document-leak", masks.document_leak_broken, masks.document_leak_fixed, documents, batch=UNPADDED),
     Recipe(
         "hole-inside", masks.hole_inside_broken, masks.hole_inside_fixed, padding_only, ("weights",), {"sizes": (6, 12)}

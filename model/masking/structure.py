@@ -93,6 +93,8 @@ class Structure:
             text = f"a prefix of {self.prefix}, then causal"
         elif self.lo is None:
             text = {None: "every key", 0: "causal"}.get(self.hi, f"causal, {self.hi} ahead")
+            if self.hi is not None and self.hi < 0:
+                text = f"causal, {-self.hi} slots before the end"
         elif self.hi == 0:
             text = f"a causal window of {1 - self.lo}"
         else:

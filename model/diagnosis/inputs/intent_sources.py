@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from ...masking.structure import CAUSAL, FULL, Structure
@@ -25,7 +27,8 @@ def stated_intent(arrays: Arrays, name: str | None) -> Intent | None:
     _, _, _, queries, _ = arrays.sizes
     if name is not None:
         structure = parse_structure(name)
-        return from_structures((structure,), known_keys(arrays, "self" if structure.causal else ""), queries, 1.0, True)
+        keep = known_keys(arrays, "self" if structure.causal else "")
+        return from_structures((_to_newest_key(structure, keep, queries),), keep, queries, 1.0, True)
     if arrays.meant is not None:
         return from_array(arrays, arrays.meant, 1.0)
     if arrays.map:
@@ -59,7 +62,17 @@ def _intent_of_kind(arrays: Arrays) -> Intent:
         narrower = (own.base <= usual.allowed(queries, keys)).all()
         if all(_is_usual(arrays.map, one) and (narrower or reads_ahead(one, keys)) for one in own.structures):
             return own
-    return from_structures((usual,), known_keys(arrays), queries, 0.8, True)
+    keep = known_keys(arrays)
+    return from_structures((_to_newest_key(usual, keep, queries),), keep, queries, 0.8, True)
+
+
+def _to_newest_key(structure: Structure, keep: np.ndarray, queries: int) -> Structure:
+    """Return a causal structure with the newest query at the newest key (B, K) that is filled, as in a static cache."""
+    unfilled = np.argmax(keep[:, ::-1], -1)
+    slots = int(unfilled[0])
+    if structure.hi != 0 or queries >= keep.shape[1] or not slots or (unfilled != slots).any():
+        return structure
+    return dataclasses.replace(structure, hi=-slots, lo=None if structure.lo is None else structure.lo - slots)
 
 
 def _is_refuted(arrays: Arrays, mask: np.ndarray) -> bool:

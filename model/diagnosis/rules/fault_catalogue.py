@@ -155,6 +155,30 @@ FAULTS: dict[str, Fault] = {
         "the attention window is one key wider or narrower than it should be",
         "mask = (i - j < window) & (j <= i)  # the window counts the query itself",
     ),
+    "window-missing": Fault(
+        "error",
+        ("weights|mask", "meant|mask"),
+        "queries attend beyond the attention window: the window is missing, all the rest is as meant",
+        "mask = mask & (i - j < window)  # the window counts the query itself",
+    ),
+    "mask-shifted": Fault(
+        "error",
+        ("weights|mask", "key_keep|meant"),
+        "the boundary of the padding or of a document lies some tokens beside where it should",
+        "key_keep = torch.arange(K) < lengths[:, None]  # count BOS and EOS in the lengths, or in neither",
+    ),
+    "sample-order": Fault(
+        "error",
+        ("weights|mask", "key_keep|meant"),
+        "samples have the padding of one another: the batch was put into another order, and the mask was not",
+        "key_keep = key_keep[order]  # the same order as the tokens: sorting by length, beams",
+    ),
+    "stale-cache": Fault(
+        "error",
+        ("weights|mask", "key_keep|meant"),
+        "queries attend to slots of the cache that are not filled yet",
+        "mask = mask & (torch.arange(K) <= cache_position[:, None])  # only slots up to the query's own",
+    ),
     "document-leak": Fault(
         "error",
         ("weights|mask", "meant|mask"),

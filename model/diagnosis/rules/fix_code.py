@@ -40,6 +40,8 @@ _OTHER_FORMS: dict[str, dict[Writing, str]] = {
 _JOINED = {
     "future-visible": _TRIANGLE,
     "padding-visible": _COLUMNS.format(name="key_keep"),
+    "window-missing": "(i - j < window)",
+    "stale-cache": "(torch.arange(K) <= cache_position[:, None])",
     "document-leak": "(document[:, None, :, None] == document[:, None, None, :])",
     "leak": "meant",
 }
@@ -51,7 +53,10 @@ _REPLACED = {
     "window-off-by-one": ("(i - j < window) & (j <= i)", "  # the window counts the query itself"),
 }
 """Codes whose fix is another mask: the cells it allows, and why."""
-_OF_STRUCTURE = ("future-visible", "window-off-by-one", "document-leak", "leak", "over-blocked", "mask-ignored")
+_OF_STRUCTURE = (
+    *("window-missing", "future-visible", "window-off-by-one", "document-leak"),
+    *("leak", "over-blocked", "mask-ignored"),
+)
 """Codes whose fix can be built from the mask that was meant."""
 _INDICES = "i, j = torch.arange(K - Q, K)[:, None], torch.arange(K)"
 

@@ -163,6 +163,32 @@ CATALOGUE: dict[str, EntryText] = {
         "One interface counts both ends of a window, another does not. The band is one key wider than it was meant.",
         "FlashAttention's windows include both ends: its documentation.",
     ),
+    "window-missing": EntryText(
+        "The sliding window is missing",
+        (QUIET, CACHE, "memory grows with the length"),
+        "The model is trained with a window of a few keys, and one path of the code attends to everything before the "
+        "query.",
+        "Cached decoding, or another kernel, that ignores sliding_window.",
+    ),
+    "mask-shifted": EntryText(
+        "A boundary beside where it belongs",
+        (QUIET, BATCH, "the first pad is seen"),
+        "The lengths count a token more than there is, BOS or EOS, so that one pad counts as real.",
+        "Lengths taken before or after special tokens are added.",
+    ),
+    "sample-order": EntryText(
+        "The mask of another sentence",
+        (BATCH, BAD, "it fails only with batches"),
+        "The sentences were put into another order, by length or for beams, and the padding mask was not.",
+        "pack_padded_sequence habits, and beam search that reorders the cache alone.",
+    ),
+    "stale-cache": EntryText(
+        "Empty slots of a cache are seen",
+        (CACHE, BAD, "old text shows up in new answers"),
+        "A static cache has room for tokens to come. Their slots hold zeros, or an earlier conversation, and the mask "
+        "leaves them open.",
+        "Static caches of transformers (issue 30414).",
+    ),
     "document-leak": EntryText(
         "Packed documents see each other",
         (QUIET, GOOD_LOSS, "text from another document appears"),
