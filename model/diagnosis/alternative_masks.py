@@ -45,7 +45,8 @@ def _fits(case: Case, one: Alternative) -> bool:
     if mask is not None and (one.odd is not None or (one.intent.allowed & ~mask).any()):
         return False
     rest = case if one.odd is None else case.excluding(one.odd)
-    if contradicts_mask(case, one.intent) or not fits(rest, one.intent, with_padding=True):
+    with_padding = fits(rest, one.intent, with_padding=True)  # A window is told without the rows of padding queries.
+    if contradicts_mask(case, one.intent) or not (with_padding or (one.hides_future and fits(rest, one.intent))):
         return False
     return not explanations(rest, one.intent)
 

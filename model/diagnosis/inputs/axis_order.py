@@ -26,6 +26,8 @@ def in_order(named: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     keep = arrays.get("key_keep")
     if "weights" in arrays:
         samples = keep.shape[0] if keep is not None and keep.ndim == 2 else 0
+        if keep is not None and "query_keep" not in arrays:
+            arrays["key_keep"] = _with_sink(keep, arrays["weights"].shape)
         arrays["weights"] = _in_shares(_with_axes(arrays["weights"], samples))
         _ask_for_heads(arrays["weights"])
     elif "mask" in arrays and "masked_scores" not in arrays and keep is not None:
@@ -41,6 +43,14 @@ def _with_axes(weights: np.ndarray, samples: int) -> np.ndarray:
     if samples > 1 and len(shape) == 5 and shape[1] == samples != shape[0]:
         return weights.swapaxes(0, 1)
     return weights
+
+
+def _with_sink(keep: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return (B, K) padding with one more key, where weights of Q = K queries have a sink as their last column."""
+    queries, keys = shape[-2:] if len(shape) > 1 else (0, 0)
+    if keep.ndim and keep.shape[-1] == queries == keys - 1:
+        return np.concatenate([keep, np.ones_like(keep[..., :1])], -1)
+    return keep
 
 
 def _in_shares(weights: np.ndarray) -> np.ndarray:

@@ -123,3 +123,28 @@ def test_a_mask_multiplied_in_after_the_softmax() -> None:
 def test_dropout_is_still_dropout() -> None:
     kept = RANDOM.random((1, 4, T, T)) > 0.2
     assert codes(diagnose(weights(CAUSAL, 1, 4) * kept / 0.8, meant="causal"))[0] == ("dropout-on", "certain")
+
+
+@pytest.mark.parametrize("said", MEANT)
+def test_a_window_beside_left_padding_whose_rows_are_fills(said: dict[str, Any]) -> None:
+    """GPT-Neo: the rows of padding queries hold nothing but the lowest number, and are uniform."""
+    keep = np.arange(T) >= np.array([[0], [4]])
+    plain, columns = RANDOM.normal(size=(2, 1, 3, T, T)), keep[:, None, None, None]
+    layers = [softmax(np.where(allowed & columns, plain, -1e9)) for allowed in (CAUSAL, WINDOW)]
+    found = diagnose(np.concatenate(layers, 1), mask=(CAUSAL & keep[:, None])[:, None], **said)
+    assert alarms(found) == []
+
+
+def test_a_sink_column_may_stand_beside_padding_without_it() -> None:
+    keep = np.arange(T) < np.array([[T], [T - 3]])
+    masked = np.concatenate([scores(CAUSAL & keep[:, None, None], 2, 2), np.zeros((2, 2, T, 1))], -1)
+    found = diagnose(softmax(masked), key_keep=keep, map="decoder")
+    assert alarms(found) == []
+
+
+def test_an_outlier_in_half_precision_makes_no_hole() -> None:
+    plain = RANDOM.normal(size=(1, 2, T, T))
+    plain[0, 0, 4, 2], plain[0, 0, 4, 7], plain[0, 0, 4, 8] = 7.0, -12.0, -6.0
+    half = softmax(plain).astype(np.float16)
+    assert (half == 0).sum() == 1
+    assert alarms(diagnose(half, meant="full")) == []
