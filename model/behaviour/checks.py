@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from .dependencies import dependencies, probe, reachable
+from .noise import granted_noise, granted_rounding, is_more_than_rounding, largest_change, tolerated, worse
 from .outcomes import (
     BATCH_NEIGHBOUR,
     CACHE,
@@ -58,40 +59,8 @@ def examine_future(subject: Subject) -> tuple[Outcome, ...]:
     if depends is None:
         return (changed,)
     later = torch.ones_like(depends, dtype=torch.bool).triu(1)
-    leaks = subject.keep[:, :, None] & later & _is_more_than_rounding(depends)
+    leaks = subject.keep[:, :, None] & later & is_more_than_rounding(depends)
     return changed, _cell(GRADIENT_REACH, depends, leaks, "depends on") or verdict(GRADIENT_REACH, 0.0)
-
-
-_ROUNDING, _MOST_NOISE = 64, 256
-"""Units of rounding of the largest output: those that are always granted, and those that a model may need."""
-
-
-def _largest(change: Tensor, rows: Tensor) -> float:
-    """Largest absolute change (B, T, ...) at the rows (B, T) that count; NaN if there is one."""
-    return float(change[rows].abs().max()) if bool(rows.any()) else 0.0
-
-
-def _noise(subject: Subject, outputs: Tensor) -> float:
-    """Return the largest change of (B, T', ...) outputs that is no more than the noise of this model.
-
-    That is rounding, as of a Fourier transform or of a softmax before the mask, and what another batch size changes.
-    """
-    rows = subject.outputs_real
-    rounding = torch.finfo(outputs.dtype).eps * max(1.0, _largest(outputs, rows))
-    if subject.output_keep is not None:
-        return _ROUNDING * rounding
-    first = outputs[:1] - subject.run(subject.embeddings[:1], subject.keep[:1])
-    return max(_ROUNDING * rounding, min(_largest(first, rows[:1]), _MOST_NOISE * rounding))
-
-
-def _is_more_than_rounding(depends: Tensor) -> Tensor:
-    """Return where (B, T, T) gradients are more than rounding beside the largest of their row; NaN is."""
-    largest = depends.nan_to_num().amax(-1, keepdim=True)
-    return ~(depends <= _ROUNDING * torch.finfo(depends.dtype).eps * largest)
-
-
-def _limit(outputs: Tensor, rows: Tensor, tolerance: float) -> float:
-    return tolerance * max(1.0, _largest(outputs, rows))
 
 
 @torch.no_grad()
@@ -106,8 +75,8 @@ def _future_token(subject: Subject, tolerance: float) -> Outcome:
         changed = x.clone()
         changed[:, t] = noise[:, t]
         earlier = keep & (torch.arange(x.shape[1], device=keep.device) < t)
-        worst = _worse(worst, _largest(subject.run(changed, keep) - before, earlier))
-    return _read_from_ids(subject) or verdict(FUTURE_TOKEN, worst, _noise(subject, before))
+        worst = worse(worst, largest_change(subject.run(changed, keep) - before, earlier))
+    return _read_from_ids(subject) or verdict(FUTURE_TOKEN, worst, granted_noise(subject, before))
 
 
 def _read_from_ids(subject: Subject) -> Outcome | None:
@@ -121,15 +90,11 @@ def _read_from_ids(subject: Subject) -> Outcome | None:
             changed = ids.clone()
             changed[:, t] = other
             earlier = keep & keep[:, t : t + 1] & (torch.arange(ids.shape[1], device=keep.device) < t)
-            worst = _worse(worst, _largest(subject.run_ids(changed, keep) - before, earlier))
-    outcome = verdict(FUTURE_TOKEN, worst, _ROUNDING * torch.finfo(before.dtype).eps * max(1.0, _largest(before, keep)))
+            worst = worse(worst, largest_change(subject.run_ids(changed, keep) - before, earlier))
+    outcome = verdict(FUTURE_TOKEN, worst, granted_rounding(before, keep))
     if outcome.status == "pass":
         return None
     return replace(outcome, reason=f"{outcome.reason}, read from the token ids")
-
-
-def _worse(one: float, other: float) -> float:
-    return other if other != other or other > one else one
 
 
 @torch.no_grad()
@@ -139,8 +104,8 @@ def _padding_content(subject: Subject, tolerance: float) -> Outcome:
     x, keep = subject.embeddings, subject.keep
     changed = torch.where(keep[..., None], x, probe(x))
     before = subject.run(x, keep)
-    change = _largest(subject.run(changed, keep) - before, subject.outputs_real)
-    return _padded_at(verdict(PADDING_CONTENT, change, _noise(subject, before)), padded_sides(keep))
+    change = largest_change(subject.run(changed, keep) - before, subject.outputs_real)
+    return _padded_at(verdict(PADDING_CONTENT, change, granted_noise(subject, before)), padded_sides(keep))
 
 
 def _padded_at(outcome: Outcome, sides: Sequence[Side]) -> Outcome:
@@ -162,10 +127,10 @@ def _padding_amount(subject: Subject, tolerance: float) -> Outcome:
     changes: dict[Side, float] = {}
     for side in subject.sides:
         padded, keep = (torch.cat(two if side == "left" else two[::-1], 1) for two in ((noise, x), (gap, whole)))
-        changes[side] = _largest(subject.run(padded, keep)[keep] - alone[0], whole[0])
-    limit = _limit(alone, whole, tolerance)
+        changes[side] = largest_change(subject.run(padded, keep)[keep] - alone[0], whole[0])
+    limit = tolerated(alone, whole, tolerance)
     bad = [side for side, change in changes.items() if not change <= limit]  # NaN is bad
-    worst = reduce(_worse, changes.values())
+    worst = reduce(worse, changes.values())
     return _padded_at(verdict(PADDING_AMOUNT, worst, limit), bad or subject.sides)
 
 
@@ -180,8 +145,8 @@ def _batch_neighbour(subject: Subject, tolerance: float) -> Outcome:
         changed[sample] = x[sample]
         own = torch.zeros_like(real)
         own[sample] = real[sample]
-        worst = _worse(worst, _largest(subject.run(changed, keep) - before, own))
-    outcome = verdict(BATCH_NEIGHBOUR, worst, _noise(subject, before))
+        worst = worse(worst, largest_change(subject.run(changed, keep) - before, own))
+    outcome = verdict(BATCH_NEIGHBOUR, worst, granted_noise(subject, before))
     return outcome if outcome.status == "fault" else _alone(subject, before, tolerance) or outcome
 
 
@@ -194,8 +159,8 @@ def _alone(subject: Subject, before: Tensor, tolerance: float) -> Outcome | None
         return None
     end = int(subject.keep[0].nonzero()[-1]) + 1
     keep = subject.keep[:1, :end]
-    change = _largest(subject.run(subject.embeddings[:1, :end], keep) - before[:1, :end], keep)
-    found = verdict(BATCH_NEIGHBOUR, change, _limit(before, subject.keep, tolerance))
+    change = largest_change(subject.run(subject.embeddings[:1, :end], keep) - before[:1, :end], keep)
+    found = verdict(BATCH_NEIGHBOUR, change, tolerated(before, subject.keep, tolerance))
     if found.status == "pass":
         return None
     return replace(found, reason=f"{found.reason}, between the first sentence alone and in the batch")
@@ -209,7 +174,7 @@ def _gradient_reach(subject: Subject, tolerance: float) -> Outcome:
         return not_applicable(GRADIENT_REACH, "no gradient can be taken through the model")
     real = subject.keep[:, :, None] & subject.keep[:, None, :]
     rows = subject.keep[:, :, None].expand_as(depends)
-    leak = _cell(GRADIENT_REACH, depends, rows & ~may & _is_more_than_rounding(depends), "depends on")
+    leak = _cell(GRADIENT_REACH, depends, rows & ~may & is_more_than_rounding(depends), "depends on")
     gap = _cell(GRADIENT_REACH, depends, real & may & ~(depends > 0), "does not depend on")
     return leak or gap or verdict(GRADIENT_REACH, 0.0)
 
@@ -230,9 +195,9 @@ def _observer(subject: Subject, tolerance: float) -> Outcome:
         return not_applicable(OBSERVER, "there is only one way through this model")
     before, worst, name = subject.run(subject.embeddings, subject.keep), 0.0, ""
     for way, run in subject.others.items():
-        change = _largest(run(subject.embeddings, subject.keep) - before, subject.outputs_real)
-        worst, name = (change, way) if _worse(worst, change) is change else (worst, name)
-    outcome = verdict(OBSERVER, worst, _limit(before, subject.outputs_real, tolerance))
+        change = largest_change(run(subject.embeddings, subject.keep) - before, subject.outputs_real)
+        worst, name = (change, way) if worse(worst, change) is change else (worst, name)
+    outcome = verdict(OBSERVER, worst, tolerated(before, subject.outputs_real, tolerance))
     return outcome if outcome.status == "pass" else Outcome(OBSERVER, "fault", f"{outcome.reason}, {name}", worst)
 
 
@@ -241,8 +206,8 @@ def _cache(subject: Subject, tolerance: float) -> Outcome:
     if subject.cached is None:
         return not_applicable(CACHE, "the model has no cache")
     before = subject.run(subject.embeddings, subject.keep)
-    change = _largest(subject.cached(subject.embeddings, subject.keep) - before, subject.outputs_real)
-    return verdict(CACHE, change, _limit(before, subject.outputs_real, tolerance))
+    change = largest_change(subject.cached(subject.embeddings, subject.keep) - before, subject.outputs_real)
+    return verdict(CACHE, change, tolerated(before, subject.outputs_real, tolerance))
 
 
 @torch.no_grad()
@@ -254,8 +219,8 @@ def _position_free(subject: Subject, tolerance: float) -> Outcome:
     order = torch.arange(subject.keep.shape[1] - 1, -1, -1, device=subject.keep.device)
     before = subject.unpositioned(subject.embeddings, subject.keep)
     after = subject.unpositioned(subject.embeddings[:, order], subject.keep[:, order])
-    change = _largest(after - before[:, order], subject.keep[:, order])
-    return verdict(POSITION_FREE, change, _limit(before, subject.keep, tolerance))
+    change = largest_change(after - before[:, order], subject.keep[:, order])
+    return verdict(POSITION_FREE, change, tolerated(before, subject.keep, tolerance))
 
 
 TESTS: dict[Check, Callable[[Subject, float], Outcome]] = {

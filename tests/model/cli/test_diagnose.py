@@ -180,3 +180,17 @@ def test_a_file_that_is_too_large_is_not_opened(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(40 * 2**20)
     assert "at most 32 MB" in diagnose_file(str(path)).reason
+
+
+def test_a_guess_is_a_question_and_fails_nothing(tmp_path: Path) -> None:
+    file = written(tmp_path, ".npy", SOUND)
+    code, lines = ask(file)
+    assert code == 0
+    assert lines[0].startswith(f"{file}: no contradiction; what was meant? say it with --meant: causal, ")
+    path = tmp_path / "decoder.npz"
+    np.savez(path, **{"decoder.weights": FULL})  # type: ignore[arg-type]
+    code, lines = ask(str(path))
+    assert (code, lines[0].split(": ")[1]) == (0, "a question")
+    assert any(line.startswith("  likely: future-visible: ") for line in lines)
+    assert [json.loads(line)["verdict"] for line in ask(str(path), "--json")[1]] == ["question"]
+    assert ask(str(path), "--meant", "causal and window 3")[0] == 1
