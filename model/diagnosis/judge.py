@@ -42,33 +42,15 @@ def judge(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     if meant_name is not None and parse_meaning(meant_name) is None:
         cells = meaning_mask(meant_name, *arrays.sizes[3:])
         arrays, meant_name = dataclasses.replace(arrays, meant=cells[None, None, None]), None
-    stated = stated_intent(arrays, meant_name)
-    arrays, findings, stop = _judge_sums(arrays, stated)
+    said = meant_name is not None or arrays.meant is not None
+    arrays, findings, stop = _judge_sums(arrays, stated_intent(arrays, meant_name))
     sink = has_sink_column(arrays)
     if sink:
-        column = np.zeros(arrays.sizes, bool)
-        column[..., -1] = True
-        findings.append(make_finding("extra-mass", column, arrays.map, looks=_SINK))
+        findings.append(make_finding("extra-mass", _last_column(arrays), arrays.map, looks=_SINK))
         arrays = without_sink_column(arrays)
-        stated = stated_intent(arrays, meant_name)
-    said = meant_name is not None or arrays.meant is not None
+    stated = stated_intent(arrays, meant_name)
     case = Case(arrays, gather(arrays.weights), findings, stated=said)
-    intent = stated
-    if not stop:
-        _refine_evidence(case)
-        report_uniform_samples(case)
-        _report_holes_given(case)
-        _report_by_scores(case)
-        padded = stated_with_padding(case.arrays, case.evidence, meant_name)
-        if padded is not None and fits(case, padded):
-            stated = padded
-        intent = alternative_intent(case, meant_name)
-        if intent is None:
-            intent = _explain(case, [stated] if stated is not None else proposed_intents(arrays, case.evidence))
-        if stated is None:
-            _report_unlikely_mask(case, intent)
-        report_keyless_samples(case)
-        report_empty_rows(case, intent)
+    intent = stated if stop else _judge_masks(case, stated, meant_name)
     ranked = tuple(sorted(case.findings, key=lambda finding: finding.severity == "info"))
     unknown = undecided(arrays.given | ({"meant"} if stated is not None else set()), ranked)
     if intent is None:
@@ -77,6 +59,30 @@ def judge(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     if sink:
         meant = np.concatenate([meant, np.ones((*meant.shape[:-1], 1), bool)], -1)
     return Diagnosis(ranked, unknown, intent.words, intent.sure, meant, said, _name(intent))
+
+
+def _last_column(arrays: Arrays) -> np.ndarray:
+    """Return (B, L, H, Q, K) bool, True at the last key."""
+    return np.broadcast_to(np.arange(arrays.sizes[4]) == arrays.sizes[4] - 1, arrays.sizes)
+
+
+def _judge_masks(case: Case, stated: Intent | None, meant_name: str | None) -> Intent:
+    """Add what the scores and the mask in force show; return what was meant, stated or the best guess."""
+    _refine_evidence(case)
+    report_uniform_samples(case)
+    _report_holes_given(case)
+    _report_by_scores(case)
+    padded = stated_with_padding(case.arrays, case.evidence, meant_name)
+    if padded is not None and fits(case, padded):
+        stated = padded
+    intent = alternative_intent(case, meant_name)
+    if intent is None:
+        intent = _explain(case, [stated] if stated is not None else proposed_intents(case.arrays, case.evidence))
+    if stated is None:
+        _report_unlikely_mask(case, intent)
+    report_keyless_samples(case)
+    report_empty_rows(case, intent)
+    return intent
 
 
 def _name(intent: Intent) -> str:
