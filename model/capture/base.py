@@ -67,8 +67,9 @@ class Capture:
     def arrays(self, kind: Kind) -> dict[str, np.ndarray]:
         """Return all samples of one kind, as :func:`attenscope.diagnose` takes them.
 
-        Weights (B, L, H, Q, K), mask (B, 1, 1, Q, K), and ``key_keep`` (B, K) where the names of the tokens or the
-        encoder's mask tell the padding. Raises TraceError where nothing of this kind was captured.
+        Weights (B, L, H, Q, K), mask (B, 1, 1, Q, K), and ``captured_keep`` (B, K), True = a real token, where the
+        names of the tokens or the encoder's mask tell the padding; a ``key_keep`` that is given goes before it. Raises
+        TraceError where nothing of this kind was captured.
         """
         traces = [self._named(index) for index in range(max(self.batches(), default=0))]
         traces = [trace for trace in traces if kind in trace.maps]
@@ -82,5 +83,5 @@ class Capture:
         keeps = [known_keys(one.key_tokens, encoder) for one, encoder in zip(maps, encoders, strict=True)]
         if any(keep is not None for keep in keeps):
             whole = np.ones(maps[0].weights.shape[-1], bool)
-            tensors["key_keep"] = np.stack([whole if keep is None else keep for keep in keeps])
+            tensors["captured_keep"] = np.stack([whole if keep is None else keep for keep in keeps])
         return {"weights": np.stack([one.weights for one in maps]), "mask": mask, **tensors}

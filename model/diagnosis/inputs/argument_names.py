@@ -43,6 +43,8 @@ MASKS = (
     "padding_mask",
 )
 """Some interfaces keep where these are True, others block: their values must tell."""
+CAPTURED_KEEP = "captured_keep"
+"""Padding that a capture shows, True = a real token; used where no other padding is given."""
 ARGUMENTS: dict[str, Role | None] = {
     **dict.fromkeys(BLOCKS_PADDING, "key_blocks"),
     **dict.fromkeys(WEIGHTS, "weights"),
@@ -54,4 +56,4 @@ ARGUMENTS: dict[str, Role | None] = {
 
 def is_known(name: str) -> bool:
     """Whether an array of this name is read."""
-    return name in NAMES or name.lower() in ARGUMENTS
+    return name in NAMES or name == CAPTURED_KEEP or name.lower() in ARGUMENTS

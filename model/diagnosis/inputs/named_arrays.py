@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...masking.meaning import meaning_mask
-from .argument_names import ARGUMENTS, Role
+from .argument_names import ARGUMENTS, CAPTURED_KEEP, Role
 from .arrays import NAMES, DiagnosisError
 from .roles import FLIPPED, ROLE_NAMES, guess, in_role
 
@@ -26,6 +26,8 @@ def by_role(arrays: Mapping[str, np.ndarray], meant: str | None = None) -> tuple
     found: dict[str, np.ndarray] = {}
     blocks = False
     for name, array in arrays.items():
+        if name == CAPTURED_KEEP:
+            continue
         if name in NAMES:
             role_name, values = name, array
         else:
@@ -35,6 +37,8 @@ def by_role(arrays: Mapping[str, np.ndarray], meant: str | None = None) -> tuple
         if role_name in found:
             raise DiagnosisError(f"{name} and another array are both read as {role_name}; leave one of them out.")
         found[role_name] = values
+    if CAPTURED_KEEP in arrays:
+        found.setdefault("key_keep", arrays[CAPTURED_KEEP])
     return found, blocks
 
 

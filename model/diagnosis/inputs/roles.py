@@ -50,7 +50,8 @@ class Guess:
 _PADDING_NAMES = ("attention_mask", "encoder_attention_mask", "decoder_attention_mask")
 """With two axes these are padding of Hugging Face, 1 being a real token."""
 _OWN_NAMES: dict[str, Role] = {
-    name: name for name in ("weights", "scores", "masked_scores", "key_keep", "query_keep", "meant")
+    "captured_keep": "key_keep",
+    **{name: name for name in ("weights", "scores", "masked_scores", "key_keep", "query_keep", "meant")},
 }
 
 

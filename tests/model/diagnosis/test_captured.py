@@ -34,6 +34,7 @@ def test_a_forgotten_memory_key_padding_mask(memory_mask: Tensor | None, expecte
     masks = {"src_key_padding_mask": PAD, "memory_key_padding_mask": memory_mask, "tgt_mask": future}
     arrays = captured(model, "cross", torch.randn(2, 6, 16), torch.randn(2, 5, 16), **masks)
     assert named(diagnose(**arrays, map="cross")) == expected
+    assert named(diagnose(**arrays, map="cross", key_keep=torch.ones(2, 6).bool())) == []
 
 
 @pytest.mark.parametrize(("masked", "expected"), [(False, [("padding-visible", "certain")]), (True, [])])
