@@ -18,7 +18,7 @@ shape, outputs that are not one tensor with a row for each token, and a model th
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .behaviour.checks import examine, examine_future
 from .behaviour.dependencies import dependencies, reachable
@@ -36,6 +36,8 @@ from .behaviour.subject import Subject
 from .behaviour.subjects import from_ids
 
 Judge = Callable[[Subject], tuple[Outcome, ...]]
+Call = Callable[[Tensor, Tensor], Tensor]
+"""Token ids (B, T) and (B, T) bool, True = a real token, to outputs (B, T, D)."""
 
 
 @pytest.fixture
@@ -44,7 +46,16 @@ def mask_picture(tmp_path: Path) -> Path:
     return tmp_path / "mask.html"
 
 
-def assert_no_future_leak(model: Any, ids: Tensor | None = None, **how: Any) -> None:
+def assert_no_future_leak(
+    model: Any,
+    ids: Tensor | None = None,
+    *,
+    keep: Tensor | None = None,
+    embedding: nn.Module | None = None,
+    call: Call | None = None,
+    pad_id: int = 0,
+    picture: Path | None = None,
+) -> None:
     """Assert that no output depends on a later token: future-token (B1), and gradient-reach (B5) as far as it tells.
 
     Earlier tokens may go unused, as in a window. Of an encoder-decoder model only the decoder is judged.
@@ -52,25 +63,53 @@ def assert_no_future_leak(model: Any, ids: Tensor | None = None, **how: Any) -> 
     Raises:
         AssertionError: naming the outputs and inputs.
     """
-    _check(model, ids, examine_future, causal=True, **how)
+    _check(_subjects(model, ids, keep, embedding, call, pad_id, causal=True), examine_future, picture)
 
 
-def assert_padding_ignored(model: Any, ids: Tensor | None = None, **how: Any) -> None:
+def assert_padding_ignored(
+    model: Any,
+    ids: Tensor | None = None,
+    *,
+    keep: Tensor | None = None,
+    embedding: nn.Module | None = None,
+    call: Call | None = None,
+    causal: bool = False,
+    pad_id: int = 0,
+    picture: Path | None = None,
+) -> None:
     """Assert that no real output depends on padding, nor on how much there is: padding-content and -amount (B2, B3).
 
     Raises:
         AssertionError: naming the end that was padded.
     """
-    _check(model, ids, partial(examine, codes=("padding-content", "padding-amount")), **how)
+    judge = partial(examine, codes=("padding-content", "padding-amount"))
+    _check(_subjects(model, ids, keep, embedding, call, pad_id, causal), judge, picture)
 
 
-def assert_batch_invariant(model: Any, ids: Tensor | None = None, **how: Any) -> None:
-    """Assert that no output depends on another sample of the batch: batch-neighbour (B4). Raises AssertionError."""
-    _check(model, ids, partial(examine, codes=("batch-neighbour",)), **how)
+def assert_batch_invariant(
+    model: Any,
+    ids: Tensor | None = None,
+    *,
+    keep: Tensor | None = None,
+    embedding: nn.Module | None = None,
+    call: Call | None = None,
+    causal: bool = False,
+    pad_id: int = 0,
+    picture: Path | None = None,
+) -> None:
+    """Assert that no output depends on another sample of the batch: batch-neighbour (B4).
+
+    Every sample is compared while the others change, and the first one alone with itself in the batch.
+
+    Raises:
+        AssertionError: naming the change.
+    """
+    judge = partial(examine, codes=("batch-neighbour",))
+    _check(_subjects(model, ids, keep, embedding, call, pad_id, causal), judge, picture)
 
 
-def _check(model: Any, ids: Tensor | None, judge: Judge, picture: Path | None = None, **how: Any) -> None:
-    for part, subject in _subjects(model, ids, **how).items():
+def _check(subjects: Mapping[str, Subject], judge: Judge, picture: Path | None) -> None:
+    for part, subject in subjects.items():
         _check_outputs(subject)
         bad = [one for one in judge(subject) if one.status == "fault"]
         if bad:
@@ -103,11 +142,11 @@ def _check_outputs(subject: Subject) -> None:
 def _subjects(
     model: Any,
     ids: Tensor | None,
-    keep: Tensor | None = None,
-    embedding: torch.nn.Module | None = None,
-    call: Callable[[Tensor, Tensor], Tensor] | None = None,
-    causal: bool = False,
-    pad_id: int = 0,
+    keep: Tensor | None,
+    embedding: nn.Module | None,
+    call: Call | None,
+    pad_id: int,
+    causal: bool,
 ) -> dict[str, Subject]:
     """The model as the tests see it. TypeError and ValueError for arguments that do not make one."""
     if isinstance(model, Subject):

@@ -1,7 +1,8 @@
 """Eight tests of a running model's masks: change an input, and see which outputs move.
 
-Correct models give a difference of exactly zero, and real leaks can be as small as 1e-4 beside effects of 0.2, so all
-but the comparisons of two different computations (padding-amount, observer, cache, position-free) compare with zero.
+Correct models give a difference of zero but for rounding, and real leaks can be as small as 1e-4 beside effects of 0.2,
+so all but the comparisons of two different computations (padding-amount, observer, cache, position-free) compare with
+the noise of the model itself: what rounding, or another batch size, changes in its outputs.
 The probes are finite: with NaN or infinity a correct mask looks leaky, since 0 x NaN is NaN. Outputs at padding
 positions are left out everywhere.
 """
@@ -11,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import product
 
 import torch
 from torch import Tensor
 
 from .dependencies import dependencies, probe, reachable
+from .noise import granted_noise, granted_rounding, is_more_than_rounding, largest_change, tolerated, worse
 from .outcomes import (
     BATCH_NEIGHBOUR,
     CACHE,
@@ -56,17 +59,8 @@ def examine_future(subject: Subject) -> tuple[Outcome, ...]:
     if depends is None:
         return (changed,)
     later = torch.ones_like(depends, dtype=torch.bool).triu(1)
-    leaks = subject.keep[:, :, None] & later & (depends != 0)
+    leaks = subject.keep[:, :, None] & later & is_more_than_rounding(depends)
     return changed, _cell(GRADIENT_REACH, depends, leaks, "depends on") or verdict(GRADIENT_REACH, 0.0)
-
-
-def _largest(change: Tensor, rows: Tensor) -> float:
-    """Largest absolute change (B, T, ...) at the rows (B, T) that count; NaN if there is one."""
-    return float(change[rows].abs().max()) if bool(rows.any()) else 0.0
-
-
-def _limit(outputs: Tensor, rows: Tensor, tolerance: float) -> float:
-    return tolerance * max(1.0, _largest(outputs, rows))
 
 
 @torch.no_grad()
@@ -81,12 +75,26 @@ def _future_token(subject: Subject, tolerance: float) -> Outcome:
         changed = x.clone()
         changed[:, t] = noise[:, t]
         earlier = keep & (torch.arange(x.shape[1], device=keep.device) < t)
-        worst = _worse(worst, _largest(subject.run(changed, keep) - before, earlier))
-    return verdict(FUTURE_TOKEN, worst)
+        worst = worse(worst, largest_change(subject.run(changed, keep) - before, earlier))
+    return _read_from_ids(subject) or verdict(FUTURE_TOKEN, worst, granted_noise(subject, before))
 
 
-def _worse(one: float, other: float) -> float:
-    return other if other != other or other > one else one
+def _read_from_ids(subject: Subject) -> Outcome | None:
+    """Return the fault of a model whose earlier outputs change with the id of a later token; None without one."""
+    if subject.ids is None or subject.run_ids is None:
+        return None
+    ids, keep = subject.ids, subject.keep
+    before, worst = subject.run_ids(ids, keep), 0.0
+    for t in range(1, ids.shape[1]):
+        for other in (ids.roll(1, 1)[:, t], ids.roll(1, 0)[:, t]):
+            changed = ids.clone()
+            changed[:, t] = other
+            earlier = keep & keep[:, t : t + 1] & (torch.arange(ids.shape[1], device=keep.device) < t)
+            worst = worse(worst, largest_change(subject.run_ids(changed, keep) - before, earlier))
+    outcome = verdict(FUTURE_TOKEN, worst, granted_rounding(before, keep))
+    if outcome.status == "pass":
+        return None
+    return replace(outcome, reason=f"{outcome.reason}, read from the token ids")
 
 
 @torch.no_grad()
@@ -95,10 +103,9 @@ def _padding_content(subject: Subject, tolerance: float) -> Outcome:
         return not_applicable(PADDING_CONTENT, "no sample has padding")
     x, keep = subject.embeddings, subject.keep
     changed = torch.where(keep[..., None], x, probe(x))
-    outcome = verdict(
-        PADDING_CONTENT, _largest(subject.run(changed, keep) - subject.run(x, keep), subject.outputs_real)
-    )
-    return _padded_at(outcome, padded_sides(keep))
+    before = subject.run(x, keep)
+    change = largest_change(subject.run(changed, keep) - before, subject.outputs_real)
+    return _padded_at(verdict(PADDING_CONTENT, change, granted_noise(subject, before)), padded_sides(keep))
 
 
 def _padded_at(outcome: Outcome, sides: Sequence[Side]) -> Outcome:
@@ -120,10 +127,10 @@ def _padding_amount(subject: Subject, tolerance: float) -> Outcome:
     changes: dict[Side, float] = {}
     for side in subject.sides:
         padded, keep = (torch.cat(two if side == "left" else two[::-1], 1) for two in ((noise, x), (gap, whole)))
-        changes[side] = _largest(subject.run(padded, keep)[keep] - alone[0], whole[0])
-    limit = _limit(alone, whole, tolerance)
+        changes[side] = largest_change(subject.run(padded, keep)[keep] - alone[0], whole[0])
+    limit = tolerated(alone, whole, tolerance)
     bad = [side for side, change in changes.items() if not change <= limit]  # NaN is bad
-    worst = reduce(_worse, changes.values())
+    worst = reduce(worse, changes.values())
     return _padded_at(verdict(PADDING_AMOUNT, worst, limit), bad or subject.sides)
 
 
@@ -131,12 +138,32 @@ def _padding_amount(subject: Subject, tolerance: float) -> Outcome:
 def _batch_neighbour(subject: Subject, tolerance: float) -> Outcome:
     if subject.embeddings.shape[0] < 2:
         return not_applicable(BATCH_NEIGHBOUR, "one sample has no neighbour")
-    x, keep = subject.embeddings, subject.keep
-    changed = x.clone()
-    changed[1:] = probe(x)[1:]
-    first = subject.outputs_real.clone()
-    first[1:] = False
-    return verdict(BATCH_NEIGHBOUR, _largest(subject.run(changed, keep) - subject.run(x, keep), first))
+    x, keep, real = subject.embeddings, subject.keep, subject.outputs_real
+    before, noise, worst = subject.run(x, keep), probe(x), 0.0
+    for sample, others in product(range(x.shape[0]), (noise, -noise)):  # the opposite, for what has a threshold
+        changed = others.clone()
+        changed[sample] = x[sample]
+        own = torch.zeros_like(real)
+        own[sample] = real[sample]
+        worst = worse(worst, largest_change(subject.run(changed, keep) - before, own))
+    outcome = verdict(BATCH_NEIGHBOUR, worst, granted_noise(subject, before))
+    return outcome if outcome.status == "fault" else _alone(subject, before, tolerance) or outcome
+
+
+def _alone(subject: Subject, before: Tensor, tolerance: float) -> Outcome | None:
+    """Return the fault of a first sentence whose outputs (1, T, ...) are others when it is run alone; else None.
+
+    It is run without the padding at its right end, which only the batch makes necessary.
+    """
+    if subject.output_keep is not None:
+        return None
+    end = int(subject.keep[0].nonzero()[-1]) + 1
+    keep = subject.keep[:1, :end]
+    change = largest_change(subject.run(subject.embeddings[:1, :end], keep) - before[:1, :end], keep)
+    found = verdict(BATCH_NEIGHBOUR, change, tolerated(before, subject.keep, tolerance))
+    if found.status == "pass":
+        return None
+    return replace(found, reason=f"{found.reason}, between the first sentence alone and in the batch")
 
 
 def _gradient_reach(subject: Subject, tolerance: float) -> Outcome:
@@ -144,10 +171,10 @@ def _gradient_reach(subject: Subject, tolerance: float) -> Outcome:
         return not_applicable(GRADIENT_REACH, "the outputs are of another sequence")
     may, depends = reachable(subject), dependencies(subject)
     if depends is None:
-        return not_applicable(GRADIENT_REACH, "the outputs carry no gradient")
+        return not_applicable(GRADIENT_REACH, "no gradient can be taken through the model")
     real = subject.keep[:, :, None] & subject.keep[:, None, :]
     rows = subject.keep[:, :, None].expand_as(depends)
-    leak = _cell(GRADIENT_REACH, depends, rows & ~may & (depends != 0), "depends on")
+    leak = _cell(GRADIENT_REACH, depends, rows & ~may & is_more_than_rounding(depends), "depends on")
     gap = _cell(GRADIENT_REACH, depends, real & may & ~(depends > 0), "does not depend on")
     return leak or gap or verdict(GRADIENT_REACH, 0.0)
 
@@ -168,9 +195,9 @@ def _observer(subject: Subject, tolerance: float) -> Outcome:
         return not_applicable(OBSERVER, "there is only one way through this model")
     before, worst, name = subject.run(subject.embeddings, subject.keep), 0.0, ""
     for way, run in subject.others.items():
-        change = _largest(run(subject.embeddings, subject.keep) - before, subject.outputs_real)
-        worst, name = (change, way) if _worse(worst, change) is change else (worst, name)
-    outcome = verdict(OBSERVER, worst, _limit(before, subject.outputs_real, tolerance))
+        change = largest_change(run(subject.embeddings, subject.keep) - before, subject.outputs_real)
+        worst, name = (change, way) if worse(worst, change) is change else (worst, name)
+    outcome = verdict(OBSERVER, worst, tolerated(before, subject.outputs_real, tolerance))
     return outcome if outcome.status == "pass" else Outcome(OBSERVER, "fault", f"{outcome.reason}, {name}", worst)
 
 
@@ -179,8 +206,8 @@ def _cache(subject: Subject, tolerance: float) -> Outcome:
     if subject.cached is None:
         return not_applicable(CACHE, "the model has no cache")
     before = subject.run(subject.embeddings, subject.keep)
-    change = _largest(subject.cached(subject.embeddings, subject.keep) - before, subject.outputs_real)
-    return verdict(CACHE, change, _limit(before, subject.outputs_real, tolerance))
+    change = largest_change(subject.cached(subject.embeddings, subject.keep) - before, subject.outputs_real)
+    return verdict(CACHE, change, tolerated(before, subject.outputs_real, tolerance))
 
 
 @torch.no_grad()
@@ -192,8 +219,8 @@ def _position_free(subject: Subject, tolerance: float) -> Outcome:
     order = torch.arange(subject.keep.shape[1] - 1, -1, -1, device=subject.keep.device)
     before = subject.unpositioned(subject.embeddings, subject.keep)
     after = subject.unpositioned(subject.embeddings[:, order], subject.keep[:, order])
-    change = _largest(after - before[:, order], subject.keep[:, order])
-    return verdict(POSITION_FREE, change, _limit(before, subject.keep, tolerance))
+    change = largest_change(after - before[:, order], subject.keep[:, order])
+    return verdict(POSITION_FREE, change, tolerated(before, subject.keep, tolerance))
 
 
 TESTS: dict[Check, Callable[[Subject, float], Outcome]] = {

@@ -17,7 +17,7 @@ def probe(like: Tensor) -> Tensor:
 
 
 def dependencies(subject: Subject) -> Tensor | None:
-    """Return the size of the gradient of output i by input j, (B, T, T); None when there is no gradient.
+    """Return the size of the gradient of output i by input j, (B, T, T); None when no gradient can be taken.
 
     Each output is first projected on noise: a plain sum has no gradient through a layer norm.
     """
@@ -27,7 +27,10 @@ def dependencies(subject: Subject) -> Tensor | None:
         if not outputs.requires_grad:
             return None
         scalars = (outputs * probe(outputs)).flatten(2).sum((0, 2))
-        gradients = [torch.autograd.grad(scalars[i], x, retain_graph=True)[0] for i in range(len(scalars))]
+        try:
+            gradients = [torch.autograd.grad(scalars[i], x, retain_graph=True)[0] for i in range(len(scalars))]
+        except RuntimeError:  # a model that changes its own state in place, as RWKV does, or without a way to x
+            return None
     return torch.stack(gradients, 1).abs().amax(-1)
 
 

@@ -40,6 +40,10 @@ class Subject:
     """The same outputs, one position at a time with a key/value cache."""
     unpositioned: Run | None = None
     """The model without its position encoding."""
+    ids: Tensor | None = None
+    """(B, T) token ids, where the model may read more from them than their embeddings."""
+    run_ids: Run | None = None
+    """(B, T) ids and (B, T) bool, True = a real token, to the same outputs."""
 
     @property
     def outputs_real(self) -> Tensor:

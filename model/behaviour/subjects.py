@@ -22,14 +22,21 @@ def from_ids(
 ) -> Subject:
     """A subject from ``call(ids, keep)`` and the module inside it that embeds the ids.
 
-    The call is given ids that only say what is padding. The embeddings are put in by a hook that lives only during the
-    call, and only where this very tensor is embedded, so that an embedding shared by source and target serves both.
-    Running it raises ValueError when the ids are not embedded there: nothing would be changed, and every test pass.
+    The call is given the ids, padding where ``kept`` says so, and for another number of tokens one id for all. The
+    embeddings are put in by a hook that lives only during the call, and only where this very tensor is embedded, so
+    that an embedding shared by source and target serves both. Running it raises ValueError when the ids are not
+    embedded there: nothing would be changed, and every test pass.
     """
     token = int(ids[keep][0])
 
     def run(embeddings: Tensor, kept: Tensor) -> Tensor:
-        places, embedded = torch.where(kept, token, pad_id), False
+        same_size = kept.shape[1] == ids.shape[1] and kept.shape[0] <= ids.shape[0]
+        tokens = (
+            torch.where(keep, ids, token)[: kept.shape[0]]
+            if same_size
+            else torch.full_like(kept, token, dtype=ids.dtype)
+        )
+        places, embedded = torch.where(kept, tokens, pad_id), False
 
         def replace(module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Tensor | None:
             nonlocal embedded
@@ -46,7 +53,10 @@ def from_ids(
             raise ValueError("The model does not call the module given as embedding with the token ids as they are.")
         return outputs
 
-    return Subject(run, embedding(ids).detach(), keep, causal, **more)
+    def run_ids(tokens: Tensor, kept: Tensor) -> Tensor:
+        return call(torch.where(kept, tokens, pad_id), kept)
+
+    return Subject(run, embedding(ids).detach(), keep, causal, ids=ids, run_ids=run_ids, **more)
 
 
 def from_encoder(encoder: nn.Module, embeddings: Tensor, keep: Tensor) -> Subject:

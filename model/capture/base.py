@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ..masking.known_padding import known_keys
 from ..text.token_names import Tokens, name_tokens
 from ..trace import AttentionTrace, Kind, TraceError
 
@@ -60,18 +61,33 @@ class Capture:
             raise TraceError(f"A trace is of one sentence, but {self.recording.samples_in_words}: use .sample(i).")
         return self.sample(0)
 
+    def _named(self, index: int) -> AttentionTrace:
+        """Return the trace of one sample, with its tokens where they are given for it."""
+        try:
+            return self.sample(index)
+        except TraceError:
+            return self.recording.sample(index)
+
     def arrays(self, kind: Kind) -> dict[str, np.ndarray]:
         """Return all samples of one kind, as :func:`attenscope.diagnose` takes them.
 
         Weights (B, L, H, Q, K), mask (B, 1, 1, Q, K), or of the weights' shape where layers or heads have masks of
-        their own. Raises TraceError where nothing of this kind was captured.
+        their own, and ``captured_keep`` (B, K), True = a real token, where the names of the tokens or the encoder's mask
+        tell the padding; a ``key_keep`` that is given goes before it. Raises TraceError where nothing of this kind was
+        captured.
         """
-        samples = range(max(self.batches(), default=0))
-        maps = [one for index in samples if (one := self.recording.sample(index).maps.get(kind)) is not None]
+        traces = [self._named(index) for index in range(max(self.batches(), default=0))]
+        traces = [trace for trace in traces if kind in trace.maps]
+        maps = [trace.maps[kind] for trace in traces]
         if not maps:
             raise TraceError(f"There is no {kind} attention in what was captured.")
         names = [name for name in ("scores", "masked_scores") if all(name in one.tensors for one in maps)]
         tensors = {name: np.stack([one.tensors[name] for one in maps]) for name in names}
         same = all(one.layer_masks is None for one in maps)
         masks = [one.mask[None, None] if same else np.broadcast_to(one.masks, one.weights.shape) for one in maps]
+        encoders = [trace.encoder.mask if kind == "cross" and trace.encoder is not None else None for trace in traces]
+        keeps = [known_keys(one.key_tokens, encoder) for one, encoder in zip(maps, encoders, strict=True)]
+        if any(keep is not None for keep in keeps):
+            whole = np.ones(maps[0].weights.shape[-1], bool)
+            tensors["captured_keep"] = np.stack([whole if keep is None else keep for keep in keeps])
         return {"weights": np.stack([one.weights for one in maps]), "mask": np.stack(masks), **tensors}

@@ -1,7 +1,8 @@
 """``python -m model diagnose FILE...``: a verdict for each file, for people or one JSON object a line.
 
-Exit code 0 when every file is sound, 1 when one is faulty, 2 when one cannot be read; 2 wins, and the others are
-still answered.
+A verdict is ``sound`` or ``faulty`` where what was meant is known, ``question`` where something would be wrong if a
+guess of it is right, and ``open`` where nothing contradicts and nobody said what was meant. Exit code 1 when a file is
+faulty, 2 when one cannot be read, else 0; 2 wins, and the others are still answered.
 """
 
 from __future__ import annotations
@@ -13,11 +14,23 @@ from dataclasses import dataclass
 from typing import Literal, TextIO
 
 from ..diagnosis import Diagnosis, DiagnosisError, Finding, arrange, judge
+from ..diagnosis import Verdict as JudgedVerdict
+from ..diagnosis.inputs.named_arrays import by_role
 from ..diagnosis.readers.files import ENDINGS, Contents, read
-from ..masking.structure_names import parse_structure
+from ..masking.meaning import hides_future, parse_meaning
 
-Verdict = Literal["sound", "faulty", "unreadable"]
-EXIT: dict[Verdict, int] = {"sound": 0, "faulty": 1, "unreadable": 2}
+Verdict = JudgedVerdict | Literal["unreadable"]
+EXIT: dict[Verdict, int] = {"sound": 0, "open": 0, "question": 0, "faulty": 1, "unreadable": 2}
+WORST_FIRST: tuple[JudgedVerdict, ...] = ("faulty", "question", "open", "sound")
+_SAY = "say it with --meant: causal, padding, window:W, prefix:N, packed:N,N,..., joined by +"
+WORDS: dict[Verdict, str] = {
+    "sound": "sound",
+    "open": f"no contradiction; what was meant? {_SAY}",
+    "question": f"a question: something is wrong if the guess of what was meant is right; {_SAY}",
+    "faulty": "faulty",
+    "unreadable": "unreadable",
+}
+"""The verdicts in words."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +42,8 @@ class Answer:
     diagnoses: tuple[Diagnosis, ...] = ()
     reason: str = ""
     """Why it could not be read."""
+    notes: tuple[str, ...] = ()
+    """What was not read or not applied, a sentence each."""
 
     @property
     def findings(self) -> list[Finding]:
@@ -39,7 +54,8 @@ class Answer:
         """Return the answer as one line of JSON."""
         findings = [finding.as_dict() for finding in self.findings]
         answer = {"file": self.file, "verdict": self.verdict, "findings": findings}
-        return json.dumps(answer | ({"reason": self.reason} if self.reason else {}))
+        more = {"reason": self.reason, "notes": list(self.notes)}
+        return json.dumps(answer | {name: value for name, value in more.items() if value})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--meant",
         metavar="KIND",
-        help="what was meant: causal, padding, full, window:W, prefix:N, packed:N,N,... or several joined by +",
+        help="what was meant: causal, padding, full, window:W, prefix:N, packed:N,N,..., joined by + or and",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a line, in the order of the files")
 
@@ -58,7 +74,7 @@ def run(args: argparse.Namespace, out: TextIO | None = None) -> int:
     out = sys.stdout if out is None else out
     if args.meant is not None:
         try:
-            parse_structure(args.meant)
+            parse_meaning(args.meant)
         except ValueError as error:
             print(f"--meant: {error}", file=sys.stderr)
             return 2
@@ -73,28 +89,42 @@ def run(args: argparse.Namespace, out: TextIO | None = None) -> int:
 def diagnose_file(file: str, meant: str | None = None) -> Answer:
     """Return the answer for one file; nothing in it makes this raise.
 
-    In a trace a causal ``meant`` is that of the decoder alone, any other that of all maps.
+    In a trace with a decoder a causal ``meant`` is that of the decoder alone, any other that of all maps.
     """
     try:
-        diagnoses = tuple(judge(arrange(one.arrays, one.map), _meant_for(one, meant)) for one in read(file))
+        contents = read(file)
+        meanings = [_meant_for(one.map, [other.map for other in contents], meant) for one in contents]
+        diagnoses = tuple(_judge(one, name) for one, name in zip(contents, meanings, strict=True))
     except DiagnosisError as error:
         return Answer(file, "unreadable", reason=str(error))
     except ValueError as error:
         return Answer(file, "unreadable", reason=f"The arrays in this file cannot be judged: {error}.")
-    return Answer(file, "sound" if all(one.sound for one in diagnoses) else "faulty", diagnoses)
+    verdicts = {one.verdict for one in diagnoses}
+    verdict = next(one for one in WORST_FIRST if one in verdicts)
+    left = [one.map for one, name in zip(contents, meanings, strict=True) if meant is not None and name is None]
+    notes = list(dict.fromkeys(note for one in contents for note in one.notes))
+    notes += [f"--meant {meant} was taken for the decoder, not for: {', '.join(left)}."] if left else []
+    return Answer(file, verdict, diagnoses, notes=tuple(notes))
 
 
-def _meant_for(contents: Contents, meant: str | None) -> str | None:
-    if meant is None or not contents.map:
+def _judge(contents: Contents, meant: str | None) -> Diagnosis:
+    arrays, blocks = by_role(contents.arrays, meant)
+    return judge(arrange(arrays, contents.map, blocks), meant)
+
+
+def _meant_for(kind: str, kinds: list[str], meant: str | None) -> str | None:
+    """Return what is meant for the map of this kind, among those of its file."""
+    if meant is None or kind == "decoder" or not hides_future(meant):
         return meant
-    return meant if contents.map == "decoder" or not parse_structure(meant).causal else None
+    return None if "decoder" in kinds or kind == "cross" else meant
 
 
 def _text(answer: Answer) -> str:
     """Return text for people: the verdict, the findings with their fixes, what was assumed, what could not be told."""
-    lines = [f"{answer.file}: {answer.verdict}" + (f": {answer.reason}" if answer.reason else "")]
+    lines = [f"{answer.file}: {WORDS[answer.verdict]}" + (f": {answer.reason}" if answer.reason else "")]
+    lines += [f"  {note}" for note in answer.notes]
     for diagnosis in answer.diagnoses:
         lines += [f"  taken to be meant: {diagnosis.meaning} ({diagnosis.sure:.0%} sure)"]
-        lines += [f"  {one.severity}: {one.code}: {one.message}\n    fix: {one.fix}" for one in diagnosis.findings]
+        lines += [f"  {one.rank}: {one.code}: {one.message}\n    fix: {one.fix}" for one in diagnosis.findings]
         lines += [f"  {one.message}" for one in diagnosis.unknown]
     return "\n".join(lines)

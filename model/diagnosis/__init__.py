@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..trace import KINDS
+from .inputs.argument_names import is_known
 from .inputs.arrays import NAMES, Arrays, DiagnosisError
+from .inputs.named_arrays import by_role
 from .inputs.shapes import arrange
-from .inputs.tensors import from_layers, from_tensor, is_tensor
+from .inputs.tensors import from_layers, from_steps, from_tensor, is_tensor
 from .judge import judge
-from .rules.fault_catalogue import FAULTS, Fault, Severity
-from .rules.findings import Diagnosis, Finding, Unknown
+from .rules.fault_catalogue import FAULTS, Fault, Level, Severity
+from .rules.findings import Diagnosis, Finding, Rank, Unknown, Verdict
 
 __all__ = [
     "FAULTS",
@@ -26,8 +28,11 @@ __all__ = [
     "DiagnosisError",
     "Fault",
     "Finding",
+    "Level",
+    "Rank",
     "Severity",
     "Unknown",
+    "Verdict",
     "arrange",
     "diagnose",
     "judge",
@@ -42,23 +47,27 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", **arrays:
             ``mask`` or ``masked_scores`` is given: then the softmax of those is judged. Like all arrays they may be
             tensors of torch, or a list of one (B, H, Q, K) tensor a layer.
         meant: what the mask should be: booleans (True = may attend) that broadcast to the weights, or a name such as
-            ``causal``, ``padding``, ``causal+window:4`` (see :mod:`..masking.structure_names`). Proposed when left out.
+            ``causal``, ``padding``, ``causal+window:4`` or ``causal and window 4`` (see :mod:`..masking.meaning`).
+            Proposed when left out; what contradicts only the proposal is ``likely``, never an error.
         map: ``encoder``, ``decoder`` or ``cross`` where that is known.
         arrays: any of ``scores`` (scaled, before the mask), ``masked_scores``, ``mask`` (boolean: True = may attend;
-            float: added), ``key_keep`` and ``query_keep`` (True = a real token).
+            float: added), ``key_keep`` and ``query_keep`` (True = a real token); or any under the name of its library,
+            such as ``key_padding_mask``, in its convention (:mod:`.inputs.argument_names`).
 
     Raises:
         DiagnosisError: for arrays that do not fit each other, or unknown names.
     """
-    if unknown := set(arrays) - set(NAMES):
-        raise DiagnosisError(f"Unknown arrays: {', '.join(sorted(unknown))}. The names are {', '.join(NAMES)}.")
+    if unknown := [name for name in arrays if not is_known(name)]:
+        listed = f"{', '.join(NAMES)}, and the arguments of torch and Hugging Face"
+        raise DiagnosisError(f"Unknown arrays: {', '.join(sorted(unknown))}. The names are {listed}.")
     if map and map not in KINDS:
         raise DiagnosisError(f"There is no map {map!r}; the maps are {', '.join(KINDS)}.")
     meant_name = meant if isinstance(meant, str) else None
     given = {"weights": weights, "meant": None if meant_name else meant, **arrays}
     try:
         raw = {name: _array(name, value) for name, value in given.items() if value is not None}
-        return judge(arrange(raw, map), meant_name)
+        named, blocks = by_role(raw, meant_name)
+        return judge(arrange(named, map, blocks), meant_name)
     except DiagnosisError:
         raise
     except ValueError as error:
@@ -73,4 +82,13 @@ def _array(name: str, value: Any) -> np.ndarray:
         if value[0].ndim == 4:
             return from_layers(name, value)
         return np.stack([from_tensor(name, tensor) for tensor in value])
-    return np.asarray(value)
+    if isinstance(value, (list, tuple)) and value and all(_is_layers(step) for step in value):
+        return from_steps(name, value)
+    array = np.asarray(value)
+    if array.dtype == object:
+        raise DiagnosisError(f"{name} is an array of objects; give numbers: np.stack of arrays of one shape.")
+    return array
+
+
+def _is_layers(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and bool(value) and all(is_tensor(one) and one.ndim == 4 for one in value)

@@ -25,6 +25,10 @@ _REPLACED_BY_MEANT = (
     "head-order",
     "top-left-causal",
     "window-off-by-one",
+    "window-missing",
+    "mask-shifted",
+    "sample-order",
+    "stale-cache",
     "document-leak",
     "mask-ignored",
     "hole-inside",
@@ -85,6 +89,8 @@ def apply_fix(code: str, arrays: Arrays, diagnosis: Diagnosis) -> FixResult:
     keep = np.ones((shape[0], shape[4]), bool) if arrays.key_keep is None else arrays.key_keep
     meant = np.broadcast_to(diagnosis.meant, shape)
     change, description = _MASK_FIXES.get(code, (_keep_mask, _SOFTMAX_AGAIN))
+    if code == "leak" and not diagnosis.stated and arrays.key_keep is not None:
+        change, description = _MASK_FIXES["padding-visible"]  # The guess says nothing about the other cells.
     return _mask_again(arrays, change(_State(arrays, mask, meant, as_columns(keep))), description)
 
 
@@ -150,6 +156,7 @@ _MASK_FIXES: dict[str, tuple[Callable[[_State], np.ndarray], str]] = {
     "weak-fill": (_use_meant, "blocked cells were filled with -inf"),
     "fill-overflow": (_use_given_or_meant, "blocked cells were filled with -inf, and rows without a key set to zero"),
     "double-fill": (_use_meant, "the masks were joined and filled once, with -inf"),
+    "applied-late": (_keep_mask, "the mask was applied before the softmax"),
     "empty-row": (_use_given_or_meant, "rows without an allowed key were set to zero"),
 }
 """What a fix makes of the mask in force, and in words."""

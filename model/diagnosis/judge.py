@@ -6,46 +6,89 @@ import dataclasses
 
 import numpy as np
 
+from ..masking.meaning import meaning_mask, parse_meaning
+from ..masking.structure_names import structure_name
+from .alternative_masks import alternative_intent
 from .inputs.arrays import Arrays, as_columns
 from .inputs.evidence import depth, gather
 from .inputs.intent import Intent, span
-from .inputs.intent_sources import proposed_intents, stated_intent
+from .inputs.intent_sources import proposed_intents, stated_intent, stated_with_padding
+from .inputs.shapes import is_zeros_and_ones
+from .inputs.sink_column import has_sink_column, without_sink_column
 from .rules.case import Case
-from .rules.empty_rows import report_empty_rows, report_keyless_samples, rows_of_fills
+from .rules.empty_rows import report_empty_rows, report_keyless_samples, report_uniform_samples, rows_of_fills
 from .rules.explain import TRIANGLE_FIX, contradicts_mask, explanations, fits, report
 from .rules.findings import Diagnosis, Finding, make_finding, undecided
 from .rules.matching import CHANCE
 from .rules.residual import report_residual
 from .rules.row_sums import check_sums
-from .rules.score_checks import overflow_cells, soft_mask_cells, underflow_cells
+from .rules.score_checks import overflow_cells, positive_fill_cells, soft_mask_cells, underflow_cells
 from .rules.weak_fill import weak_fill_cells
+
+_FEWEST = 4
+"""Queries and keys from which the weights alone show a mask that is rarely meant."""
+_SINK = "the last column is a sink that every query attends to, and no key; it was left out"
+_POSITIVE = "the mask holds +inf: added to the scores it makes every row NaN, where -inf would block"
+_COMPARED = "this mask of zeros and ones is right if it is compared with 0; added to the scores it blocks nothing"
+_POSITIVE_FIX = 'mask = mask.masked_fill(mask == float("inf"), float("-inf"))'
 
 
 @np.errstate(all="ignore")
 def judge(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     """Return the diagnosis of one map.
 
-    ``meant_name`` is a name for :func:`..masking.structure_names.parse_structure`; ValueError where there is no such.
+    ``meant_name`` is a meaning for :func:`..masking.meaning.parse_meaning`; ValueError where it is none.
     """
+    if meant_name is not None and parse_meaning(meant_name) is None:
+        cells = meaning_mask(meant_name, *arrays.sizes[3:])
+        arrays, meant_name = dataclasses.replace(arrays, meant=cells[None, None, None]), None
+    said = meant_name is not None or arrays.meant is not None
+    arrays, findings, stop = _judge_sums(arrays, stated_intent(arrays, meant_name))
+    sink = has_sink_column(arrays)
+    if sink:
+        findings.append(make_finding("extra-mass", _last_column(arrays), arrays.map, looks=_SINK))
+        arrays = without_sink_column(arrays)
     stated = stated_intent(arrays, meant_name)
-    arrays, findings, stop = _judge_sums(arrays, stated)
-    case = Case(arrays, gather(arrays.weights), findings)
-    intent = stated
-    if not stop:
-        _refine_evidence(case)
-        _report_holes_given(case)
-        _report_by_scores(case)
-        intent = _explain(case, [stated] if stated is not None else proposed_intents(arrays, case.evidence))
-        if stated is None:
-            _report_unlikely_mask(case, intent)
-        report_keyless_samples(case)
-        report_empty_rows(case, intent)
+    case = Case(arrays, gather(arrays.weights), findings, stated=said)
+    intent = stated if stop else _judge_masks(case, stated, meant_name)
     ranked = tuple(sorted(case.findings, key=lambda finding: finding.severity == "info"))
     unknown = undecided(arrays.given | ({"meant"} if stated is not None else set()), ranked)
     if intent is None:
-        return Diagnosis(ranked, unknown, "cannot be told", 0.0)
+        return Diagnosis(ranked, unknown, "cannot be told", 0.0, stated=said)
     meant = intent.allowed & ~intent.keyless_queries[:, None, None, :, None]
-    return Diagnosis(ranked, unknown, intent.words, intent.sure, meant)
+    if sink:
+        meant = np.concatenate([meant, np.ones((*meant.shape[:-1], 1), bool)], -1)
+    return Diagnosis(ranked, unknown, intent.words, intent.sure, meant, said, _name(intent))
+
+
+def _last_column(arrays: Arrays) -> np.ndarray:
+    """Return (B, L, H, Q, K) bool, True at the last key."""
+    return np.broadcast_to(np.arange(arrays.sizes[4]) == arrays.sizes[4] - 1, arrays.sizes)
+
+
+def _judge_masks(case: Case, stated: Intent | None, meant_name: str | None) -> Intent:
+    """Add what the scores and the mask in force show; return what was meant, stated or the best guess."""
+    _refine_evidence(case)
+    report_uniform_samples(case)
+    _report_holes_given(case)
+    _report_by_scores(case)
+    padded = stated_with_padding(case.arrays, case.evidence, meant_name)
+    if padded is not None and fits(case, padded):
+        stated = padded
+    intent = alternative_intent(case, meant_name)
+    if intent is None:
+        intent = _explain(case, [stated] if stated is not None else proposed_intents(case.arrays, case.evidence))
+    if stated is None:
+        _report_unlikely_mask(case, intent)
+    report_keyless_samples(case)
+    report_empty_rows(case, intent)
+    return intent
+
+
+def _name(intent: Intent) -> str:
+    """Return the name of the mask of an intent where all samples share one that has a name."""
+    structures = set(intent.structures)
+    return structure_name(structures.pop(), intent.base.shape[-1]) if len(structures) == 1 else ""
 
 
 def _judge_sums(arrays: Arrays, stated: Intent | None) -> tuple[Arrays, list[Finding], bool]:
@@ -58,12 +101,12 @@ def _judge_sums(arrays: Arrays, stated: Intent | None) -> tuple[Arrays, list[Fin
         return arrays, [], False
     where = np.broadcast_to(fault.rows[..., None], arrays.weights.shape)
     code, *twins = fault.codes
-    findings = [make_finding(code, where, arrays.map, None, fault.detail)]
+    findings = [make_finding(code, where, arrays.map, None, fault.detail, level=fault.level)]
     caveat = "the weights alone cannot rule this out"
-    findings += [make_finding(twin, where, arrays.map, "warning", caveat) for twin in twins]
+    findings += [make_finding(twin, where, arrays.map, "warning", caveat, level="likely") for twin in twins]
     if code == "transposed" and not arrays.transposed:
         arrays = dataclasses.replace(arrays, weights=np.swapaxes(arrays.weights, -1, -2))
-    return arrays, findings, "softmax-axis" in fault.codes or code == "over-blocked"
+    return arrays, findings, "softmax-axis" in fault.codes
 
 
 def _refine_evidence(case: Case) -> None:
@@ -86,8 +129,9 @@ def _refine_evidence(case: Case) -> None:
 
 
 def _report_unlikely_mask(case: Case, intent: Intent) -> None:
-    """Add a mask that was given and agrees with the weights, but that hardly anybody means."""
-    if case.arrays.mask is None or not intent.structures or case.has():
+    """Add a mask that agrees with the weights, but that hardly anybody means."""
+    few = min(case.arrays.sizes[3:]) < _FEWEST and case.arrays.mask is None
+    if few or not intent.structures or case.has():
         return
     looks, where = "the mask is one that is rarely intended", intent.allowed
     if all(structure.one_key_ahead for structure in intent.structures):
@@ -113,11 +157,21 @@ def _report_by_scores(case: Case) -> None:
     """Add what the scores and the fill show without any idea of what was meant."""
     overflow = overflow_cells(case.arrays, case.evidence)
     if overflow is not None:
-        case.add("fill-overflow", overflow, detail="beyond 65504, the largest number of float16")
+        case.add("fill-overflow", overflow, detail="beyond 65504, the largest number of float16", level="certain")
         case.exclude(np.asarray(case.evidence.nan.any(-1)))
+    positive = positive_fill_cells(case.arrays)
+    if positive is not None:
+        case.add("fill-overflow", positive, looks=_POSITIVE, fix=_POSITIVE_FIX, level="certain")
+        case.exclude(np.asarray(np.broadcast_to(positive, case.evidence.nonzero.shape).any((-1, -2))))
+    bias = case.arrays.bias
+    if bias is not None and not case.arrays.given & {"weights", "scores", "masked_scores"}:
+        if is_zeros_and_ones(bias):
+            case.add("soft-mask", bias == 0, looks=_COMPARED, level="likely")
+        return
     lowered = soft_mask_cells(case.arrays, case.evidence)
     if lowered is not None:
-        case.add("soft-mask", lowered)
+        measured = case.arrays.given & {"weights", "masked_scores"}
+        case.add("soft-mask", lowered, level="certain" if measured else None)
         case.exclude(np.asarray(lowered.any((-1, -2))))
 
 

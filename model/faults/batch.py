@@ -60,10 +60,12 @@ def random_batch(
     padded: bool = True,
     side: PaddingSide = "right",
     sharpness: float = 1.0,
+    empty: bool = False,
 ) -> Batch:
     """Return sentences of random lengths; with ``padded`` at least one sample has padding among its keys.
 
-    ``samples``, ``heads`` and ``sizes`` (of queries, and for ``cross`` of keys) are the smallest and largest number.
+    ``samples``, ``heads`` and ``sizes`` (of queries, and for ``cross`` of keys) are the smallest and largest number;
+    with ``empty`` the last sample has no key at all.
     """
 
     def number(low: int, high: int) -> int:
@@ -71,7 +73,10 @@ def random_batch(
 
     b, h, queries = number(*samples), number(*heads), number(*sizes)
     keys = number(*sizes) if cross else queries
-    key_keep = keep_mask(_lengths(generator, b, keys, padded), keys, side)
+    lengths = _lengths(generator, b, keys, padded)
+    if empty:
+        lengths[-1] = 0
+    key_keep = keep_mask(lengths, keys, side)
     query_keep = keep_mask(_lengths(generator, b, queries, padded), queries, side) if cross else key_keep
     q = torch.randn(b, h, queries, 16, generator=generator)
     k = torch.randn(b, h, keys, 16, generator=generator)

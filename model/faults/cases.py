@@ -63,15 +63,22 @@ def _shows(recipe: Recipe, x: Batch) -> bool:
     """Whether the mistake shows at all on this batch."""
     if recipe.code == "top-left-causal":
         return 2 <= x.queries < x.keys
+    if recipe.code == "stale-cache":
+        return x.keys >= 8 and 2 <= x.queries <= x.keys // 2
+    if recipe.code == "mask-shifted":
+        lengths = x.key_keep.sum(-1)
+        return bool((lengths < x.keys).any() & (lengths + 1 < x.keys).any()) and x.queries > 1
+    if recipe.code == "sample-order":
+        return len(set(x.key_keep.sum(-1).tolist())) == len(x.key_keep)
     if recipe.code == "causal-on-cross":
         return x.queries != x.keys and bool(x.key_keep[:, 1:].any())
     if recipe.code == "hole-inside":
         return bool((x.key_keep.sum(-1) > 3).all())
-    if recipe.code in ("soft-mask", "softmax-axis", "transposed", "dropout-on"):
+    if recipe.code in ("soft-mask", "softmax-axis", "transposed", "dropout-on", "applied-late"):
         return bool((x.key_keep.sum(-1) > 2).all()) and float(x.scores.std()) > 0.2
     if recipe.code == "weak-fill":
         return bool((weak_fill_broken(x)[~x.allowed.expand_as(x.scores)] > 0).any())
-    if recipe.code in ("fill-overflow", "double-fill", "empty-row", "pad-query"):
+    if recipe.code in ("fill-overflow", "double-fill", "empty-row", "pad-query", "extra-mass"):
         return True
     changed = (_support(recipe.broken(x)) != _support(recipe.fixed(x))).any(1).any(-1)
     return bool((changed & x.query_keep).any())

@@ -37,6 +37,10 @@ BATCHES: dict[str, dict[str, Any]] = {
     "fill-overflow": {"side": "left"},
     "dropout-on": {"sizes": (7, 7)},
     "window-off-by-one": {"sizes": (8, 8)},
+    "window-missing": {"sizes": (8, 8)},
+    "mask-shifted": {"sizes": (5, 7)},
+    "sample-order": {"samples": (3, 3), "sizes": (6, 9)},
+    "stale-cache": {"sizes": (3, 8)},
     "document-leak": {"sizes": (8, 8)},
     "wrong-axis": {"samples": (4, 4), "sizes": (4, 4)},
 }
@@ -127,7 +131,8 @@ def _batch(recipe: Recipe) -> Batch:
     generator = torch.Generator().manual_seed(3)
     while True:
         x = suitable(recipe, generator)
-        if bool((x.key_keep.sum(-1) > x.keys / 2).all() & (x.query_keep.sum(-1) > x.queries / 2).all()):
+        real = x.key_keep.sum(-1)
+        if bool(((real > x.keys / 2) | (real == 0)).all() & (x.query_keep.sum(-1) > x.queries / 2).all()):
             return x
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from ..behaviour.subject import Subject
 from ..masking.padding import PaddingSide
 from . import field_pairs as field
+from . import softmax_pairs as softmax
 from .batch import keep_mask
 from .exhibits import Exhibit
 from .mask_pairs import padding_visible_fixed
@@ -84,6 +85,7 @@ ADDITIVE_READ_AS_KEEP = Recipe(
 DOCSTRING = Recipe("inverted", field.docstring_broken, field.docstring_fixed, causal_only, batch=UNPADDED)
 HALF_PRECISION = Recipe("fill-overflow", field.half_precision_broken, field.half_precision_fixed, causal_and_padding)
 LEFT_PADS = Recipe("empty-row", field.left_pads_broken, field.left_pads_fixed, causal_and_padding, batch=LEFT_PADDED)
+EXTRA_MASS = Recipe("extra-mass", softmax.extra_mass, softmax.extra_mass, causal_only, batch=UNPADDED)
 PAD_QUERY = Recipe("pad-query", padding_visible_fixed, padding_visible_fixed, padding_only)
 
 FIELD = (
@@ -92,6 +94,7 @@ FIELD = (
     _of_recipe("half-precision", HALF_PRECISION),
     _of_recipe("left-pads", LEFT_PADS),
     _of_recipe("pad-query", PAD_QUERY),
+    _of_recipe("extra-mass", EXTRA_MASS),
     Exhibit(
         *("return-in-loop", field.return_in_loop_broken, field.return_in_loop_fixed, None, _windowed_layers),
         tests=("gradient-reach",),

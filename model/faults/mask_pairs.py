@@ -168,3 +168,36 @@ def over_blocked_broken(x: Batch) -> Tensor:
 
 def over_blocked_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.keep)
+
+
+# window-missing: a sliding window that one path of the code forgets
+def window_missing_broken(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.causal)
+
+
+# mask-shifted: the lengths count a token that the ids do not have
+def mask_shifted_broken(x: Batch) -> Tensor:
+    lengths = x.key_keep.sum(-1) + 1
+    return masked_softmax(x.scores, (torch.arange(x.keys) < lengths[:, None])[:, None, None, :])
+
+
+# sample-order: the batch is sorted by length, the mask is not
+def sample_order_broken(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.keep.roll(1, 0))
+
+
+# stale-cache: a static cache, the last slots of which are not filled yet
+def filled_slots(x: Batch) -> Tensor:
+    """Return (Q, K) bool, causal up to the newest of the filled slots, three in four."""
+    filled = x.keys - x.keys // 4
+    position = torch.arange(x.queries)[:, None] + filled - x.queries
+    return torch.arange(x.keys) <= position
+
+
+def stale_cache_broken(x: Batch) -> Tensor:
+    unfilled = torch.arange(x.keys) >= x.keys - x.keys // 4
+    return masked_softmax(x.scores, filled_slots(x) | unfilled)
+
+
+def stale_cache_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, filled_slots(x))

@@ -133,10 +133,10 @@ RECIPES: tuple[Recipe, ...] = (
     Recipe(
         "empty-row",
         softmax.empty_row_uniform_broken,
-        softmax.empty_row_fixed,
-        causal_and_padding,
+        softmax.empty_row_uniform_fixed,
+        padding_only,
         WITH_PADDING,
-        LEFT_PADDED,
+        CROSS | {"samples": (2, 4), "empty": True},
     ),
     Recipe(
         "wrong-axis",
@@ -166,6 +166,15 @@ RECIPES: tuple[Recipe, ...] = (
         {"sizes": (6, 14)},
     ),
     Recipe(
+        "applied-late",
+        softmax.applied_late_broken,
+        softmax.applied_late_fixed,
+        causal_only,
+        ("weights",),
+        UNPADDED | {"sizes": (3, 12)},
+        ("float32", "float64", "bfloat16"),
+    ),
+    Recipe(
         "mask-ignored", softmax.mask_ignored_broken, softmax.mask_ignored_fixed, causal_and_padding, ("weights", "mask")
     ),
     Recipe(
@@ -181,6 +190,29 @@ RECIPES: tuple[Recipe, ...] = (
         masks.window_off_by_one_fixed,
         window,
         batch=UNPADDED | {"sizes": (4, 12)},
+    ),
+    Recipe(
+        "window-missing",
+        masks.window_missing_broken,
+        masks.window_off_by_one_fixed,
+        window,
+        batch=UNPADDED | {"sizes": (6, 12)},
+    ),
+    Recipe("mask-shifted", masks.mask_shifted_broken, masks.padding_visible_fixed, padding_only, WITH_PADDING, CROSS),
+    Recipe(
+        "sample-order",
+        masks.sample_order_broken,
+        masks.padding_visible_fixed,
+        padding_only,
+        WITH_PADDING,
+        CROSS | {"samples": (3, 5), "sizes": (5, 12)},
+    ),
+    Recipe(
+        "stale-cache",
+        masks.stale_cache_broken,
+        masks.stale_cache_fixed,
+        masks.filled_slots,
+        batch=CROSS | UNPADDED | {"sizes": (2, 12)},
     ),
     Recipe("document-leak", masks.document_leak_broken, masks.document_leak_fixed, documents, batch=UNPADDED),
     Recipe(

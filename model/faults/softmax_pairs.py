@@ -70,8 +70,13 @@ def empty_row_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.allowed)
 
 
+# empty-row: a source sentence without any token, and a finite fill
 def empty_row_uniform_broken(x: Batch) -> Tensor:
-    return x.scores.masked_fill(~x.allowed, -1e9).softmax(-1)  # uniform
+    return x.scores.masked_fill(~x.keep, -1e9).softmax(-1)  # uniform over the padding
+
+
+def empty_row_uniform_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.keep)
 
 
 # softmax-axis: softmax(dim=2) on four dimensions
@@ -99,6 +104,21 @@ def dropout_on_broken(x: Batch) -> Tensor:
 
 def dropout_on_fixed(x: Batch) -> Tensor:
     return F.dropout(masked_softmax(x.scores, x.allowed), 0.2, training=False)
+
+
+# applied-late: multiplied into the weights
+def applied_late_broken(x: Batch) -> Tensor:
+    return x.scores.softmax(-1) * x.causal
+
+
+def applied_late_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.causal)
+
+
+# extra-mass: a learned logit in the denominator that belongs to no key
+def extra_mass(x: Batch) -> Tensor:
+    scores = x.scores.masked_fill(~x.causal, -torch.inf)
+    return torch.cat([scores, torch.zeros_like(scores[..., :1])], -1).softmax(-1)[..., :-1]
 
 
 # mask-ignored: accepted as an argument, never used

@@ -1,7 +1,7 @@
-"""Rules, the longer one of two grammars of masks: ``causal and padding``, ``window 3 or not prefix 2``.
+"""Rules, the longer form of a meaning (:mod:`.meaning`): ``causal and padding``, ``window 3 or not prefix 2``.
 
 A rule joins kinds of masks by ``and``, ``or``, ``not`` and brackets. It is parsed token by token; nothing of it is run
-as code. True = may attend throughout. The short grammar, for one structure, is that of :mod:`.structure_names`.
+as code. True = may attend throughout. ``+``, with which the short form joins its words, is read as ``and``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ MAX_CHARACTERS, MAX_NESTING = 400, 40
 """Largest length of a rule, and number of its brackets and nots."""
 KINDS = ("causal", "padding", "window 3", "prefix 2", "packed 3,3", "full")
 """The kinds of masks that a rule can join, with example sizes."""
-_TOKEN = re.compile(r"\s*(?:(?P<join>and|or|not|[()&|~])|(?P<kind>[a-z]+)(?:[\s:]*(?P<sizes>\d+(?:\s*,\s*\d+)*))?)")
-_SIGNS = {"&": "and", "|": "or", "~": "not"}
+_TOKEN = re.compile(r"\s*(?:(?P<join>and|or|not|[()&|~+])|(?P<kind>[a-z]+)(?:[\s:]*(?P<sizes>\d+(?:\s*,\s*\d+)*))?)")
+_SIGNS = {"&": "and", "+": "and", "|": "or", "~": "not"}
 
 
 class RuleError(ValueError):

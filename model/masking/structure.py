@@ -29,6 +29,8 @@ class Structure:
     """How many first keys every query may attend to."""
     starts: tuple[int, ...] = ()
     """First positions of packed documents, without the first 0."""
+    spans: tuple[tuple[int, int], ...] = ()
+    """First and one past the last key of each span whose tokens see each other in both directions: image blocks."""
 
     def allowed(self, queries: int, keys: int, shift: int | None = None) -> np.ndarray:
         """Return (Q, K) bool, True = may attend; ``shift`` is K - Q unless given."""
@@ -40,6 +42,9 @@ class Structure:
             grid &= offset <= self.hi
         if self.prefix:
             grid[:, : self.prefix] = True
+        for first, end in self.spans:
+            past = keys - queries if shift is None else shift
+            grid[max(first - past, 0) : max(end - past, 0), first:end] = True
         if self.starts:
             edges = np.asarray(self.starts)
             document = np.searchsorted(edges, np.arange(max(queries, keys)), side="right")
@@ -88,13 +93,19 @@ class Structure:
             text = f"a prefix of {self.prefix}, then causal"
         elif self.lo is None:
             text = {None: "every key", 0: "causal"}.get(self.hi, f"causal, {self.hi} ahead")
+            if self.hi is not None and self.hi < 0:
+                text = f"causal, {-self.hi} slots before the end"
         elif self.hi == 0:
             text = f"a causal window of {1 - self.lo}"
         else:
             text = f"a window from {self.lo} to {'the end' if self.hi is None else self.hi}"
+        if self.spans:
+            text += f", with {len(self.spans)} span{'s' * (len(self.spans) > 1)} read in both directions"
         return f"{text}, in {len(self.starts) + 1} packed documents" if self.starts else text
 
 
+_SHORTEST_SPAN = 3
+"""Two tokens that see each other are more likely one cell open by accident."""
 FULL, CAUSAL = Structure(), Structure(hi=0)
 
 
@@ -128,10 +139,27 @@ def _candidates(seen: np.ndarray) -> Iterator[Structure]:
     yield from bands
     if ahead.size:
         yield Structure(hi=0, prefix=int(ahead[-1]) + 1)
+        if spans := _spans(seen & (offset > 0)):
+            yield Structure(hi=0, spans=spans)
     starts = _documents(seen)
     if starts:
         for band in bands:
             yield dataclasses.replace(band, starts=starts)
+
+
+def _spans(later: np.ndarray) -> tuple[tuple[int, int], ...]:
+    """Return the spans outside of which no query sees a later key, if most tokens lie outside; ``later`` is (Q, K)."""
+    shift, keys = later.shape[1] - later.shape[0], later.shape[1]
+    spans: list[tuple[int, int]] = []
+    for query in np.flatnonzero(later.any(1)):
+        first, end = int(query) + shift, int(np.flatnonzero(later[query])[-1]) + 1
+        if spans and first < spans[-1][1]:
+            if end != spans[-1][1]:
+                return ()
+        else:
+            spans.append((first, end))
+    short = any(end - first < _SHORTEST_SPAN for first, end in spans)
+    return () if short or 2 * sum(end - first for first, end in spans) > keys else tuple(spans)
 
 
 def _documents(seen: np.ndarray) -> tuple[int, ...]:

@@ -1,12 +1,13 @@
-"""Names of structures, the short one of two grammars: ``causal+window:4``, as ``diagnose(meant=...)`` takes them.
+"""Names of structures, the short form of a meaning (:mod:`.meaning`): ``causal+window:4``, ``causal and window 4``.
 
-Words are ``causal``, ``full``, ``padding``, ``window:W``, ``prefix:N`` and ``packed:2,3,4``, joined by ``+``. The
-longer grammar, with ``or``, ``not`` and brackets, is that of :mod:`.rule`.
+Words are ``causal``, ``full``, ``padding``, ``window:W``, ``prefix:N`` and ``packed:2,3,4``, joined by ``+`` or
+``and``.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 
@@ -23,10 +24,34 @@ def parse_structure(name: str) -> Structure:
         ValueError: for a name of another form; the message lists the words.
     """
     structure = FULL
-    for part in name.lower().replace(" ", "").split("+"):
+    for part in _parts(name):
         word, _, number = part.partition(":")
         structure = _add_part(structure, word, number, name)
     return structure
+
+
+def _parts(name: str) -> list[str]:
+    """Return ``word:sizes`` of each part."""
+    joined = re.sub(r"\band\b|&", "+", name.lower())
+    return re.sub(r"\s+", "", re.sub(r"([a-z])\s+(?=\d)", r"\1:", joined)).split("+")
+
+
+def structure_name(structure: Structure, keys: int) -> str:
+    """Return the name of a structure of so many keys, which :func:`parse_structure` reads; empty where it has none."""
+    if structure.prefix:
+        band = f"prefix:{structure.prefix}" if (structure.lo, structure.hi) == (None, 0) else ""
+    elif structure.lo is None:
+        band = {None: "padding", 0: "causal"}.get(structure.hi, "")
+    elif structure.hi == 0:
+        band = f"causal+window:{1 - structure.lo}"
+    else:
+        band = f"window:{1 - structure.lo}" if structure.hi == -structure.lo else ""
+    if structure.spans:
+        return ""
+    if not band or not structure.starts:
+        return band
+    sizes = np.diff([0, *structure.starts, keys])
+    return f"{band}+packed:{','.join(map(str, sizes))}" if (sizes > 0).all() else ""
 
 
 def _add_part(structure: Structure, word: str, number: str, name: str) -> Structure:

@@ -8,7 +8,8 @@ import numpy as np
 import streamlit as st
 
 from model.diagnosis import NAMES, Diagnosis, DiagnosisError, arrange, judge
-from model.trace import AttentionMap
+from model.diagnosis.readers.files import padding_of
+from model.trace import AttentionMap, AttentionTrace, Kind
 from model.untrusted_trace import OpenedTrace
 from viz.ui.captions import caption, plain
 
@@ -22,7 +23,7 @@ MOST_CELLS = 2**20
 class Verdict:
     """The diagnosis of one map and its summary."""
 
-    map: str
+    map: Kind
     diagnosis: Diagnosis | None
     """None where the map cannot be judged."""
     sentence: str
@@ -30,23 +31,28 @@ class Verdict:
     """How many heads were judged; "" for all."""
 
     @property
-    def sound(self) -> bool:
-        return self.diagnosis is not None and self.diagnosis.sound
+    def faulty(self) -> bool:
+        """Whether something is wrong for certain, or the map cannot be judged."""
+        return self.diagnosis is None or self.diagnosis.verdict == "faulty"
 
 
-def verdict(attention: AttentionMap) -> Verdict:
+def verdict(trace: AttentionTrace, kind: Kind) -> Verdict:
     """Judge one map as it was saved."""
+    attention = trace.maps[kind]
     heads = attention.layers * attention.heads
     step = max(1, int(np.ceil(attention.weights.size / MOST_CELLS)))
     rows = np.arange(0, heads, step)
     coverage = f"{len(rows)} of {heads} heads were judged; python -m model diagnose judges all." if step > 1 else ""
     try:
-        diagnosis = judge(arrange(_arrays(attention, rows), attention.kind))
+        diagnosis = judge(arrange(_arrays(attention, rows) | padding_of(trace, kind), kind))
     except (DiagnosisError, ValueError) as error:
         return Verdict(attention.kind, None, f"cannot be judged: {error}", coverage)
     codes = list(dict.fromkeys(finding.code for finding in diagnosis.findings if finding.severity != "info"))
-    summary = "sound" if diagnosis.sound else ", ".join(codes)
-    sentence = f"{summary} (meant: {diagnosis.meaning}, {diagnosis.sure:.0%} sure)"
+    summary = {"open": "no contradiction", "sound": "sound", "question": f"likely {', '.join(codes)}"}
+    sentence = (
+        f"{summary.get(diagnosis.verdict, ', '.join(codes))} (if {diagnosis.meaning} was meant: "
+        f"{diagnosis.sure:.0%} sure)"
+    )
     return Verdict(attention.kind, diagnosis, sentence, coverage)
 
 
@@ -64,7 +70,7 @@ def _arrays(attention: AttentionMap, rows: np.ndarray) -> dict[str, np.ndarray]:
 def verdicts(opened: OpenedTrace) -> list[Verdict]:
     """The verdict on every map, computed once for a visitor."""
     with st.spinner("Looking at the masks …"):
-        return remember(opened, "verdict", None, lambda: [verdict(one) for one in opened.trace.maps.values()])
+        return remember(opened, "verdict", None, lambda: [verdict(opened.trace, kind) for kind in opened.trace.maps])
 
 
 def show(opened: OpenedTrace) -> None:
@@ -72,12 +78,11 @@ def show(opened: OpenedTrace) -> None:
     every = verdicts(opened)
     coverage = list(dict.fromkeys(one.coverage for one in every if one.coverage))
     line = " ".join(["Masks: " + " · ".join(f"{one.map} {one.sentence}" for one in every) + ".", *coverage])
-    sound = all(one.sound for one in every)
-    caption(line) if sound else st.error(plain(line))
+    st.error(plain(line)) if any(one.faulty for one in every) else caption(line)
     findings = [finding for one in every if one.diagnosis for finding in one.diagnosis.findings]
     if findings:
         with st.expander(f"{len(findings)} finding{'s' * (len(findings) > 1)}"):
             for finding in findings:
-                st.markdown(f"**{plain(finding.map)} · {finding.code}** ({finding.severity})")
+                st.markdown(f"**{plain(finding.map)} · {finding.code}** ({finding.rank})")
                 caption(finding.message)
                 st.code(finding.fix, language="python")

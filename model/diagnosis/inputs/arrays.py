@@ -9,6 +9,8 @@ import numpy as np
 
 NAMES = ("weights", "scores", "masked_scores", "mask", "key_keep", "query_keep", "meant")
 """Names under which arrays are read."""
+Writing = Literal["keeps", "blocks", "added"]
+"""How a mask is written where it comes from: True = may attend, True = blocked, or added to the scores."""
 MAX_CELLS = 2**26
 """Largest number of weights that one diagnosis accepts."""
 
@@ -40,6 +42,8 @@ class Arrays:
     """(B, K) bool, True = a real token."""
     query_keep: np.ndarray | None = None
     """(B, Q) bool, True = a real token."""
+    writing: Writing = "keeps"
+    """How the mask was written, for fixes in the same convention; ``mask`` itself is True = may attend."""
     transposed: bool = False
     """Whether the weights came as (K, Q), by the shapes of the other arrays, and were transposed."""
 
@@ -62,6 +66,16 @@ class Arrays:
         if not np.array_equal(self.query_keep, self.key_keep[:, -queries:]):
             return "cross"
         return "" if self.key_keep.all() or queries != keys else "self"
+
+    @property
+    def real_queries(self) -> np.ndarray:
+        """(B, Q) bool: queries that are no padding as far as is given; in self-attention by the keys."""
+        b, _, _, queries, keys = self.sizes
+        if self.query_keep is not None:
+            return self.query_keep
+        if self.key_keep is not None and queries == keys and self.self_or_cross != "cross":
+            return self.key_keep
+        return np.ones((b, queries), bool)
 
 
 def as_columns(keep: np.ndarray) -> np.ndarray:

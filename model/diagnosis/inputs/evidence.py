@@ -12,6 +12,8 @@ _ONE_HOT_RATIO = 2
 """So many times more rows with one weight than with several make a head sharp, however little those few spread."""
 _CALM, _FEW_ROWS = 0.1, 3
 """A head that spreads less than this part of the range in all of so many rows has no row in which weights vanish."""
+_DEEP = 0.5
+"""A row that spreads more than this part of such a format's range may go beyond it."""
 _RARE = 1e-3
 """A head is too calm for rounding where fewer cells than this would be expected to vanish."""
 
@@ -131,8 +133,8 @@ def _sharp_rows(nonzero: np.ndarray, largest: np.ndarray, smallest: np.ndarray, 
     one_hot = (nonzero.sum(-1) == 1).sum(-1) >= _ONE_HOT_RATIO * several.sum(-1)
     heads = zeros & ((vanishing > _RARE) | one_hot)
     restless = (spread > _CALM * stored.limit) | (several.sum(-1) < _FEW_ROWS)
-    rows = (largest > _ONE_HOT) & (stored.limit < _SHORT_RANGE) & restless[..., None]
-    return heads[..., None] | rows
+    rows = (largest > _ONE_HOT) & restless[..., None] | (several & (logs > _DEEP * stored.limit))
+    return heads[..., None] | (rows & (stored.limit < _SHORT_RANGE))
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...masking.structure import FULL, Structure, recognise
+from ...masking.structure import CAUSAL, FULL, Structure, recognise
 from .arrays import Arrays, as_columns
+from .evidence import Evidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,16 +95,46 @@ def from_array(arrays: Arrays, allowed: np.ndarray, sure: float) -> Intent:
     return Intent(base, keep, (), "a mask of its own kind", sure, True, np.zeros((b, queries), bool))
 
 
-def known_keys(arrays: Arrays) -> np.ndarray:
-    """Return (B, K): the keys that are real as far as the arrays say; all of them when they say nothing."""
+def known_keys(arrays: Arrays, self_or_cross: str = "") -> np.ndarray:
+    """Return (B, K): the keys that are real as far as the arrays say; all of them when they say nothing.
+
+    ``self_or_cross`` is the kind of attention where what was meant says more of it than the arrays.
+    """
     b, _, _, _, keys = arrays.sizes
     if arrays.key_keep is not None:
         return arrays.key_keep
     if arrays.meant is not None:
         return _attended_keys(arrays.meant, b, keys)
-    if arrays.mask is not None:
+    if arrays.mask is not None and not is_top_left(arrays.mask, self_or_cross or arrays.self_or_cross):
         return _attended_keys(arrays.mask, b, keys)
     return np.ones((b, keys), bool)
+
+
+def contradicts_padding(arrays: Arrays, mask: np.ndarray) -> bool:
+    """Whether a mask (B, L, H, Q, K; axes may be 1) leaves some real query nothing but padding, by ``key_keep``."""
+    if arrays.key_keep is None:
+        return False
+    columns = as_columns(arrays.key_keep)
+    emptied = mask.any(-1) & ~(mask & columns).any(-1) & columns.any(-1)
+    return bool((emptied & arrays.real_queries[:, None, None]).any())
+
+
+def is_top_left(mask: np.ndarray, self_or_cross: str) -> bool:
+    """Whether a mask of fewer queries than keys is causal from the top left: its closed end is no padding then.
+
+    Cross-attention of one query onto one real key looks the same, so the kind must be known for a single query.
+    """
+    queries, keys = mask.shape[-2:]
+    if queries >= keys or self_or_cross == "cross" or (queries == 1 and self_or_cross != "self"):
+        return False
+    return bool((mask == CAUSAL.allowed(queries, keys, 0)).all())
+
+
+def used_keys(evidence: Evidence) -> np.ndarray:
+    """Return (B, K): keys between the first and the last that any informative row of any head attends to."""
+    nonzero = evidence.nonzero & ~evidence.uniform_nonzero[..., None]
+    keys = span(nonzero.any((1, 2, 3)))
+    return keys | ~keys.any(-1, keepdims=True)
 
 
 def _attended_keys(allowed: np.ndarray, samples: int, keys: int) -> np.ndarray:

@@ -12,20 +12,25 @@ import numpy as np
 
 from ...masking.blocked import is_blocked
 from ...masking.softmax import softmax
-from .arrays import MAX_CELLS, NAMES, Arrays, DiagnosisError
+from .arrays import MAX_CELLS, NAMES, Arrays, DiagnosisError, Writing
+from .axis_order import in_order
 
 WEAKEST_FILL = -10
 """A float mask of two values, the lower one below this, is meant to block with it, however weak it is."""
 
 
 @np.errstate(all="ignore")
-def arrange(raw: Mapping[str, np.ndarray], map_name: str = "") -> Arrays:
+def arrange(raw: Mapping[str, np.ndarray], map_name: str = "", blocks: bool = False) -> Arrays:
     """Return the named arrays (:data:`NAMES`; others are left alone) in one form.
+
+    ``blocks`` says that the mask, here True = may attend, is written the other way around where it comes from: then
+    so are the fixes.
 
     Raises:
         DiagnosisError: for shapes that do not fit each other, wrong kinds of numbers, or nothing to judge.
     """
     named = {name: _check_numbers(name, np.asarray(raw[name])) for name in NAMES if raw.get(name) is not None}
+    named = in_order(named)
     weights = five_axes(named["weights"]) if "weights" in named else _implied_weights(named)
     transposed = _is_transposed(weights, named)
     if transposed:
@@ -45,8 +50,14 @@ def arrange(raw: Mapping[str, np.ndarray], map_name: str = "") -> Arrays:
         meant=_meant(named.get("meant"), shape),
         key_keep=_keep("key_keep", named.get("key_keep"), shape[0], shape[4]),
         query_keep=_keep("query_keep", named.get("query_keep"), shape[0], shape[3]),
+        writing=_writing(bias, blocks),
         transposed=transposed,
     )
+
+
+def _writing(bias: np.ndarray | None, blocks: bool) -> Writing:
+    added = bias is not None and not is_zeros_and_ones(bias)
+    return "added" if added else "blocks" if blocks else "keeps"
 
 
 def five_axes(array: np.ndarray) -> np.ndarray:
@@ -74,6 +85,11 @@ def own_axes(shape: Sequence[int], samples: int = 0, heads: int = 0) -> list[int
     return [None] * (5 - len(shape)) + list(shape)
 
 
+def is_zeros_and_ones(mask: np.ndarray) -> bool:
+    """Whether a float mask holds zeros and ones; zeros alone are added, and block nothing."""
+    return bool(np.isin(mask, (0, 1)).all() and mask.any())
+
+
 def _check_numbers(name: str, array: np.ndarray) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         raise DiagnosisError(f"{name} holds {array.dtype} values; it must hold numbers or booleans.")
@@ -90,7 +106,8 @@ def _implied_weights(named: Mapping[str, np.ndarray]) -> np.ndarray:
         scores = five_axes(named["masked_scores"]).astype(np.float32)
     elif "mask" in named:
         mask = five_axes(np.atleast_2d(named["mask"]))
-        added = mask if mask.dtype.kind == "f" else np.where(mask.astype(bool), 0.0, -np.inf)
+        compared = mask.dtype.kind != "f" or (is_zeros_and_ones(mask) and "scores" not in named)
+        added = np.where(mask.astype(bool), 0.0, -np.inf) if compared else mask
         base = five_axes(named["scores"]) if "scores" in named else np.zeros((1, 1))
         try:
             scores = base.astype(np.float32) + added.astype(np.float32)
@@ -132,6 +149,8 @@ def _check_weights(weights: np.ndarray) -> None:
             raise DiagnosisError("The weights hold infinite values. If these are scores, name them masked_scores.")
         if (weights < -1e-6).any():
             raise DiagnosisError("The weights hold negative values. If these are scores, name them scores.")
+        if np.isin(weights, (0, 1)).all() and (weights.sum(-1) > 1).any():
+            raise DiagnosisError("The weights hold nothing but 0 and 1. If this is a mask, name it mask.")
         if (weights > 100).any():
             raise DiagnosisError("The weights hold values far above 1, so they are not attention weights.")
 
@@ -167,7 +186,7 @@ def _mask(array: np.ndarray | None, shape: tuple[int, ...]) -> tuple[np.ndarray 
         return None, _boolean("mask", fitted)
     if np.isnan(fitted).any():
         raise DiagnosisError("The mask holds NaN.")
-    if np.isin(fitted, (0, 1)).all():
+    if is_zeros_and_ones(fitted):
         return fitted, fitted > 0
     levels = np.unique(fitted)
     if levels.size == 2 and levels.min() < WEAKEST_FILL:

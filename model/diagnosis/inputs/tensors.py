@@ -51,6 +51,23 @@ def from_layers(name: str, layers: Sequence[Any]) -> np.ndarray:
     return np.stack([from_tensor(name, layer) for layer in layers], axis=1)
 
 
+def from_steps(name: str, steps: Sequence[Sequence[Any]]) -> np.ndarray:
+    """Return (B, L, H, Q, K) from the tuple of ``generate()``: for each step one tensor (B, H, q, k) a layer.
+
+    The first step holds the prompt, each later one a new query; keys that a query came before are zero.
+
+    Raises:
+        DiagnosisError: for steps that do not follow each other.
+    """
+    made = [from_layers(name, step) for step in steps]
+    keys = max(step.shape[-1] for step in made)
+    rows = sum(step.shape[-2] for step in made)
+    if len({step.shape[:3] for step in made}) > 1 or rows * keys * made[0][..., 0, 0].size > MAX_CELLS:
+        raise DiagnosisError(f"{name} has steps of different shapes, or too many of them; give one step.")
+    whole = [np.pad(step, [(0, 0)] * 4 + [(0, keys - step.shape[-1])]) for step in made]
+    return np.concatenate(whole, axis=-2)
+
+
 def _check_cells(name: str, cells: int) -> None:
     if cells > MAX_CELLS:
         raise DiagnosisError(

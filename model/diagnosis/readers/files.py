@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ...trace import FORMAT, AttentionTrace, TraceError
+from ...masking.known_padding import known_keys, real_tokens
+from ...trace import FORMAT, AttentionTrace, Kind, TraceError
 from ..inputs.arrays import NAMES, DiagnosisError
 from .binary import read_npy, read_npz, read_safetensors, safetensors_metadata
-from .naming import group_by_map, known_names, name_array
+from .naming import group_by_map, known_names, name_array, unread_note
+from .printed import read_printed
 from .text import read_table
 from .torch_file import read_torch
 
@@ -33,12 +35,14 @@ class UnreadableError(DiagnosisError):
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """One map of a file: its name, and its arrays by name."""
+    """One map of a file: its name, and its arrays by the names they had."""
 
     map: str
     arrays: dict[str, np.ndarray]
     tokens: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """Tokens of the queries and of the keys, where a trace knows them."""
+    notes: tuple[str, ...] = ()
+    """What the file holds and was not read, a sentence each."""
 
 
 def read(path: str | Path) -> list[Contents]:
@@ -74,7 +78,7 @@ def _reader(path: Path) -> Callable[[Path], list[Contents]]:
         kind = f"named {path.suffix}" if path.suffix else "without an ending"
         raise UnreadableError(f"Files {kind} are not read; {', '.join(_READERS)} are.")
     size = path.stat().st_size
-    limit = MAX_TEXT if reader in (_table, _json) else MAX_BINARY
+    limit = MAX_TEXT if reader in (_table, _printed_or_table, _json) else MAX_BINARY
     if size > limit:
         raise UnreadableError(f"The file has {size / 2**20:.0f} MB; at most {limit / 2**20:.0f} MB are read.")
     if size == 0:
@@ -104,8 +108,10 @@ def _safetensors(path: Path) -> list[Contents]:
 
 
 def _pt(path: Path) -> list[Contents]:
-    arrays = read_torch(path, MAX_BINARY)
-    return _contents(arrays) if isinstance(arrays, dict) else [Contents("", name_array(arrays, path.stem))]
+    arrays, notes = read_torch(path, MAX_BINARY)
+    if isinstance(arrays, dict):
+        return _contents(arrays, notes)
+    return [Contents("", name_array(arrays, path.stem))]
 
 
 def _trace(path: Path) -> list[Contents]:
@@ -113,26 +119,49 @@ def _trace(path: Path) -> list[Contents]:
 
 
 def contents_of_trace(trace: AttentionTrace) -> list[Contents]:
-    """Return one map for each kind, (L, H, Q, K) as (1, L, H, Q, K). Raises UnreadableError where there is none."""
+    """Return one map for each kind, (L, H, Q, K) as (1, L, H, Q, K), with the padding that the trace shows.
+
+    Raises UnreadableError where there is no map.
+    """
     if not trace.maps:
         raise UnreadableError("The trace in this file has no maps.")
     contents = []
     for kind, attention in trace.maps.items():
         arrays = {"weights": attention.weights[None], "mask": attention.mask}
         arrays |= {name: tensor[None] for name, tensor in attention.tensors.items() if name in NAMES}
+        arrays |= padding_of(trace, kind)
         contents.append(Contents(kind, arrays, (attention.query_tokens, attention.key_tokens)))
     return contents
+
+
+def padding_of(trace: AttentionTrace, kind: Kind) -> dict[str, np.ndarray]:
+    """Return ``key_keep`` (1, K) and ``query_keep`` (1, Q) of one map where names or the encoder's mask tell them."""
+    attention = trace.maps[kind]
+    encoder = trace.encoder.mask if kind == "cross" and trace.encoder is not None else None
+    known = {"key_keep": known_keys(attention.key_tokens, encoder), "query_keep": real_tokens(attention.query_tokens)}
+    return {name: keep[None] for name, keep in known.items() if keep is not None}
 
 
 def _table(path: Path) -> list[Contents]:
     return [Contents("", name_array(read_table(_text(path)), path.stem))]
 
 
+def _printed_or_table(path: Path) -> list[Contents]:
+    """Read a print of tensors, which has brackets, or else a table."""
+    text = _text(path)
+    if "[" not in text:
+        return _table(path)
+    arrays = read_printed(text)
+    if set(arrays) == {""}:
+        return [Contents("", name_array(arrays[""], path.stem))]
+    return _contents(arrays)
+
+
 def _json(path: Path) -> list[Contents]:
     """Read an object of arrays by name, or one array. ``null`` is NaN."""
     value = json.loads(_text(path))
     if isinstance(value, dict):
-        return _contents({name: _array(name, value[name]) for name in known_names(value)})
+        return _contents({name: _array(name, value[name]) for name in known_names(value)}, unread_note(value))
     return [Contents("", name_array(_array("The content of this file", value), path.stem))]
 
 
@@ -151,8 +180,9 @@ def _array(name: str, nested: Any) -> np.ndarray:
         raise UnreadableError(f"{name} is not a regular array of numbers; its rows must be of one length.") from error
 
 
-def _contents(arrays: dict[str, np.ndarray]) -> list[Contents]:
-    return [Contents(kind, group) for kind, group in group_by_map(arrays).items()]
+def _contents(arrays: dict[str, np.ndarray], notes: tuple[str, ...] = ()) -> list[Contents]:
+    unread = notes or unread_note(arrays)
+    return [Contents(kind, group, notes=unread) for kind, group in group_by_map(arrays).items()]
 
 
 _READERS: dict[str, Callable[[Path], list[Contents]]] = {
@@ -161,7 +191,7 @@ _READERS: dict[str, Callable[[Path], list[Contents]]] = {
     ".safetensors": _safetensors,
     ".csv": _table,
     ".tsv": _table,
-    ".txt": _table,
+    ".txt": _printed_or_table,
     ".json": _json,
     ".pt": _pt,
 }

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...trace import KINDS
+from ..inputs.argument_names import ARGUMENTS, is_known
 from ..inputs.arrays import NAMES, DiagnosisError
 
 MAX_LISTED, MAX_CHARACTERS = 5, 24
@@ -15,7 +16,7 @@ MAX_LISTED, MAX_CHARACTERS = 5, 24
 
 
 def known_names(names: Iterable[Any]) -> list[str]:
-    """Return those of ``names`` that are read: one of NAMES, alone or as ``cross.weights``.
+    """Return those of ``names`` that are read: NAMES and the arguments of libraries, alone or as ``cross.weights``.
 
     Raises:
         DiagnosisError: where there is none; the message lists what there is.
@@ -28,13 +29,20 @@ def known_names(names: Iterable[Any]) -> list[str]:
     shown = sorted(map(repr, short))[:MAX_LISTED]
     more = f" and {len(present) - MAX_LISTED} more" if len(present) > MAX_LISTED else ""
     raise DiagnosisError(
-        f"The file holds {', '.join(shown) or 'nothing'}{more}. Name its arrays {', '.join(NAMES)}, or cross.weights "
-        "and the like."
+        f"The file holds {', '.join(shown) or 'nothing'}{more}. Name its arrays {', '.join(NAMES)}, cross.weights or "
+        "attn_mask and the like."
     )
 
 
+def unread_note(names: Iterable[Any]) -> tuple[str, ...]:
+    """Return a sentence that lists the names that are not read, or nothing."""
+    unread = [f"{name!r}"[:MAX_CHARACTERS] for name in names if not (isinstance(name, str) and _is_known(name))]
+    more = f" and {len(unread) - MAX_LISTED} more" if len(unread) > MAX_LISTED else ""
+    return (f"Not read, since the name is not known: {', '.join(unread[:MAX_LISTED])}{more}.",) if unread else ()
+
+
 def group_by_map(arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
-    """Return arrays by the map that their names begin with (``cross.weights``; else ""), then by NAMES.
+    """Return arrays by the map that their names begin with (``cross.weights``; else ""), then by name.
 
     Raises:
         DiagnosisError: where no name is known.
@@ -48,8 +56,9 @@ def group_by_map(arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.nda
 
 def name_array(array: np.ndarray, stem: str) -> dict[str, np.ndarray]:
     """Return a single array under the name ``stem`` of its file, or else the one that its values suggest."""
-    if stem in NAMES:
-        return {stem: array}
+    if is_known(stem):
+        role = ARGUMENTS.get(stem.lower())
+        return {role if role in ("weights", "scores") else stem: array}
     if array.dtype.kind == "b" or _is_mask(array):
         return {"mask": array.astype(bool)}
     numbers = array.astype(np.float64) if array.dtype.kind in "iu" else array
@@ -67,4 +76,4 @@ def _is_mask(array: np.ndarray) -> bool:
 
 def _is_known(name: str) -> bool:
     kind, _, plain = name.rpartition(".")
-    return plain in NAMES and kind in ("", *KINDS)
+    return is_known(plain) and kind in ("", *KINDS)

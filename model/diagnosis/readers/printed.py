@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..inputs.arrays import DiagnosisError
+from .prompts import is_code, without_prompts
 
 MAX_CHARACTERS = 2_000_000
 MAX_DEPTH = 8
@@ -19,6 +20,7 @@ SHORTENED = (
     "The print is shortened with “...”, so most values are missing. Print it whole: "
     'torch.set_printoptions(profile="full") or np.set_printoptions(threshold=sys.maxsize), then paste again.'
 )
+CODE = "This is code, and nothing of it is run. Print what it made, print(mask), and paste that."
 UNNAMED = "There are several arrays. Put a name before each, such as “weights = tensor(...)”."
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -49,6 +51,7 @@ def read_printed(text: str) -> dict[str, np.ndarray]:
         raise DiagnosisError(f"The text has {len(text):,} characters; {MAX_CHARACTERS:,} are read. Upload a file.")
     if "..." in text or "…" in text:
         raise DiagnosisError(SHORTENED)
+    text = without_prompts(text)
     found: dict[str, np.ndarray] = {}
     for name, part in _parts(text):
         if name in found:
@@ -109,6 +112,8 @@ def _tokens(text: str, name: str) -> Iterator[tuple[str, str]]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
+            if is_code(text):
+                raise DiagnosisError(CODE)
             seen = re.split(r"[\s,\[\]()]", text[at : at + 24].strip(), maxsplit=1)[0] or text[at]
             raise DiagnosisError(f"{name} holds “{seen}”, which is not a number, True, False, inf or nan.")
         at = match.end()

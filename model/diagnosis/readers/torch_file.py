@@ -11,11 +11,13 @@ import numpy as np
 
 from ..inputs.arrays import DiagnosisError
 from ..inputs.tensors import from_layers, from_tensor, is_tensor
-from .naming import known_names
+from .naming import known_names, unread_note
 
 
-def read_torch(path: Path, limit: int) -> dict[str, np.ndarray] | np.ndarray:
+def read_torch(path: Path, limit: int) -> tuple[dict[str, np.ndarray] | np.ndarray, tuple[str, ...]]:
     """Return the tensor of a file, its list of one tensor (B, H, Q, K) a layer, or its dictionary by known names.
+
+    With it comes a sentence about the names that are not read, or nothing.
 
     Raises:
         DiagnosisError: for anything but tensors, and for files of torch before 1.6, which are bare pickles.
@@ -38,9 +40,9 @@ def read_torch(path: Path, limit: int) -> dict[str, np.ndarray] | np.ndarray:
     if isinstance(content, dict):
         found = {name: content[name] for name in known_names(content) if content[name] is not None}
         _check_size(found.values(), limit)
-        return {name: _array(name, value) for name, value in found.items()}
+        return {name: _array(name, value) for name, value in found.items()}, unread_note(content)
     _check_size([content], limit)
-    return _array("the content of this file", content)
+    return _array("the content of this file", content), ()
 
 
 def _check_size(values: Iterable[Any], limit: int) -> None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..inputs.arrays import Arrays
+from ..inputs.arrays import Arrays, as_columns
 from ..inputs.evidence import Evidence
 from ..inputs.intent import Intent
-from .fault_catalogue import Severity
+from .fault_catalogue import Level, Severity
 from .findings import Finding, make_finding
+from .fix_code import fix_line
 
 
 @dataclass
@@ -23,6 +24,8 @@ class Case:
     findings: list[Finding] = field(default_factory=list)
     explained_units: np.ndarray | None = None
     """(B, L, H) bool: samples, layers and heads in which nothing more is looked for."""
+    stated: bool = False
+    """Whether somebody said what was meant."""
 
     def add(
         self,
@@ -32,11 +35,21 @@ class Case:
         detail: str = "",
         fix: str | None = None,
         looks: str | None = None,
+        level: Level | None = None,
+        intent: Intent | None = None,
     ) -> None:
-        """Add a finding at the cells ``where`` (broadcasts to the weights); nothing happens when there are none."""
+        """Add a finding at the cells ``where`` (broadcasts to the weights); nothing happens when there are none.
+
+        Its ``level`` is certain where what was meant is stated, or where the weights contradict an array given. The fix
+        is written for the mask as it was given, and builds what ``intent`` says where that is known.
+        """
         cells = np.broadcast_to(where, self.evidence.nonzero.shape)
         if cells.any():
-            self.findings.append(make_finding(code, cells, self.arrays.map, severity, detail, fix, looks))
+            if fix is None:
+                structures = () if intent is None else intent.structures
+                fix = fix_line(code, self.arrays.writing, structures, intent is not None and intent.padded)
+            known = level or ("certain" if self.stated or contradicts_given(self, cells) else "likely")
+            self.findings.append(make_finding(code, cells, self.arrays.map, severity, detail, fix, looks, known))
 
     def add_rows(
         self, code: str, rows: np.ndarray, detail: str = "", severity: Severity | None = None, fix: str | None = None
@@ -67,7 +80,32 @@ class Case:
         rows = np.broadcast_to(real[:, None, None], self.evidence.all_zero.shape)
         return rows if self.explained_units is None else rows & ~self.explained_units[..., None]
 
+    def excluding(self, units: np.ndarray) -> Case:
+        """Return the same case with nothing looked for in these units (B, L, H; axes may be 1)."""
+        whole = np.broadcast_to(units, self.evidence.all_zero.shape[:3])
+        units = whole if self.explained_units is None else self.explained_units | whole
+        return Case(self.arrays, self.evidence, [], units, self.stated)
+
     def without(self, cells: np.ndarray) -> Case:
         """Return the same case as if these cells were zero, with no finding yet."""
         evidence = dataclasses.replace(self.evidence, nonzero=self.evidence.nonzero & ~cells)
-        return Case(self.arrays, evidence, [], self.explained_units)
+        return Case(self.arrays, evidence, [], self.explained_units, self.stated)
+
+
+def contradicts_given(case: Case, cells: np.ndarray) -> bool:
+    """Whether in some of ``cells`` (B, L, H, Q, K) the arrays given contradict each other, whatever was meant.
+
+    That is a row of NaN; weight where the mask given blocks, or on padding, in a row that has other keys; and a real
+    query all of whose real keys the mask blocks.
+    """
+    arrays, evidence = case.arrays, case.evidence
+    if (evidence.nan[..., None] & cells).any():
+        return True
+    keep = np.ones((1, 1), bool) if arrays.key_keep is None else arrays.key_keep
+    mask = np.ones((1, 1, 1, 1, 1), bool) if arrays.mask is None else arrays.mask
+    allowed = mask & as_columns(keep)
+    live = allowed.any(-1, keepdims=True)
+    if arrays.given & {"weights", "masked_scores"} and (evidence.nonzero & ~allowed & live & cells).any():
+        return True
+    real = arrays.real_queries[:, None, None, :, None] & as_columns(keep).any(-1, keepdims=True)
+    return bool((mask.any(-1, keepdims=True) & ~live & real & cells).any())

@@ -10,10 +10,11 @@ from ..inputs.arrays import Arrays
 from ..inputs.evidence import Evidence
 from ..inputs.intent import Intent
 from .case import Case
-from .fault_catalogue import FAULTS
+from .fault_catalogue import FAULTS, Level
 from .score_checks import FILLS_ONLY
 
 _KEYLESS_FIX = "mask = ~mask  # if these tokens are real: nn.MultiheadAttention blocks where True"
+_NOTHING = "nothing to fix"
 _CAUSES = tuple(code for code in FAULTS if code not in ("pad-query", "weak-fill", "dropout-on"))
 """Faults that may themselves have made a row NaN or uniform."""
 
@@ -87,7 +88,36 @@ def report_keyless_samples(case: Case) -> None:
     """Add samples without any key, where no mistake was found that may have caused it."""
     if not any(finding.severity == "error" for finding in case.findings):
         where = keyless_samples(case)[:, None, None, None, None]
-        case.add("empty-row", where, looks="no query may attend to any key", fix=_KEYLESS_FIX)
+        case.add("empty-row", where, looks="no query may attend to any key", fix=_KEYLESS_FIX, level="certain")
+
+
+def uniform_samples(case: Case) -> np.ndarray:
+    """Return (B,): samples of which every row is uniform over all keys, because no key is allowed in them.
+
+    That is said by the padding, the mask or the meant mask; where none is given, by other samples whose rows differ.
+    """
+    evidence, given = case.evidence, case.arrays
+    uniform = evidence.uniform.all((1, 2, 3))
+    known = [array.any(tuple(range(1, array.ndim))) for array in _said_keys(given)]
+    if known:
+        return uniform & np.any([~np.broadcast_to(keys, uniform.shape) for keys in known], axis=0)
+    return np.asarray(uniform & (evidence.uniform & evidence.uniform_nonzero).all((1, 2, 3)) & (given.sizes[3] > 1))
+
+
+def _said_keys(arrays: Arrays) -> list[np.ndarray]:
+    return [array for array in (arrays.key_keep, arrays.mask, arrays.meant) if array is not None]
+
+
+def report_uniform_samples(case: Case) -> None:
+    """Add samples without an allowed key that attend to every key alike, and look for nothing more in them."""
+    samples = uniform_samples(case)
+    arrays = case.arrays
+    looks = "no key of this sample may be attended to, and its rows are uniform over all of them, padding included"
+    own = arrays.key_keep is not None and arrays.sizes[3] == arrays.sizes[4] and arrays.self_or_cross != "cross"
+    said = [array for array in (arrays.mask, arrays.meant) if array is not None] or (_said_keys(arrays) and not own)
+    level: Level = "certain" if said else "likely"
+    case.add("empty-row", samples[:, None, None, None, None], looks=looks, level=level)
+    case.exclude(np.broadcast_to(samples[:, None, None], arrays.sizes[:3]))
 
 
 def report_empty_rows(case: Case, intent: Intent) -> None:
@@ -103,10 +133,13 @@ def report_empty_rows(case: Case, intent: Intent) -> None:
     case.add_rows("double-fill", rows.double_fill)
     if not case.has("fill-overflow"):
         case.add_rows("empty-row", blank & evidence.nan, "its row is NaN, and NaN spreads")
-    case.add_rows("empty-row", blank & ~evidence.nan, "its row is uniform over all keys, future and padding included")
+    uniform = blank & ~evidence.nan & ~uniform_samples(case)[:, None, None, None]
+    idle = padding[:, None, None] & uniform
+    case.add_rows("empty-row", uniform & ~idle, "its row is uniform over all keys, future and padding included")
+    case.add_rows("empty-row", idle, "its row is uniform, and nothing reads it: a padding query", "info", _NOTHING)
     case.add_rows(
         "double-fill", rows.fills_only, "these masked scores do not show whether there was one fill or two", "warning"
     )
-    case.add_rows("empty-row", rows.all_zero, "its row is all zero, which is right", "info", "nothing to fix")
+    case.add_rows("empty-row", rows.all_zero, "its row is all zero, which is right", "info", _NOTHING)
     with_weight = padding[:, None, None] & evidence.nonzero.any(-1) & ~evidence.nan
     case.add_rows("pad-query", with_weight)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...masking.blocked import is_blocked
-from ..inputs.intent import Intent
+from ..inputs.intent import Intent, stack_structures
 from .case import Case
 from .empty_rows import find_empty_rows, rows_of_fills
 from .fault_catalogue import Severity
@@ -31,7 +32,8 @@ _TWINS = {
 """Pairs of mistakes that can leave exactly the same weights."""
 TRIANGLE_FIX = "mask = mask.mT  # tril() keeps the past"
 """The line that fixes exchanged triangles."""
-_NEED_INTENT = ("future-visible", "window-off-by-one", "document-leak", "over-blocked")
+_HEAD_MAJOR_FIX = "mask = mask.repeat(heads, 1, 1)  # these scores are (H*N, L, S), head-major: not repeat_interleave"
+_NEED_INTENT = ("future-visible", "window-off-by-one", "window-missing", "document-leak", "over-blocked")
 """Mistakes that cannot be seen without knowing what was meant."""
 
 
@@ -92,7 +94,7 @@ def explanations(case: Case, intent: Intent) -> list[Explanation]:
 def _distinct_hypotheses(case: Case, intent: Intent) -> Iterator[tuple[int, Hypothesis]]:
     """Hypotheses that differ from the intent somewhere that counts, numbered by how common they are."""
     for rarity, (code, allowed) in enumerate(hypotheses(case.arrays, case.evidence, intent)):
-        if not intent.binding and code in _NEED_INTENT:
+        if not intent.binding and (code in _NEED_INTENT or ("+" in code and code.partition("+")[0] in _NEED_INTENT)):
             continue
         rows = case.rows(intent, code == "wrong-axis" or not intent.binding)
         if ((allowed ^ intent.allowed) & rows[..., None]).any():
@@ -153,7 +155,15 @@ def had_no_effect(case: Case, intent: Intent) -> bool:
         return True
     if mask is not None:
         return bool((stray & ~mask).any())
-    return intent.binding and intent.parts() > 1
+    return intent.binding and intent.parts() > 1 and not _lacks_only_a_window(intent)
+
+
+def _lacks_only_a_window(intent: Intent) -> bool:
+    """Whether everything would be allowed if there were no window."""
+    queries, keys = intent.base.shape[-2:]
+    free = [dataclasses.replace(one, lo=None, hi=one.hi if one.hi == 0 else None) for one in intent.structures]
+    windows = any(one.lo is not None for one in intent.structures)
+    return windows and bool((stack_structures(free, queries, keys) & intent.columns).all())
 
 
 def _may_be_ignored(case: Case, intent: Intent, unexplained: np.ndarray) -> bool:
@@ -163,7 +173,7 @@ def _may_be_ignored(case: Case, intent: Intent, unexplained: np.ndarray) -> bool
         return False
     if case.arrays.mask is not None:
         return had_no_effect(case, intent)
-    return plain is not None or (intent.binding and intent.parts() > 1)
+    return plain is not None or (intent.binding and intent.parts() > 1 and not _lacks_only_a_window(intent))
 
 
 def report(case: Case, found: list[Explanation]) -> Intent:
@@ -188,6 +198,12 @@ def _same_weights(case: Case, first: Explanation, other: Explanation) -> bool:
 
 def _add_finding(case: Case, explanation: Explanation, severity: Severity | None = None) -> None:
     code, allowed, intent = explanation.code, explanation.allowed, explanation.intent
+    if "+" in code:
+        opened, closed = allowed & ~intent.allowed, intent.allowed & ~allowed
+        for part, cells in zip(code.split("+"), (closed, opened), strict=True):
+            units = explanation.unexplained[..., None, None]
+            case.add(part, cells & case.rows(intent)[..., None] & units, intent=intent)
+        return
     units = explanation.unexplained if explanation.unexplained.any() else np.ones_like(explanation.unexplained)
     for with_padding in (code == "wrong-axis", True):
         rows = case.rows(intent, with_padding)
@@ -195,8 +211,18 @@ def _add_finding(case: Case, explanation: Explanation, severity: Severity | None
         if wrong.any():
             break
     if severity:
-        case.add(code, wrong, severity, "the weights alone cannot rule this out")
+        case.add(code, wrong, severity, "the weights alone cannot rule this out", level="likely", intent=intent)
     elif code == "inverted" and (allowed & intent.allowed).any():
         case.add(code, wrong, detail="tril and triu are exchanged", fix=TRIANGLE_FIX)
+    elif code == "head-order" and not _is_repeated(case, explanation):
+        case.add(code, wrong, fix=_HEAD_MAJOR_FIX)
     else:
-        case.add(code, wrong)
+        case.add(code, wrong, intent=intent)
+
+
+def _is_repeated(case: Case, explanation: Explanation) -> bool:
+    """Whether each head has the padding that ``repeat`` puts there, rather than that of head-major scores."""
+    b, _, heads, _, _ = case.arrays.sizes
+    sample = (np.arange(b)[:, None] * heads + np.arange(heads)[None, :]) % b
+    intent = explanation.intent
+    return bool((explanation.allowed == (intent.base & intent.keep[sample][:, None, :, None, :])).all())

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["error", "warning", "info"]
+"""How much a finding costs where it is true."""
+Level = Literal["certain", "likely", "information"]
+"""How much is known: what was said or given contradicts what took effect; it would, if the mask were meant as it
+usually is; or nothing is wrong."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ FAULTS: dict[str, Fault] = {
         "error",
         ("scores|masked_scores|mask",),
         "a mask of zeros and ones was added to the scores: it changes the weights and blocks nothing",
-        'scores = scores.masked_fill(~mask, float("-inf"))  # do not add a 0/1 mask',
+        'scores = scores.masked_fill(mask == 0, float("-inf"))  # do not add a 0/1 mask',
     ),
     "weak-fill": Fault(
         "warning",
@@ -119,6 +123,19 @@ FAULTS: dict[str, Fault] = {
         "the weights were taken after dropout: rows do not sum to 1 and some cells are scaled up or zero",
         "model.eval()  # or store the weights before dropout",
     ),
+    "applied-late": Fault(
+        "error",
+        ("weights",),
+        "the mask was multiplied into the weights after the softmax: blocked keys still took their share of it",
+        'weights = scores.masked_fill(~mask, float("-inf")).softmax(-1)  # mask before the softmax',
+    ),
+    "extra-mass": Fault(
+        "info",
+        ("weights",),
+        "rows sum to less than 1 and no row to more: a sink in the denominator, as of gpt-oss or softmax1, takes the "
+        "rest",
+        "nothing to fix",
+    ),
     "mask-ignored": Fault(
         "error",
         ("weights", "mask|scores"),
@@ -137,6 +154,30 @@ FAULTS: dict[str, Fault] = {
         ("weights|mask", "meant|mask"),
         "the attention window is one key wider or narrower than it should be",
         "mask = (i - j < window) & (j <= i)  # the window counts the query itself",
+    ),
+    "window-missing": Fault(
+        "error",
+        ("weights|mask", "meant|mask"),
+        "queries attend beyond the attention window: the window is missing, all the rest is as meant",
+        "mask = mask & (i - j < window)  # the window counts the query itself",
+    ),
+    "mask-shifted": Fault(
+        "error",
+        ("weights|mask", "key_keep|meant"),
+        "the boundary of the padding or of a document lies some tokens beside where it should",
+        "key_keep = torch.arange(K) < lengths[:, None]  # count BOS and EOS in the lengths, or in neither",
+    ),
+    "sample-order": Fault(
+        "error",
+        ("weights|mask", "key_keep|meant"),
+        "samples have the padding of one another: the batch was put into another order, and the mask was not",
+        "key_keep = key_keep[order]  # the same order as the tokens: sorting by length, beams",
+    ),
+    "stale-cache": Fault(
+        "error",
+        ("weights|mask", "key_keep|meant"),
+        "queries attend to slots of the cache that are not filled yet",
+        "mask = mask & (torch.arange(K) <= cache_position[:, None])  # only slots up to the query's own",
     ),
     "document-leak": Fault(
         "error",

@@ -1,6 +1,7 @@
 """What a diagnosis consists of: findings with their places, and the codes that could not be judged.
 
-A place is a number from 0 for programs, and from 1 in the message, which people read.
+A place is a number from 0 for programs, and from 1 in the message, which people read. A finding of the level ``likely``
+rests on a guess of what was meant: it is a question, and never of the severity ``error``.
 """
 
 from __future__ import annotations
@@ -8,11 +9,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from .fault_catalogue import FAULTS, Severity
+from .fault_catalogue import FAULTS, Level, Severity
+
+Rank = Literal["error", "warning", "likely", "info"]
+"""How a finding is shown, the worst first."""
+Verdict = Literal["faulty", "question", "open", "sound"]
+"""Something is wrong; something is wrong if the guess of what was meant is right; nothing contradicts, and nobody said
+what was meant; or nothing contradicts what was meant."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,12 @@ class Finding:
     """Columns concerned, counted from 0, in the same sample."""
     message: str
     fix: str
+    level: Level = "certain"
+
+    @property
+    def rank(self) -> Rank:
+        """The severity, or ``likely`` for what is only likely, whatever it would cost."""
+        return "likely" if self.level == "likely" else self.severity
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as values of JSON."""
@@ -65,11 +78,25 @@ class Diagnosis:
     """How sure that is, 0 to 1: 1 when it was stated."""
     meant: np.ndarray | None = field(default=None, compare=False, repr=False)
     """(B, L, H, Q, K) bool, axes may be 1: that mask, True = may attend. ``None`` when it cannot be told."""
+    stated: bool = False
+    """Whether somebody said what was meant, by name or as an array."""
+    guess: str = ""
+    """The name of the mask that was taken to be meant, as ``diagnose(meant=...)`` takes it; empty where it has none."""
 
     @property
     def sound(self) -> bool:
         """Whether nothing is above info."""
         return all(one.severity == "info" for one in self.findings)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is known: certain findings make it faulty, likely ones a question; sound needs a stated meaning."""
+        levels = {one.level for one in self.findings}
+        if "certain" in levels:
+            return "faulty"
+        if "likely" in levels:
+            return "question"
+        return "sound" if self.stated else "open"
 
 
 def make_finding(
@@ -80,10 +107,12 @@ def make_finding(
     detail: str = "",
     fix: str | None = None,
     looks: str | None = None,
+    level: Level | None = None,
 ) -> Finding:
     """Return a finding of ``code`` at the cells ``where`` (B, L, H, Q, K) bool.
 
-    ``severity``, ``looks`` and ``fix`` replace those of the catalogue; ``detail`` is added to the message.
+    ``severity``, ``looks`` and ``fix`` replace those of the catalogue; ``detail`` is added to the message. What is only
+    ``likely`` is no error.
     """
     fault = FAULTS[code]
     units = np.asarray(where.any((-1, -2)))
@@ -94,7 +123,10 @@ def make_finding(
     place = _place(map_name, units, sample, layer, head)
     message = f"{place}: {looks or fault.looks}{'; ' + detail if detail else ''}."
     rank = severity or fault.severity
-    return Finding(code, rank, map_name, sample, layer, head, queries, keys, message, fault.fix if fix is None else fix)
+    known: Level = "information" if rank == "info" else level or "certain"
+    rank = "warning" if known == "likely" else rank
+    line = fault.fix if fix is None else fix
+    return Finding(code, rank, map_name, sample, layer, head, queries, keys, message, line, known)
 
 
 def _only(units: np.ndarray, axis: int) -> int | None:

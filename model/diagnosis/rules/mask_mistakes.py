@@ -28,6 +28,9 @@ def hypotheses(arrays: Arrays, evidence: Evidence, intent: Intent) -> Iterator[H
     yield from _wrong_padding(arrays, intent)
     yield from _wrong_head_order(arrays, intent)
     yield from _inverted(arrays, intent)
+    yield from _shifted(arrays, intent)
+    yield from _other_samples(arrays, evidence, intent)
+    yield from _joined(arrays, intent)
     yield from _holes(arrays, evidence, intent)
 
 
@@ -42,12 +45,26 @@ def _changed(
 def _missing_parts(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
     """A whole part of the mask left out."""
     if intent.padded:
+        yield from _unfilled_slots(arrays, intent)
         yield "padding-visible", intent.base
     for change in _omissions(intent.structures):
         code = "document-leak" if change is _one_document else "future-visible"
         yield code, _changed(arrays, intent, change)
     if not intent.allowed.all():
         yield "mask-ignored", np.ones_like(intent.allowed)
+
+
+def _unfilled_slots(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
+    """The slots of a cache after the newest token, open to every query."""
+    _, _, _, queries, keys = arrays.sizes
+    if queries < keys and intent.causal and arrays.self_or_cross != "cross":
+        ends = keys - np.argmax(intent.keep[:, ::-1], -1)
+        slots = np.arange(keys) >= ends[:, None]
+        yield "stale-cache", intent.allowed | as_columns(slots)
+
+
+def _without_window(structure: Structure) -> Structure:
+    return dataclasses.replace(structure, lo=None, hi=structure.hi if structure.hi == 0 else None)
 
 
 def _without_causal(structure: Structure, n: int) -> Structure:
@@ -83,6 +100,8 @@ def _misplaced_causal(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
         ends = [one.shifted_ends() for one in intent.structures]
         if all(len(one) > n for one in ends):
             yield "window-off-by-one", _changed(arrays, intent, partial(_with_shifted_end, n=n))
+    if any(one.lo is not None for one in intent.structures):
+        yield "window-missing", _changed(arrays, intent, _without_window)
 
 
 def _unwanted_causal(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
@@ -100,6 +119,13 @@ def _unwanted_causal(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
             yield "causal-on-cross", triangle
 
 
+def _joined(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
+    """A triangle where none belongs, or in the wrong place, together with visible padding: two codes, joined by +."""
+    if intent.padded:
+        for code, allowed in _misplaced_causal(arrays, dataclasses.replace(intent, keep=np.ones_like(intent.keep))):
+            yield f"{code}+padding-visible", allowed
+
+
 def _wrong_padding(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
     """The padding of the other sentence, of another sample, or along the wrong axis."""
     b, _, _, queries, keys = arrays.sizes
@@ -115,6 +141,36 @@ def _wrong_padding(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
         yield "wrong-axis", intent.base & keep[:, None, None, :, None]
     for sample in range(b if b > 1 else 0):
         yield "wrong-axis", intent.base & as_columns(keep[sample : sample + 1])
+
+
+def _shifted(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
+    """The boundary of the padding, or of the documents, one or two tokens away."""
+    _, _, _, _, keys = arrays.sizes
+    for step in (1, -1, 2, -2):
+        if intent.padded or step < 0:
+            moved = np.roll(intent.keep, step, -1)
+            for edge in (True, False):
+                ends = slice(0, step) if step > 0 else slice(step, None)
+                moved[:, ends] = intent.keep[:, ends] if edge else moved[:, ends] & intent.keep[:, ends] & (step > 0)
+                if moved.any(-1).all():
+                    yield "mask-shifted", intent.base & as_columns(moved)
+        if any(one.starts for one in intent.structures):
+            yield "mask-shifted", _changed(arrays, intent, partial(_with_moved_starts, step=step, keys=keys))
+
+
+def _with_moved_starts(structure: Structure, step: int, keys: int) -> Structure:
+    starts = tuple(start + step for start in structure.starts if 0 < start + step < keys)
+    return dataclasses.replace(structure, starts=starts)
+
+
+def _other_samples(arrays: Arrays, evidence: Evidence, intent: Intent) -> Iterator[Hypothesis]:
+    """The padding of another sample for each, as the weights show it: the batch in another order."""
+    rows = evidence.informative_rows[..., None]
+    attended = (evidence.nonzero & rows).any((1, 2, 3))
+    same = (attended[:, None] == intent.keep[None]).all(-1)
+    order = np.argmax(same, -1)
+    if same.any(-1).all() and not np.diag(same).all() and len(set(map(bytes, intent.keep[order]))) > 1:
+        yield "sample-order", intent.base & as_columns(intent.keep[order])
 
 
 def _wrong_head_order(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:

@@ -8,6 +8,9 @@ import numpy as np
 
 from ..inputs.evidence import Evidence
 
+_LONG, _MOST_ROWS, _DIFFERENT = 4, 0.6, 0.2
+"""Allowed keys of a row, and number of such rows, from which sparse weights are told; part of them that have zeros;
+part of the cells in which neighbouring rows differ. A window or a block differs in one cell a row."""
 CHANCE = 1e-3
 """A pattern of zeros counts as a mask when rounding alone would make it more rarely than this."""
 
@@ -92,3 +95,22 @@ def _opened_cells_nonzero(evidence: Evidence, meant: np.ndarray, allowed: np.nda
     if not added.any() or not usual.any():
         return True
     return bool(evidence.nonzero[added].mean() >= 0.5 * evidence.nonzero[usual].mean())
+
+
+def is_sparse(evidence: Evidence, allowed: np.ndarray, rows: np.ndarray) -> bool:
+    """Whether zeros lie in most long rows, and in each at other keys: no mask does that, sparsemax and top-k do.
+
+    ``allowed`` is (B, L, H, Q, K), axes possibly 1, the ``rows`` to judge (B, L, H, Q). The patterns of neighbouring
+    rows, heads and samples are compared over the keys that both allow.
+    """
+    allowed = np.broadcast_to(allowed, evidence.nonzero.shape)
+    zeros = allowed & ~evidence.nonzero
+    long = rows & (allowed.sum(-1) >= _LONG) & evidence.informative_rows
+    if long.sum() < _LONG or zeros.any(-1)[long].mean() < _MOST_ROWS:
+        return False
+    if not (evidence.nonzero & allowed).any(-1)[long].all():
+        return False
+    both = allowed[..., 1:, :] & allowed[..., :-1, :] & (long[..., 1:] & long[..., :-1])[..., None]
+    differs = (zeros[..., 1:, :] != zeros[..., :-1, :]) & both
+    never = (zeros | ~allowed | ~long[..., None]).all((0, 1, 2, 3)) & (allowed & long[..., None]).any((0, 1, 2, 3))
+    return bool(both.any() and differs.sum() > _DIFFERENT * both.sum() and not never.any())

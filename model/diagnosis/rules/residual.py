@@ -8,8 +8,10 @@ from ..inputs.evidence import Evidence
 from ..inputs.intent import Intent, stack_structures
 from .case import Case
 from .empty_rows import keyless_samples
+from .matching import is_sparse
 
 _MOST = 0.8
+_SPARSE = "each row leaves out keys of its own, as sparsemax or the choice of the top k do"
 _NAN_FIX = "scores = (q / d**0.5) @ k.mT  # NaN or an overflow in the scores, or NaN in the input: the mask is not why"
 
 
@@ -32,8 +34,11 @@ def report_residual(case: Case, intent: Intent) -> None:
         return
     stray = _report_missing_parts(case, intent, stray, rows)
     gaps = _report_diagonal(case, intent, gaps, rows)
-    case.add("leak", stray, detail=_largest_weight(case, stray))
-    case.add("over-blocked", gaps)
+    if is_sparse(evidence, intent.allowed, rows):
+        case.add("over-blocked", gaps, "info", looks=_SPARSE, fix="nothing to fix")
+        gaps = np.zeros_like(gaps)
+    case.add("leak", stray, detail=_largest_weight(case, stray), intent=intent)
+    case.add("over-blocked", gaps, intent=intent)
     emptied = nan & (~case.arrays.mask.any(-1) if case.arrays.mask is not None else False)
     case.add_rows("empty-row", emptied, "its row is NaN although keys are allowed")
     case.add("empty-row", (nan & ~emptied)[..., None], looks="the row of a query that has keys is NaN", fix=_NAN_FIX)
@@ -64,7 +69,7 @@ def _report_missing_parts(case: Case, intent: Intent, stray: np.ndarray, rows: n
         cells = part & rows[..., None]
         whole = (stray | ~cells).all((-1, -2)) & cells.any((-1, -2))
         leaking = stray & cells & whole[..., None, None]
-        case.add(code, leaking)
+        case.add(code, leaking, intent=intent)
         stray = stray & ~leaking
         if code == "padding-visible" and leaking.any() and (both := stray & padding & future).any():
             stray = stray & ~both

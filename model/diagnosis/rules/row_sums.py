@@ -10,6 +10,12 @@ from ...masking.softmax import softmax
 from ...masking.structure import CAUSAL
 from ..inputs.arrays import Arrays
 from ..inputs.evidence import precision
+from .fault_catalogue import Level
+
+_MOST, _SEVERAL = 0.8, 3
+"""Part of the rows with blocked keys that lack weight where a mask is multiplied in; rows that show it for certain."""
+_FEW_ROWS = 6
+"""Dropout leaves so many rows without a sum above 1 hardly ever."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +27,7 @@ class SumFault:
     rows: np.ndarray
     """(B, L, H, Q) bool: rows that do not sum to 1."""
     detail: str
+    level: Level = "certain"
 
 
 def check_sums(arrays: Arrays, allowed: np.ndarray | None) -> SumFault | None:
@@ -101,18 +108,36 @@ def _close(weights: np.ndarray, expected: np.ndarray, units: np.ndarray) -> bool
 
 
 def _after_softmax(arrays: Arrays, allowed: np.ndarray | None, rows: np.ndarray, tolerance: float) -> SumFault | None:
-    """Return what happened to the weights after the softmax, where no axis sums to 1."""
+    """Return what happened to the weights after the softmax, where no axis sums to 1.
+
+    Dropout scales the cells that it leaves, so that some rows exceed 1; a mask multiplied in leaves rows that allow
+    every key at 1; a sink in the denominator, or softmax1, takes something from every row.
+    """
     weights = np.nan_to_num(arrays.weights)
     total = weights.sum(-1, dtype=np.float64)
-    dropout = SumFault(("dropout-on",), rows, f"row sums go from {total.min():.2f} to {total.max():.2f}")
+    if _is_multiplied(arrays, weights):
+        return SumFault(("applied-late",), rows, "the weights are the softmax of the scores, times the mask")
     if (total > 1 + tolerance).any():
-        return dropout
+        return SumFault(("dropout-on",), rows, f"row sums go from {total.min():.2f} to {total.max():.2f}")
     expected = np.broadcast_to((weights > 0).any((0, 1, 2)) if allowed is None else allowed, weights.shape)
-    holes = (expected & (weights == 0)).any(-1) & rows
-    if holes.any():
-        return dropout
-    whole = expected.all(-1)
-    if rows[~whole & (total > 0)].all() and not rows[whole].any() and not whole.all():
-        detail = "rows sum to less than 1: the mask was multiplied in after the softmax"
-        return SumFault(("over-blocked",), rows, detail)
-    return None
+    whole = (weights > 0).all(-1)
+    live = total > 0
+    blocked = ~whole & live
+    if whole.any() and not rows[whole].any() and rows[blocked].any() and rows[blocked].mean() > _MOST:
+        detail = "rows with blocked keys sum to less than 1, the others to 1"
+        return SumFault(("applied-late",), rows, detail, "certain" if whole.sum() >= _SEVERAL else "likely")
+    if int(rows.sum()) < _FEW_ROWS and (expected & (weights == 0)).any(-1)[rows].any():
+        return SumFault(("dropout-on",), rows, f"row sums go from {total.min():.2f} to {total.max():.2f}")
+    sums = f"row sums go from {total[live].min(initial=1.0):.2f} to {total.max():.2f}"
+    codes = ("extra-mass", "applied-late") if not whole.any() and (~whole & live).any() else ("extra-mass",)
+    return SumFault(codes, rows, sums)
+
+
+def _is_multiplied(arrays: Arrays, weights: np.ndarray) -> bool:
+    """Whether the weights are the softmax of the scores with some cells set to zero, and not shared out again."""
+    scores = arrays.scores
+    if scores is None:
+        return False
+    plain = softmax(scores.astype(np.float64))
+    kept = weights > 0
+    return bool((~kept).any() and np.allclose(weights[kept], plain[kept], rtol=2e-2, atol=1e-4))

@@ -105,6 +105,12 @@ def _unfilled_scores(arrays: Arrays) -> np.ndarray | None:
     return np.where(is_blocked(masked), np.inf, masked)
 
 
+def positive_fill_cells(arrays: Arrays) -> np.ndarray | None:
+    """Return (B, L, H, Q, K), axes possibly 1: cells of an additive mask that hold +inf; None where there are none."""
+    positive = None if arrays.bias is None else np.isposinf(arrays.bias)
+    return positive if positive is not None and positive.any() else None
+
+
 def overflow_cells(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
     """Return (B, L, H, Q, K): cells whose fill is finite but beyond float16, where the softmax ran in it; or None."""
     if not _in_float16(arrays, evidence):

@@ -12,6 +12,8 @@ _WEAK = 1e-2
 """Blocked cells below this weight are a weak fill rather than an open mask."""
 _FAR = 1e9
 """Of two cells that one fill lowered, one is hardly ever so many times larger than the other."""
+_LOWER = 0.9
+"""Part of the rows in which a fill lies below every allowed cell; equal scores, as of an unfilled cache, need not."""
 _SUPPRESSED = 5.0
 """Nats by which a fill, however weak, lowers a cell."""
 
@@ -70,7 +72,7 @@ def _equal_in_rows(arrays: Arrays, allowed: np.ndarray, leaking: np.ndarray) -> 
     worst = np.where(inside, cells, np.inf).min(-1)
     same = high - low <= 1e-3 * high
     varied = (inside.sum(-1) > 1) & (best - worst > 1e-2 * best)
-    return bool(same.all() and varied.any())
+    return bool(same.all() and varied.any() and np.mean(high <= worst) > _LOWER)
 
 
 def _all_weak(arrays: Arrays, evidence: Evidence, allowed: np.ndarray, leaking: np.ndarray) -> bool:

@@ -52,7 +52,7 @@ def test_every_kind_of_file_is_read(tmp_path: Path, ending: str) -> None:
     code, (line,) = ask(written(tmp_path, ending, FULL), "--meant", "causal", "--json")
     assert code == 1
     (finding,) = json.loads(line)["findings"]
-    keys = ["code", "severity", "map", "sample", "layer", "head", "queries", "keys", "message", "fix"]
+    keys = ["code", "severity", "map", "sample", "layer", "head", "queries", "keys", "message", "fix", "level"]
     assert list(finding) == keys
     assert (finding["code"], finding["queries"], finding["keys"]) == ("future-visible", [0, 1], [1, 2])
 
@@ -74,12 +74,12 @@ def test_a_folder_and_a_missing_file_are_called_so_whatever_their_ending(tmp_pat
 
 def test_names_that_are_not_read_are_told(tmp_path: Path) -> None:
     for name, write in {
-        "some.json": lambda path: path.write_text(json.dumps({"attention": SOUND.tolist(), "step": 3})),
-        "some.npz": lambda path: np.savez(path, attention=SOUND, step=3),
+        "some.json": lambda path: path.write_text(json.dumps({"picture": SOUND.tolist(), "step": 3})),
+        "some.npz": lambda path: np.savez(path, picture=SOUND, step=3),
     }.items():
         write(tmp_path / name)
         reason = diagnose_file(str(tmp_path / name)).reason
-        assert reason.startswith("The file holds 'attention', 'step'. Name its arrays weights, scores, ")
+        assert reason.startswith("The file holds 'picture', 'step'. Name its arrays weights, scores, ")
 
 
 def test_people_get_the_meaning_the_finding_and_the_fix(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_two_thousand_random_files_give_answers(tmp_path: Path) -> None:
         verdicts.add(answer.verdict)
         assert (answer.verdict == "unreadable") == bool(answer.reason)
         json.loads(answer.as_json())
-    assert verdicts == {"sound", "faulty", "unreadable"}
+    assert verdicts == {"sound", "open", "question", "faulty", "unreadable"}
 
 
 def test_hostile_files_are_unreadable_and_run_nothing(tmp_path: Path) -> None:
@@ -180,3 +180,17 @@ def test_a_file_that_is_too_large_is_not_opened(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(40 * 2**20)
     assert "at most 32 MB" in diagnose_file(str(path)).reason
+
+
+def test_a_guess_is_a_question_and_fails_nothing(tmp_path: Path) -> None:
+    file = written(tmp_path, ".npy", SOUND)
+    code, lines = ask(file)
+    assert code == 0
+    assert lines[0].startswith(f"{file}: no contradiction; what was meant? say it with --meant: causal, ")
+    path = tmp_path / "decoder.npz"
+    np.savez(path, **{"decoder.weights": FULL})  # type: ignore[arg-type]
+    code, lines = ask(str(path))
+    assert (code, lines[0].split(": ")[1]) == (0, "a question")
+    assert any(line.startswith("  likely: future-visible: ") for line in lines)
+    assert [json.loads(line)["verdict"] for line in ask(str(path), "--json")[1]] == ["question"]
+    assert ask(str(path), "--meant", "causal and window 3")[0] == 1

@@ -42,14 +42,16 @@ def test_the_place_is_told_from_zero_and_the_sentence_from_one() -> None:
     assert one.message.startswith("Layer 2, head 2: ")
 
 
-def test_an_empty_row_may_be_zero_but_not_nan_and_not_uniform() -> None:
+def test_the_row_of_a_padding_query_may_be_zero_or_uniform_but_not_nan() -> None:
     keep = np.array([False, True, True])
     rest = [[0, 1, 0], [0, 0.3, 0.7]]
     zero = diagnose(np.array([[0, 0, 0], *rest]), meant="causal", key_keep=keep)
     assert zero.sound
     assert [(one.code, one.severity) for one in zero.findings if one.code == "empty-row"] == [("empty-row", "info")]
-    for row in ([NAN] * 3, [1 / 3] * 3):
-        assert named(diagnose(np.array([row, *rest]), meant="causal", key_keep=keep)) == ["empty-row"]
+    nan = diagnose(np.array([[NAN] * 3, *rest]), meant="causal", key_keep=keep)
+    assert named(nan) == ["empty-row"]
+    uniform = diagnose(np.array([[1 / 3] * 3, *rest]), meant="causal", key_keep=keep)
+    assert next((one.code, one.level) for one in uniform.findings) == ("empty-row", "information")
 
 
 def test_a_padding_fill_then_an_additive_causal_mask() -> None:

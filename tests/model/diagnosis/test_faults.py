@@ -8,7 +8,7 @@ from model.diagnosis import FAULTS, arrange, judge
 from model.faults import codes, generate
 
 CASES = 24
-NOT_FAULTS = {"pad-query"}
+NOT_FAULTS = {"pad-query", "extra-mass"}
 
 
 def above_info(code: str, broken: bool, seed: int) -> list[str]:

@@ -67,7 +67,9 @@ def test_a_finite_mask_upside_down(fill: float, length: int, given: tuple[str, .
     scores = np.random.default_rng(length).normal(size=(2, length, length)).astype(np.float32)
     mask = (np.tril(np.ones((length, length))) * fill).astype(np.float32)
     raw: dict[str, Any] = {"weights": softmax(scores + mask), "mask": mask}
-    assert codes(judged(named, **{name: raw[name] for name in given})) == [("inverted", "error")]
+    found = judged(named, **{name: raw[name] for name in given})
+    assert codes(found) == [("inverted", "error" if named else "warning")]
+    assert found.verdict == ("faulty" if named else "question")
 
 
 @pytest.mark.parametrize(

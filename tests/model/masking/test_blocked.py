@@ -15,7 +15,7 @@ import torch
 from model.capture.foreign.calls.axes import Layout
 from model.capture.foreign.calls.fused_weights import from_arguments, from_scores
 from model.diagnosis import arrange, diagnose
-from model.diagnosis.readers.roles import guess
+from model.diagnosis.inputs.roles import guess
 from model.masking.blocked import is_blocked
 from model.masking.convention_table import CONVENTIONS
 from model.masking.conventions import from_boolean, to_boolean

@@ -111,7 +111,10 @@ def test_the_verdict_in_words() -> None:
     found = diagnose(np.stack([LEAKY, softmax(np.where(CAUSAL, SCORES, -np.inf))])[:, None], meant="causal")
     bad = sorted_findings(found)
     assert headline_text(found, False) == "Faulty: 1 error"
-    assert headline_text(diagnose(np.eye(3)), True).endswith("once mended")
+    assert headline_text(diagnose(np.eye(3), meant=np.eye(3)), True) == "✓ Sound, once mended"
+    assert headline_text(diagnose(np.eye(3)), True) == "Mended: no contradiction left"
+    assert headline_text(diagnose(np.eye(3)), False) == "No contradiction. What was meant?"
+    assert headline_text(diagnose(LEAKY, map="decoder"), False) == "1 question: was causal meant?"
     assert where(bad[0], (2, 1, 1)) == "sample 1, queries 1–3, keys 2–4"
     assert spans((0, 1, 2, 5)) == "1–3, 6"
     told = json.loads(as_json(found))
@@ -159,7 +162,8 @@ def test_every_example_is_broken_and_its_first_fix_mends_it() -> None:
         assert not app.exception
         assert any("Faulty" in one.value for one in app.markdown), name
         next(one for one in app.button if one.label == "Apply this fix").click().run()
-        assert any("Sound, once mended" in one.value for one in app.markdown), name
+        mended = "Sound, once mended" if "meant" in EXAMPLES[name]() else "Mended: no contradiction left"
+        assert mended in told(app), name
     app.button(key="undo-fix").click().run()
     assert any("Faulty" in one.value for one in app.markdown)
 
@@ -195,12 +199,18 @@ def test_who_has_only_a_picture_is_led_to_the_gallery() -> None:
 def test_what_attention_it_is_decides_what_is_right() -> None:
     app = page().run()
     app.text_area(key="mask_text").set_value(f"weights = {np.full((4, 4), 0.25).tolist()}").run()
-    assert "Nothing wrong" in told(app)
+    assert "No contradiction. What was meant?" in told(app)
     kind = next(one for one in app.selectbox if one.label == "Attention")
     kind.select("decoder").run()
-    assert "future-visible" in told(app)
+    assert "? Question · future-visible" in told(app)
+    assert "Faulty" not in told(app)
+    app.button(key="meant-Yes: causal").click().run()
+    assert "Faulty: 1 error" in told(app)
+    app.selectbox(key="mask_meant").set_value(None).run()
     kind = next(one for one in app.selectbox if one.label == "Attention")
     kind.select("cross").run()
+    assert "No contradiction" in told(app)
+    app.button(key="meant-Yes: padding").click().run()
     assert "Nothing wrong" in told(app)
 
 
@@ -214,7 +224,7 @@ def test_a_trace_opened_on_explore_is_judged_here_its_faulty_map_first() -> None
     assert "mask-ignored" in told(app)
     assert "1 sample × 2 layers × 3 heads × 3 queries × 3 keys" in told(app)
     app.segmented_control(key="mask-trace-map").set_value("cross").run()
-    assert "Nothing wrong" in told(app)
+    assert "No contradiction" in told(app)
     app.segmented_control(key="from").set_value("paste").run()
     assert not app.exception
     del app.session_state["opened"]
@@ -227,7 +237,23 @@ def test_a_pasted_mask_is_read_in_the_convention_that_a_person_chooses() -> None
     app.text_area(key="mask_text").set_value(str(CAUSAL)).run()
     assert any("read this way it is causal" in one for one in captions(app))
     assert any("4 queries × 4 keys" in one for one in captions(app))
+    app.button(key="meant-Yes: causal").click().run()
     assert any("Nothing wrong" in one.value for one in app.markdown)
     role = next(one for one in app.selectbox if one.label == "Read as")
     role.select("mask blocks").run()
     assert any("Faulty" in one.value for one in app.markdown)
+
+
+def test_a_file_uploaded_second_is_the_one_that_is_judged() -> None:
+    app = AppTest.from_string(APP, default_timeout=30)
+    app.session_state["from"] = "upload"
+    app.run()
+    files = [("first.csv", b"1,0\n1,1\n", "text/csv")]
+    app.file_uploader(key="mask_files").set_value(files).run()
+    files.append(("attn_mask.csv", b"1,0,0\n1,1,0\n1,1,1\n", "text/csv"))
+    app.file_uploader(key="mask_files").set_value(files).run()
+    assert not app.exception
+    assert app.selectbox(key="mask_file").value == "attn_mask.csv"
+    assert "3 queries × 3 keys" in told(app)
+    app.selectbox(key="mask_file").set_value("first.csv").run()
+    assert app.selectbox(key="mask_file").value == "first.csv"

@@ -91,11 +91,11 @@ CATALOGUE: dict[str, EntryText] = {
         "Batched generation pads at the left, and the causal mask meets the padding.",
     ),
     "empty-row-2": EntryText(
-        "A query without any key: uniform",
+        "A sample without any key: uniform",
         (QUIET, "flat rows in the picture", BATCH),
-        "The same with a finite fill: all keys are equally bad, so each gets the same weight, future and padding "
-        "included.",
-        "-1e9 in place of minus infinity hides the NaN and keeps the fault.",
+        "One source sentence of the batch is empty, and the fill is finite: all keys are equally bad, so each query "
+        "reads the mean of the padding.",
+        "-1e9 in place of minus infinity hides the NaN and keeps the fault (keras, issue 21149).",
     ),
     "wrong-axis": EntryText(
         "(N, S) read as (L, S)",
@@ -136,6 +136,13 @@ CATALOGUE: dict[str, EntryText] = {
         "were multiplied by, not what the softmax gave.",
         "The notes behind the preset torch_like return weights after dropout: rows summed to 1.11 and 0.73.",
     ),
+    "applied-late": EntryText(
+        "The mask after the softmax",
+        (SUMS, QUIET, "rows with blocked keys sum to less than 1"),
+        "The weights were multiplied by the mask after the softmax, and not shared out again: what blocked keys had "
+        "taken is lost, and early rows are nearly empty.",
+        "attn = softmax(scores) * mask, in several hand-written attentions.",
+    ),
     "mask-ignored": EntryText(
         "The mask never arrived",
         (COPIES, GOOD_LOSS, BATCH, "the mask seems to do nothing"),
@@ -155,6 +162,32 @@ CATALOGUE: dict[str, EntryText] = {
         (QUIET, "two libraries disagree by one key"),
         "One interface counts both ends of a window, another does not. The band is one key wider than it was meant.",
         "FlashAttention's windows include both ends: its documentation.",
+    ),
+    "window-missing": EntryText(
+        "The sliding window is missing",
+        (QUIET, CACHE, "memory grows with the length"),
+        "The model is trained with a window of a few keys, and one path of the code attends to everything before the "
+        "query.",
+        "Cached decoding, or another kernel, that ignores sliding_window.",
+    ),
+    "mask-shifted": EntryText(
+        "A boundary beside where it belongs",
+        (QUIET, BATCH, "the first pad is seen"),
+        "The lengths count a token more than there is, BOS or EOS, so that one pad counts as real.",
+        "Lengths taken before or after special tokens are added.",
+    ),
+    "sample-order": EntryText(
+        "The mask of another sentence",
+        (BATCH, BAD, "it fails only with batches"),
+        "The sentences were put into another order, by length or for beams, and the padding mask was not.",
+        "pack_padded_sequence habits, and beam search that reorders the cache alone.",
+    ),
+    "stale-cache": EntryText(
+        "Empty slots of a cache are seen",
+        (CACHE, BAD, "old text shows up in new answers"),
+        "A static cache has room for tokens to come. Their slots hold zeros, or an earlier conversation, and the mask "
+        "leaves them open.",
+        "Static caches of transformers (issue 30414).",
     ),
     "document-leak": EntryText(
         "Packed documents see each other",

@@ -21,7 +21,7 @@ from .pictures import picture
 if TYPE_CHECKING:
     from ...figures.palette import Palette
 
-SIGNS = {"error": "●", "warning": "▲", "info": "○"}
+SIGNS = {"error": "●", "warning": "▲", "likely": "?", "info": "○"}
 
 
 def show(entry: Exhibit, about: EntryText) -> None:
@@ -83,7 +83,7 @@ def _fix(entry: Exhibit, about: EntryText) -> str:
 
 
 def _findings(diagnosis: Diagnosis) -> list[str]:
-    lines = [f"{SIGNS[finding.severity]} {finding.code}: {finding.message}" for finding in diagnosis.findings]
+    lines = [f"{SIGNS[finding.rank]} {finding.code}: {finding.message}" for finding in diagnosis.findings]
     return [*(["✓ sound"] if diagnosis.sound else []), *lines]
 
 

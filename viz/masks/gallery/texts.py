@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .catalogue_texts import CATALOGUE
-from .entry_text import BAD, CACHE, COPIES, GOOD_LOSS, NAN, OBSERVER, EntryText
+from .entry_text import BAD, CACHE, COPIES, GOOD_LOSS, NAN, OBSERVER, SUMS, EntryText
 
 TEXTS: dict[str, EntryText] = CATALOGUE | {
     "additive-read-as-keep": EntryText(
@@ -42,6 +42,13 @@ TEXTS: dict[str, EntryText] = CATALOGUE | {
         "A padding query attends like any other, and nobody reads its row. It is right to leave it; a picture should "
         "dim it.",
         "Every model that masks keys only, which is nearly all of them.",
+    ),
+    "extra-mass": EntryText(
+        "Rows that sum to less than 1 (not a fault)",
+        (SUMS, "part of the attention is missing"),
+        "A learned logit stands in the denominator of the softmax and belongs to no key, so a head can attend to "
+        "nothing. What the rows lack is the sink's share.",
+        "gpt-oss and softmax1; the row sums vary from row to row, and none is above 1.",
     ),
     "return-in-loop": EntryText(
         "Six layers, and one runs",

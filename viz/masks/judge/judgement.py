@@ -39,7 +39,7 @@ def judge_with_edits(mask_input: MaskInput, edits: Edits) -> Judgement:
         if not can_fix(code, arrays, diagnosis):
             break
         fixed = apply_fix(code, arrays, diagnosis)
-        arrays = arrange(fixed.arrays, mask_input.map)
+        arrays = arrange(fixed.arrays, mask_input.map, mask_input.blocks)
         diagnosis = judge(arrays, mask_input.named)
         raw_mask = None
         count = fixed.invented_scores
@@ -50,7 +50,7 @@ def judge_with_edits(mask_input: MaskInput, edits: Edits) -> Judgement:
 
 
 def _with_turned_cells(mask_input: MaskInput, edits: Edits) -> Arrays:
-    arrays = arrange(mask_input.arrays, mask_input.map)
+    arrays = arrange(mask_input.arrays, mask_input.map, mask_input.blocks)
     raw = dict(mask_input.arrays)
     if meant := _cells(edits, "meant"):
         base = arrays.meant if arrays.meant is not None else judge(arrays, mask_input.named).meant
@@ -60,7 +60,7 @@ def _with_turned_cells(mask_input: MaskInput, edits: Edits) -> Arrays:
     if given and mask_input.raw_mask is None and arrays.mask is not None:
         allowed = _flip(arrays.mask, arrays, given)
         raw["mask"] = allowed if arrays.bias is None else _additive(arrays.bias, allowed)
-    return arrange(raw, mask_input.map) if meant or given else arrays
+    return arrange(raw, mask_input.map, mask_input.blocks) if meant or given else arrays
 
 
 def _cells(edits: Edits, picture: str) -> list[tuple[int, int, int]]:

@@ -28,8 +28,8 @@ def panels(mask_input: MaskInput, judgement: Judgement, one: Slice, depth: int) 
 
 
 def _meant(mask_input: MaskInput, judgement: Judgement, one: Slice) -> Panel:
-    said = judgement.diagnosis.sure == 1
-    how = "as you said" if said else f"proposed, {judgement.diagnosis.sure:.0%} sure"
+    said = judgement.diagnosis.stated
+    how = "as you said" if said else f"guessed, {judgement.diagnosis.sure:.0%} sure"
     if one.meant is None:
         return Panel("meant", "Meant", "Cannot be told from this.")
     editable = "meant" in mask_input.editable

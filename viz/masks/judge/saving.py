@@ -45,5 +45,5 @@ def saved_view(mask_input: MaskInput, judgement: Judgement, panels: Sequence[Pan
 
 def numbers(findings: Sequence[Finding]) -> pd.DataFrame:
     """Every finding with its place."""
-    columns = ["code", "severity", "map", "sample", "layer", "head", "message", "fix"]
+    columns = ["code", "severity", "map", "sample", "layer", "head", "message", "fix", "level"]
     return pd.DataFrame([one.as_dict() for one in findings], columns=columns).set_index("code")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import streamlit as st
 
-from model.diagnosis import Diagnosis, Finding
+from model.diagnosis import Diagnosis, Finding, Rank
 from model.diagnosis.fixes import can_fix
 
 from ...ui.addresses.masks import HEAD, LAYER, SAMPLE
@@ -14,9 +16,13 @@ from .input.mask_input import MaskInput
 from .judgement import Judgement
 from .verdict_files import downloads
 
-ORDER = {"error": 0, "warning": 1, "info": 2}
-SIGNS = {"error": "●", "warning": "▲", "info": "○"}
-NAMES = {"error": "Error", "warning": "Warning", "info": "Note"}
+RANKS: tuple[Rank, ...] = get_args(Rank)
+SIGNS: dict[Rank, str] = {"error": "●", "warning": "▲", "likely": "?", "info": "○"}
+NAMES: dict[Rank, str] = {"error": "Error", "warning": "Warning", "likely": "Question", "info": "Note"}
+SAID_KEY = "mask_meant"
+"""The state of the choice under Meant."""
+MEANINGS = {"causal": "causal", "padding": "padding", "window": "causal+window:4", "packed": "packed:3,3"}
+"""Meanings to choose from while nobody has said one, by their labels; sizes are examples to change."""
 
 
 def headline(mask_input: MaskInput, judgement: Judgement) -> None:
@@ -25,6 +31,8 @@ def headline(mask_input: MaskInput, judgement: Judgement) -> None:
     with st.container(key="verdict-line"):
         st.markdown(f"### {plain(headline_text(judgement.diagnosis, bool(judgement.done)))}")
         caption(meaning(mask_input, judgement.diagnosis))
+    if not judgement.diagnosis.stated:
+        _choices(judgement.diagnosis)
     if judgement.done:
         with st.container(key="fixes-done", horizontal=True, vertical_alignment="center"):
             caption("Applied: " + " ".join(judgement.done))
@@ -36,24 +44,44 @@ def headline(mask_input: MaskInput, judgement: Judgement) -> None:
 
 
 def headline_text(diagnosis: Diagnosis, mended: bool) -> str:
-    """``Faulty: 1 error, 2 warnings``, or that nothing is wrong."""
-    faults = _faults(diagnosis)
-    if not faults:
+    """``Faulty: 1 error, 2 warnings``, or that nothing is wrong, or the question that is open."""
+    if diagnosis.verdict == "sound":
         return "✓ Sound, once mended" if mended else "✓ Nothing wrong found"
-    counts = {name: sum(one.severity == name for one in faults) for name in ("error", "warning")}
-    return "Faulty: " + ", ".join(f"{count} {name}{'s' * (count > 1)}" for name, count in counts.items() if count)
+    if diagnosis.verdict == "open":
+        return "Mended: no contradiction left" if mended else "No contradiction. What was meant?"
+    counts = {name: sum(one.rank == name for one in diagnosis.findings) for name in RANKS[:3]}
+    counted = {name: f"{count} {_noun(name)}{'s' * (count > 1)}" for name, count in counts.items() if count}
+    if diagnosis.verdict == "question":
+        return f"{counted['likely'].capitalize()}: was {diagnosis.meaning} meant?"
+    return "Faulty: " + ", ".join(counted.values())
+
+
+def _noun(name: str) -> str:
+    return "question" if name == "likely" else name
+
+
+def _choices(diagnosis: Diagnosis) -> None:
+    """Buttons that say what was meant: the guess, where it has a name, and the usual meanings."""
+    guess = {f"Yes: {diagnosis.guess}": diagnosis.guess} if diagnosis.guess else {}
+    others = {label: name for label, name in MEANINGS.items() if name != diagnosis.guess}
+    with st.container(key="meant-choices", horizontal=True, vertical_alignment="center", gap="small"):
+        for label, name in (guess | others).items():
+            st.button(label, key=f"meant-{label}", on_click=_say, args=(name,))
+
+
+def _say(name: str) -> None:
+    st.session_state[SAID_KEY] = name
 
 
 def meaning(mask_input: MaskInput, diagnosis: Diagnosis) -> str:
     """What the mask was taken to be meant as."""
     if diagnosis.meant is None:
         return "What was meant cannot be told while this is wrong."
-    if diagnosis.sure == 1:
+    if diagnosis.stated:
         return f"Judgement against what was meant: {mask_input.rule or diagnosis.meaning}."
     return (
-        f"Nobody said what was meant, so it was proposed: {diagnosis.meaning} ({diagnosis.sure:.0%} sure). "
-        f"To correct that, choose under Meant{'' if mask_input.map else ' or Attention'}, or click cells of the first "
-        "picture."
+        f"Nobody said what was meant, so it was guessed: {diagnosis.meaning} ({diagnosis.sure:.0%} sure). "
+        f"Say it here, or under Meant{'' if mask_input.map else ' or Attention'}, or click cells of the first picture."
     )
 
 
@@ -69,7 +97,7 @@ def rest(mask_input: MaskInput, judgement: Judgement) -> None:
 
 def sorted_findings(diagnosis: Diagnosis) -> list[Finding]:
     """The worst first; among equals the most likely cause first, as they came."""
-    return sorted(diagnosis.findings, key=lambda one: ORDER[one.severity])
+    return sorted(diagnosis.findings, key=lambda one: RANKS.index(one.rank))
 
 
 def _faults(diagnosis: Diagnosis) -> list[Finding]:
@@ -100,8 +128,9 @@ def spans(places: tuple[int, ...]) -> str:
 
 
 def _finding(identity: str, at: int, one: Finding, judgement: Judgement) -> None:
-    with st.container(key=f"finding-{at}-{one.severity}"):
-        st.markdown(f"**{SIGNS[one.severity]} {NAMES[one.severity]} · {plain(one.code)}** {plain(one.message)}")
+    shown = one.rank
+    with st.container(key=f"finding-{at}-{shown}"):
+        st.markdown(f"**{SIGNS[shown]} {NAMES[shown]} · {plain(one.code)}** {plain(one.message)}")
         if one.severity == "info":
             return
         st.code(one.fix, language="python", wrap_lines=True)

@@ -29,7 +29,7 @@ def as_json(diagnosis: Diagnosis) -> str:
     """The verdict as the command line gives it, with what was assumed and what could not be told."""
     return json.dumps(
         {
-            "verdict": "sound" if diagnosis.sound else "faulty",
+            "verdict": diagnosis.verdict,
             "findings": [one.as_dict() for one in diagnosis.findings],
             "meant": {"words": diagnosis.meaning, "sure": diagnosis.sure},
             "unknown": [{"code": one.code, "missing": list(one.missing)} for one in diagnosis.unknown],
@@ -41,7 +41,7 @@ def as_json(diagnosis: Diagnosis) -> str:
 def as_csv(diagnosis: Diagnosis) -> str:
     """One finding a line; queries and keys are joined by spaces, and count from 0 as in the JSON."""
     out = io.StringIO()
-    names = ["code", "severity", "map", "sample", "layer", "head", "queries", "keys", "message", "fix"]
+    names = ["code", "severity", "map", "sample", "layer", "head", "queries", "keys", "message", "fix", "level"]
     writer = csv.DictWriter(out, names)
     writer.writeheader()
     for one in diagnosis.findings:

@@ -25,7 +25,7 @@ def test_every_view_of_an_opened_trace(app: AppTest) -> None:
     app.run()
     assert not app.exception
     assert "**mine\\.safetensors** · an opened trace of Theirs" in [one.value for one in app.markdown]
-    assert "Masks: encoder sound" in captions(app)
+    assert "Masks: encoder no contradiction" in captions(app)
     assert "It was observed." in captions(app)
     assert "named by the token fed in" in captions(app)
     for view in VIEWS:

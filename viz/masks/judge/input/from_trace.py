@@ -52,13 +52,15 @@ def mask_input() -> MaskInput | None:
     st.markdown(f"**{plain(opened.name)}** · a trace of {plain(opened.drawable.model)}, open on Explore too")
     maps = dict(zip(opened.trace.maps, contents_of_trace(opened.trace), strict=True))
     kinds: list[Kind] = list(maps)
-    faulty = [one.map for one in verdicts(opened) if not one.sound]
+    judged = verdicts(opened)
+    faulty = [one.map for one in judged if one.faulty]
+    questions = [one.map for one in judged if one.diagnosis and one.diagnosis.verdict == "question"]
     if st.session_state.get("mask-trace-map") not in (None, *kinds):
         del st.session_state["mask-trace-map"]
     kind = st.segmented_control(
         "Map",
         kinds,
-        default=next((one for one in kinds if one in faulty), kinds[-1]),
+        default=next(iter([*faulty, *questions, kinds[-1]])),
         required=True,
         format_func=lambda one: f"{one} ●" if one in faulty else one,
         key="mask-trace-map",

@@ -10,9 +10,9 @@ import numpy as np
 import streamlit as st
 
 from model.diagnosis import DiagnosisError, arrange
+from model.diagnosis.inputs.roles import FLIPPED, ROLE_NAMES, ROLES, Guess, Role, guess, in_role
 from model.diagnosis.readers.axes import ambiguous, in_words
 from model.diagnosis.readers.files import Contents
-from model.diagnosis.readers.roles import FLIPPED, ROLE_NAMES, ROLES, Guess, Role, guess, in_role
 from model.trace import Kind
 from model.untrusted_trace import clean_tokens
 
@@ -46,7 +46,8 @@ def interpret(contents: Contents, identity: str) -> MaskInput | None:
     with place:
         caption(" ".join([*notes, *mask.notes]))
     queries, keys = map(clean_tokens, contents.tokens)
-    return replace(mask, tokens=(queries, keys))
+    blocks = any(role == "mask blocks" for role, _ in roles.values())
+    return replace(mask, tokens=(queries, keys), blocks=blocks)
 
 
 def _meaning(kind: str, identity: str) -> tuple[str | None, str]:
@@ -56,7 +57,7 @@ def _meaning(kind: str, identity: str) -> tuple[str | None, str]:
         MEANT,
         index=None,
         key="mask_meant",
-        placeholder="not said: propose it",
+        placeholder="not said: guess it",
         accept_new_options=True,
         width=270,
     )

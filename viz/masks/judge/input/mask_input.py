@@ -35,5 +35,7 @@ class MaskInput:
     """The mask exactly as a program would hand it over, where that is known."""
     reader: Reader = "sdpa"
     """Who reads it."""
+    blocks: bool = False
+    """Whether the mask was written as True = blocked: then so are the fixes."""
     tokens: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """The tokens of the queries and of the keys, where they are known."""

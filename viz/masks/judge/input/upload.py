@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from model.diagnosis import NAMES
+from model.diagnosis.inputs.argument_names import is_known
 from model.diagnosis.readers.files import ENDINGS, Contents, UnreadableError, read
 
 from ....ui.captions import caption, plain
@@ -40,11 +40,24 @@ def mask_input() -> MaskInput | None:
         return None
     chosen = next(iter(found))
     if len(found) > 1:
+        _choose_newest(files, found)
         chosen = st.selectbox("File", list(found), key="mask_file", width=420) or chosen
     contents = found[chosen]
+    for note in contents.notes:
+        caption(plain(note))
     if contents.tokens[1]:
         caption("This is a saved trace: Explore shows it as well.")
     return interpret(contents, f"file {chosen} {[one.file_id for one in files]}")
+
+
+def _choose_newest(files: list[UploadedFile], found: dict[str, Contents]) -> None:
+    """Choose the first map of a file that was not there before, and leave a choice that is still there alone."""
+    seen = st.session_state.get("mask_files_seen", frozenset())
+    st.session_state["mask_files_seen"] = frozenset(file.file_id for file in files)
+    new = [file.name for file in files if file.file_id not in seen]
+    names = [name for name in found if new and name.startswith(new[-1])]
+    if names or st.session_state.get("mask_file") not in found:
+        st.session_state["mask_file"] = names[0] if names else next(iter(found))
 
 
 def _sorted(files: list[UploadedFile]) -> tuple[dict[str, Contents], list[str]]:
@@ -81,7 +94,7 @@ def _read(file: UploadedFile, alone: bool) -> list[Contents]:
     """Through a file of our own naming: the visitor's name is never a path."""
     given = Path(file.name)
     ending = given.suffix if re.fullmatch(r"\.\w{1,16}", given.suffix) else ""
-    stem = given.stem if given.stem in NAMES else "array"
+    stem = given.stem if is_known(given.stem) else "array"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{stem}{ending}"
         path.write_bytes(file.getbuffer())

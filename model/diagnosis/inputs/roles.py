@@ -7,26 +7,15 @@ each: one that is causal in the first and "everything but the past" in the secon
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
 from ...masking.blocked import is_blocked
 from ...masking.structure import recognise
-from ..inputs.arrays import DiagnosisError
+from .argument_names import ARGUMENTS, Role
+from .arrays import DiagnosisError
 
-Role = Literal[
-    "weights",
-    "mask keeps",
-    "mask blocks",
-    "mask added",
-    "scores",
-    "masked_scores",
-    "key_keep",
-    "key_blocks",
-    "query_keep",
-    "meant",
-]
 ROLES: tuple[Role, ...] = get_args(Role)
 ROLE_NAMES: dict[Role, str] = {
     "weights": "attention weights",
@@ -58,27 +47,21 @@ class Guess:
     why: str
 
 
-_BY_NAME: dict[str, Role] = {
-    "key_padding_mask": "key_blocks",
-    "src_key_padding_mask": "key_blocks",
-    "memory_key_padding_mask": "key_blocks",
-    "tgt_key_padding_mask": "key_blocks",
-    "key_keep": "key_keep",
-    "query_keep": "query_keep",
-    "weights": "weights",
-    "attn": "weights",
-    "attentions": "weights",
-    "attn_weights": "weights",
-    "scores": "scores",
-    "masked_scores": "masked_scores",
-    "meant": "meant",
+_PADDING_NAMES = ("attention_mask", "encoder_attention_mask", "decoder_attention_mask")
+"""With two axes these are padding of Hugging Face, 1 being a real token."""
+_OWN_NAMES: dict[str, Role] = {
+    "captured_keep": "key_keep",
+    **{name: name for name in ("weights", "scores", "masked_scores", "key_keep", "query_keep", "meant")},
 }
 
 
 def guess(array: np.ndarray, name: str = "") -> Guess:
     """Return what ``array`` most likely is, judged by its name, its values and its shape."""
-    if name.lower() in _BY_NAME:
-        return Guess(_BY_NAME[name.lower()], 0.95, f"its name is {name}")
+    known = _OWN_NAMES.get(name) or ARGUMENTS.get(name.lower())
+    if known:
+        return Guess(known, 0.95, f"its name is {name}")
+    if name.lower() in _PADDING_NAMES and array.ndim == 2 and array.shape[0] != array.shape[1]:
+        return Guess("key_keep", 0.95, f"its name is {name}: 1 is a real token")
     if name == "mask" and array.dtype.kind != "f":
         return Guess("mask keeps", 0.9, "its name is mask, which here means True = may attend")
     if array.dtype.kind in "biu" and np.isin(array, (0, 1)).all():
@@ -112,11 +95,17 @@ def _guess_numbers(values: np.ndarray) -> Guess:
         return Guess("masked_scores", 0.9, "it holds scores beside values that block")
     if np.isposinf(values).any() or (finite < 0).any():
         return Guess("scores", 0.8, "it holds values below zero, and none that blocks")
+    if np.isin(values, (0, 1)).all() and not (values.ndim > 1 and (values.sum(-1) == 1).all()):
+        return _guess_float_triangle(values)
     if values.ndim > 1 and _sums_to_one(values):
         return Guess("weights", 0.97, "its rows or columns sum to 1")
-    if np.isin(values, (0, 1)).all():
-        return Guess("mask added", 0.55, "a float mask is added to the scores in most interfaces")
     return Guess("weights", 0.7, "its values are not negative")
+
+
+def _guess_float_triangle(values: np.ndarray) -> Guess:
+    """Return the role of zeros and ones as floats: compared with 0 they are a mask; added they would block nothing."""
+    found = _guess_boolean(values.astype(bool))
+    return Guess(found.role, min(found.sure, 0.55), f"{found.why}; added, zeros and ones would block nothing")
 
 
 def _sums_to_one(values: np.ndarray) -> bool:

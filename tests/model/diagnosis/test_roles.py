@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from model.diagnosis import DiagnosisError, arrange
+from model.diagnosis.inputs.roles import FLIPPED, Role, guess, in_role
 from model.diagnosis.readers.axes import ambiguous, in_words, read_axes
-from model.diagnosis.readers.roles import FLIPPED, Role, guess, in_role
 from model.masking.softmax import softmax
 
 CAUSAL = np.tri(6, dtype=bool)
