@@ -72,9 +72,9 @@ class Capture:
         """Return all samples of one kind, as :func:`attenscope.diagnose` takes them.
 
         Weights (B, L, H, Q, K), mask (B, 1, 1, Q, K), or of the weights' shape where layers or heads have masks of
-        their own, and ``captured_keep`` (B, K), True = a real token, where the names of the tokens or the encoder's mask
-        tell the padding; a ``key_keep`` that is given goes before it. Raises TraceError where nothing of this kind was
-        captured.
+        their own, and ``captured_keep`` (B, K), True = a real token, where the names of the tokens or the encoder's
+        mask tell the padding; a ``key_keep`` that is given goes before it. Raises TraceError where nothing of this kind
+        was captured.
         """
         traces = [self._named(index) for index in range(max(self.batches(), default=0))]
         traces = [trace for trace in traces if kind in trace.maps]
