@@ -136,3 +136,19 @@ def test_an_example_opens_its_sentence_and_says_what_to_see(page: Page) -> None:
     expect(page.get_by_label("Sentence", exact=True)).to_have_value("The house was built last year.")
     expect(page.locator(".st-key-headclaim")).to_contain_text("“gebaut” looks back at “built”")
     expect(page.locator(".st-key-translation button[aria-pressed=true]")).to_have_text("gebaut")
+
+
+def test_a_long_sentence_is_read_whole_and_enter_submits_it(page: Page) -> None:
+    open_page(page, "/?layer=1")
+    box = page.get_by_label("Sentence", exact=True)
+    low = box.bounding_box()
+    box.fill(f"{' '.join(['the old man reads a book in the garden'] * 5)}\nand sleeps.")
+    box.press("Enter")
+    settle(page)
+    tall = box.bounding_box()
+    assert low
+    assert tall
+    assert tall["height"] > 1.5 * low["height"]
+    assert box.evaluate("box => box.scrollHeight <= box.clientHeight + 1")
+    expect(page).to_have_url(re.compile("and.sleeps"))
+    expect(page.locator(".st-key-translation button").nth(20)).to_be_visible()

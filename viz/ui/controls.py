@@ -99,7 +99,7 @@ def _box(place: DeltaGenerator, first: str) -> str:
         if presenting():
             return _written(SENTENCE.get() or first)
         hint = "Type a sentence and press Enter"
-        return widgets.text_input("Sentence", SENTENCE, first, placeholder=hint, label_visibility="collapsed")
+        return widgets.sentence_input("Sentence", SENTENCE, first, placeholder=hint, label_visibility="collapsed")
 
 
 def _written(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from ..components.enter_key import enter_key
 from .url_state.kinds import Choice, Number
 from .url_state.parameter import Parameter
 
@@ -58,6 +59,13 @@ def number_input(label: str, of: Number[Any], default: Any = None, **more: Any) 
 
 def toggle(label: str, of: Parameter[bool], **more: Any) -> bool:
     return st.toggle(label, of.default, **of.binding | more)
+
+
+def sentence_input(label: str, of: Parameter[str], default: str, **more: Any) -> str:
+    """A sentence in as many lines as it needs; Enter submits it, and a line break within is a space."""
+    enter_key(of.name)
+    text = st.text_area(label, default, height="content", **of.binding | more)
+    return " ".join((text or "").splitlines())
 
 
 def text_input(label: str, of: Parameter[str], default: str | None = None, **more: Any) -> str:

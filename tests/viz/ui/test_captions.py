@@ -58,7 +58,7 @@ def test_a_model_unsure_of_most_pieces_is_said_to_be_so(
     assert not app.exception
     below = sum(one < 0.6 for one in probabilities)
     assert (f"it gave {below} of {len(probabilities)} a probability below 60%" in captions(app)) == said
-    shown = line(unsure.translate(app.text_input(key="sentence").value or "").steps, None)["pieces"]
+    shown = line(unsure.translate(app.text_area(key="sentence").value or "").steps, None)["pieces"]
     assert [one["unsure"] for one in shown] == [one < 0.6 for one in probabilities]
 
 

@@ -227,7 +227,7 @@ def test_a_pair_of_the_project_fills_the_fields(open_page: Open) -> None:
     assert not app.exception
     assert app.text_input(key="second").value == pair.second
     assert app.text_input(key="control").value == pair.control
-    assert app.text_input(key="sentence").value == pair.first
+    assert app.text_area(key="sentence").value == pair.first
 
 
 def test_another_method_is_explained_in_its_own_unit(open_page: Open, word: WordKey) -> None:

@@ -35,7 +35,7 @@ def captions(app: AppTest) -> str:
 
 def begins_at(app: AppTest) -> str:
     """The title of the head that an address without a word begins with."""
-    cross = FakeTranslator().translate(app.text_input(key="sentence").value or "").trace.cross
+    cross = FakeTranslator().translate(app.text_area(key="sentence").value or "").trace.cross
     assert cross is not None
     ranking = rank_alignment(cross)
     best = next((one for one in ranking if one.reading == "predicted"), ranking[0])
@@ -48,7 +48,7 @@ def test_an_empty_address_begins_with_the_head_that_aligns_best(app: AppTest) ->
     assert begins_at(app) in title(app)
     app.selectbox(key="model").set_value(FakeTranslator.name).run()
     app.text_input(key="typed").set_value("2.1").run()
-    app.text_input(key="sentence").set_value("Another one").run()
+    app.text_area(key="sentence").set_value("Another one").run()
     assert "layer 2, head 1" in title(app)  # Only the first look begins by itself.
 
 
@@ -65,7 +65,7 @@ def test_the_address_restores_sentence_kind_layer_and_head(app: AppTest) -> None
     app.query_params.update({"sentence": "Two words", "kind": "decoder", "layer": "2", "head": "3"})
     app.run()
     assert not app.exception
-    assert app.text_input(key="sentence").value == "Two words"
+    assert app.text_area(key="sentence").value == "Two words"
     assert "Decoder self-attention · layer 2, head 3" in title(app)
 
 
@@ -93,7 +93,7 @@ def test_heatmap_links_and_text_stand_ready_together_unless_they_are_large(app: 
     app.query_params["view"] = "links"
     app.run()
     assert drawn() == {"heatmap", "links", "text"}
-    app.text_input(key="sentence").set_value("word " * 150).run()
+    app.text_area(key="sentence").set_value("word " * 150).run()
     assert drawn() == {"links"}
 
 
@@ -140,13 +140,13 @@ def test_the_pinned_row_is_said_and_forgotten_with_the_sentence(app: AppTest) ->
     app.query_params["pin"] = "target.2"
     app.run()
     assert "Pinned: “OLD”" in captions(app)
-    app.text_input(key="sentence").set_value("Another one").run()
+    app.text_area(key="sentence").set_value("Another one").run()
     assert "Pinned" not in captions(app)
 
 
 def test_an_input_error_is_shown_as_its_sentence(app: AppTest) -> None:
     app.run()
-    app.text_input(key="sentence").set_value("  ").run()
+    app.text_area(key="sentence").set_value("  ").run()
     assert not app.exception
     assert "nothing to translate" in app.info[0].value
     assert not heatmaps(app)
@@ -154,21 +154,21 @@ def test_an_input_error_is_shown_as_its_sentence(app: AppTest) -> None:
 
 def test_earlier_sentences_can_be_gone_back_to(app: AppTest) -> None:
     app.run()
-    app.text_input(key="sentence").set_value("First *one*").run()
-    app.text_input(key="sentence").set_value("Second one").run()
+    app.text_area(key="sentence").set_value("First *one*").run()
+    app.text_area(key="sentence").set_value("Second one").run()
     app.button(key="earlier-0").click().run()
-    assert app.text_input(key="sentence").value == "First *one*"
+    assert app.text_area(key="sentence").value == "First *one*"
 
 
 def test_an_example_replaces_the_sentence(app: AppTest) -> None:
     app.run()
     next(button for button in app.button if button.key and button.key.startswith("example-")).click().run()
-    assert app.text_input(key="sentence").value == "He turned the offer down."
+    assert app.text_area(key="sentence").value == "He turned the offer down."
 
 
 def test_hints_for_another_language_and_unknown_pieces(app: AppTest) -> None:
     app.run()
-    app.text_input(key="sentence").set_value("Ich habe das Buch nicht gelesen 😀").run()
+    app.text_area(key="sentence").set_value("Ich habe das Buch nicht gelesen 😀").run()
     assert "looks like German" in captions(app)
     assert "😀" in captions(app)
 
@@ -185,9 +185,9 @@ def test_a_model_that_names_its_own_sentences_offers_them(app: AppTest, monkeypa
     monkeypatch.setattr(fake, "card", {**fake.card, "examples": "Two dogs run. | A man sleeps."}, raising=False)
     monkeypatch.setattr(cache, "translator", lambda name: fake)
     app.run()
-    assert app.text_input(key="sentence").value == "Two dogs run."
+    assert app.text_area(key="sentence").value == "Two dogs run."
     app.button(key="example-A man sleeps.").click().run()
-    assert app.text_input(key="sentence").value == "A man sleeps."
+    assert app.text_area(key="sentence").value == "A man sleeps."
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])

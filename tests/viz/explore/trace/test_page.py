@@ -38,7 +38,7 @@ def test_every_view_of_an_opened_trace(app: AppTest) -> None:
     app.segmented_control(key="view").set_value("heatmap").run()
     app.button(key="close").click().run()
     assert not app.exception
-    assert app.text_input(key="sentence").value
+    assert app.text_area(key="sentence").value
 
 
 def test_maps_that_do_not_fit_each_other_leave_the_page_alive(app: AppTest) -> None:

@@ -111,7 +111,7 @@ def test_a_foreign_model_is_live_on_explore(app: AppTest, monkeypatch: pytest.Mo
     app.run()
     assert not app.exception
     assert app.selectbox(key="model").value == "stranger:marian"
-    app.text_input(key="sentence").set_value("dog").run()
+    app.text_area(key="sentence").set_value("dog").run()
     assert not app.exception
     assert any("Masks: encoder no contradiction" in one for one in captions(app))
     app.segmented_control(key="view").set_value("pipeline").run()
