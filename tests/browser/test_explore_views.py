@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from model.analysis.alignment import EXPLAINED as ALIGNMENT_EXPLAINED
 from model.trace import AttentionTrace
 from viz.explore.view_texts import VIEW_TEXTS
+from viz.ui.addresses.explore import SINGLE_VIEWS
 
 from .steps import (
     boxes_at_rest,
@@ -18,6 +19,7 @@ from .steps import (
     click,
     click_at,
     close_menu,
+    compare,
     download,
     expect_head,
     open_menu,
@@ -95,12 +97,19 @@ def test_a_menu_opens_on_a_slow_machine_wherever_its_button_is_clicked(page: Pag
 def test_every_view_explains_itself(page: Page) -> None:
     open_page(page, CROSS)
     expect_head(page, 3, 1)
-    for view, text in VIEW_TEXTS.items():
+    for view in SINGLE_VIEWS:
         choose_view(page, view)
-        menu = open_menu(page, "about")
-        expect(menu).to_contain_text(shown(text.details))
-        expect(menu.locator(".katex")).to_have_count(len(FORMULA.findall(text.details)))
-        close_menu(page)
+        explains_itself(page, VIEW_TEXTS[view].details)
+    compare(page)
+    explains_itself(page, VIEW_TEXTS[view].details, VIEW_TEXTS["compare"].details)
+
+
+def explains_itself(page: Page, *details: str) -> None:
+    menu = open_menu(page, "about")
+    for text in details:
+        expect(menu).to_contain_text(shown(text))
+    expect(menu.locator(".katex")).to_have_count(sum(len(FORMULA.findall(text)) for text in details))
+    close_menu(page)
 
 
 def test_weights_and_trace_are_saved(page: Page, tmp_path: Path) -> None:

@@ -279,3 +279,20 @@ def test_scenes_that_are_ready_appear_at_once(own_talk: Page) -> None:
         took.append(milliseconds(page))
     frame = statistics.median(page.evaluate(FRAME) for _ in range(5))
     assert statistics.median(took) <= max(AT_ONCE, 8 * frame), (took, frame)
+
+
+def test_a_talk_survives_a_reload_and_a_new_window(page: Page) -> None:
+    open_page(page, "/positions?plot=waves")
+    click(page.get_by_role("button", name="Add to talk"))
+    settle(page)
+    open_page(page, "/talk")
+    enter(page.get_by_label("Title", exact=True), "Mine, and nobody else's")
+    page.reload()
+    expect(page.get_by_label("Title", exact=True)).to_have_value("Mine, and nobody else's")
+    settle(page)
+    other = page.context.new_page()
+    open_page(other, "/talk")
+    expect(other.get_by_label("Title", exact=True)).to_have_value("Mine, and nobody else's")
+    click(other.get_by_test_id("stPopoverButton").filter(has_text="Open"))
+    click(other.get_by_role("button", name="The talk that ships with the app"))
+    expect(other.get_by_label("Title of the talk")).to_have_value(shipped_talk()[0].title)

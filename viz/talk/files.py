@@ -16,8 +16,6 @@ from .talk_file import read, write
 if TYPE_CHECKING:
     from .checks import CheckedTalk
 
-LARGEST = 512 * 1024
-"""Bytes of a file that is opened; a hundred scenes with notes are far smaller."""
 LISTED = 12
 """Mistakes that are shown at once."""
 
@@ -66,8 +64,10 @@ def _open() -> None:
     if file is None:
         return
     data = file.getvalue()
-    if len(data) > LARGEST:
-        st.session_state["talk-problem"] = f"{file.name} is larger than {LARGEST // 1024} kB, so it is no talk."
+    if len(data) > session.LONGEST_FILE:
+        st.session_state["talk-problem"] = (
+            f"{file.name} is larger than {session.LONGEST_FILE // 1024} kB, so it is no talk."
+        )
         return
     try:
         source = data.decode("utf-8-sig")

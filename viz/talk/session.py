@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from ..components.draft import draft
 from ..ui.addresses import masks
 from ..ui.addresses.shared import MODEL, SENTENCE
 from .scenes import MOST_SCENES, Mistake, Scene, Talk
-from .talk_file import read
+from .talk_file import read, write
 
 if TYPE_CHECKING:
     from ..ui.url_state.page import Page
 
 SHIPPED = Path(__file__).parent / "talk.toml"
 MINE = "A talk of my own"
+LONGEST_FILE = 512 * 1024
+"""Of a talk, in bytes or characters; a hundred scenes with notes are far smaller."""
 
 
 def shipped_talk() -> tuple[Talk, tuple[Mistake, ...]]:
@@ -37,6 +40,21 @@ def put(new: Talk, mistakes: tuple[Mistake, ...] = (), at: int | None = None) ->
     st.session_state["talk-revision"] = revision() + 1
     if at is not None:
         st.session_state["scene-at"] = min(max(at, 0), max(len(new.scenes) - 1, 0))
+
+
+def keep_draft() -> None:
+    """Keep the visitor's own talk in their browser, and take it from there where the session has lost it."""
+    own = st.session_state.get("talk")
+    draft("talk", write(own[0]) if own else "", on_found=_restore)
+
+
+def _restore(source: str) -> None:
+    if "talk" in st.session_state or len(source) > LONGEST_FILE:
+        return
+    found, mistakes = read(source)
+    if found.scenes:
+        put(found, mistakes, at=0)
+        st.toast("Your talk is here again, as this browser kept it. Open has the one that ships with the app.")
 
 
 def revision() -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from model.network.config import TransformerConfig
+from viz.talk import session
 from viz.talk.checks import check
 from viz.talk.scenes import Scene, Talk
 from viz.talk.session import shipped_talk
@@ -90,3 +92,31 @@ def test_an_unknown_name_in_a_view_is_said_and_the_scene_shown() -> None:
     assert "knows no 'haed'" in str(checked.mistakes[0])
     assert str(checked.mistakes[0]).startswith("Line 4: ")
     assert len(checked.shown) == 1
+
+
+DRAFT = '[[scene]]\ntitle = "Kept"\npage = "decode"\n'
+
+
+@pytest.mark.parametrize(
+    ("held", "found", "left"),
+    [
+        (None, DRAFT, ["Kept"]),
+        (Talk("Mine", (Scene("Now", "explore"),)), DRAFT, ["Now"]),
+        (None, "nothing that is TOML", None),
+        (None, DRAFT + "#" * session.LONGEST_FILE, None),
+    ],
+)
+def test_a_draft_of_the_browser_is_taken_where_the_session_has_no_talk(
+    monkeypatch: pytest.MonkeyPatch, held: Talk | None, found: str, left: list[str] | None
+) -> None:
+    state: dict[str, Any] = {"talk": (held, ())} if held else {}
+    monkeypatch.setattr(session.st, "session_state", state)
+    monkeypatch.setattr(session.st, "toast", lambda text: None)
+    heard: list[Any] = []
+    monkeypatch.setattr(session, "draft", lambda name, text, on_found: heard.append((name, text, on_found)))
+    session.keep_draft()
+    [(name, text, on_found)] = heard
+    assert name == "talk"
+    assert bool(text) == bool(held)
+    on_found(found)
+    assert [one.title for one in state["talk"][0].scenes] == left if left else "talk" not in state
