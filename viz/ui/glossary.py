@@ -80,7 +80,8 @@ def _by_form() -> dict[str, Entry]:
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    """A quotation, which is passed over, or a form of a term, its hyphens escaped; the longest forms come first."""
+    """A form of a term, the longest first; or what is passed over: a quotation, a keyboard's keys."""
     forms = sorted(_by_form(), key=len, reverse=True)
     written = "|".join(re.escape(form).replace(r"\-", r"\\?-") for form in forms)
-    return re.compile(rf"“[^”]*”|(?<![\w-])(?:{written})(?![\w-])", re.IGNORECASE)
+    own, passed = rf"(?<![\w-])(?<!\\_)(?:{written})(?!\\?[\w-])", r"“[^”]*”|arrow keys|the key n\b|next key"
+    return re.compile(f"{passed}|{own}", re.IGNORECASE)

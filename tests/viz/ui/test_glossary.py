@@ -45,6 +45,7 @@ def test_a_term_is_marked_once_and_never_in_a_quotation_or_another_word() -> Non
         "self-attention",
     ]
     assert marked("The strongest link is “key” → “value”.") == []
+    assert marked(plain("Press the arrow keys; key_keep and query_keep fall below the value.")) == []
 
 
 @given(st.text(max_size=60), st.sampled_from(FORMS))

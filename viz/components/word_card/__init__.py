@@ -73,7 +73,7 @@ def card_data(step: DecodingStep, facts: WordFacts, heads: Sequence[tuple[Head, 
             for one in facts.source_shares(position)[:ROWS]
         ],
         "heads": [_head(head, change, largest) for head, change in heads[:ROWS]],
-        "headsNote": "log-prob. without",
+        "headsNote": "change of log-prob. when off",
         "decided": decided_text(step, facts),
     }
 

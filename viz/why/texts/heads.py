@@ -13,8 +13,8 @@ OPEN_HEAD = "Click the bar of a head to open it on Explore, at the row of this w
 
 
 def link(head: LogitPart) -> str:
-    """The head that adds most to the logit, as a button says it."""
-    return f"The head that matters most: {head.part.name} ({signed(head.score, plus=True)})"
+    """The head with the largest part of the logit, as a button says it."""
+    return f"The head with the largest part: {head.part.name} ({signed(head.score, plus=True)})"
 
 
 def total(found: LogitParts) -> str:
@@ -37,4 +37,7 @@ def largest(found: LogitParts) -> str:
         for kind, name in (("cross", "cross-attention"), ("decoder", "self-attention"))
     }
     rest = " and ".join(f"{name} {signed(number, plus=True)}" for name, number in sums.items())
-    return f"The head that matters most is {first.part.name}, {signed(first.score, plus=True)}; all heads of {rest}."
+    return (
+        f"The head with the largest part of the logit is {first.part.name}, {signed(first.score, plus=True)}; all heads "
+        f"of {rest}. What switching a head off changes is another question: the word's card on Explore answers it."
+    )
