@@ -125,8 +125,8 @@ def test_the_parts_of_a_logit_are_summed() -> None:
     assert plain(heads.total(found)) == ("logit “y” − logit “z”: the 5 parts sum to −4.500; the model computed −4.500.")
     assert heads.largest(found) == (
         "The head with the largest part of the logit is layer 2 cross-attention head 3, −3.00; all heads of "
-        "cross-attention −2.00 and self-attention +2.00. What switching a head off changes is another question: the "
-        "word's card on Explore answers it."
+        "cross-attention −2.00 and self-attention +2.00. What switching a head off changes is another question; see "
+        "the word's card on Explore."
     )
     assert "layer 2 cross-attention head 3 (−3.00)" in heads.link(parts[1])
 

@@ -39,5 +39,5 @@ def largest(found: LogitParts) -> str:
     rest = " and ".join(f"{name} {signed(number, plus=True)}" for name, number in sums.items())
     return (
         f"The head with the largest part of the logit is {first.part.name}, {signed(first.score, plus=True)}; all "
-        f"heads of {rest}. What switching a head off changes is another question: the word's card on Explore answers it."
+        f"heads of {rest}. What switching a head off changes is another question; see the word's card on Explore."
     )
