@@ -21,6 +21,8 @@ from .steps import (
     expect_head,
     open_menu,
     open_page,
+    settle,
+    tile,
 )
 
 pytestmark = pytest.mark.walk
@@ -158,3 +160,16 @@ def test_every_view_has_two_sides(page: Page, view: str, drawn: str) -> None:
     expect(page.locator(f".st-key-{key}-second")).to_have_count(0)
     expect(page).to_have_url(re.compile(rf"view={view}\b"))
     expect(page).not_to_have_url(re.compile("compared="))
+
+
+@pytest.mark.parametrize(("view", "drawing"), [("links", "svg"), ("text", ".texts")])
+def test_the_second_side_stays_with_its_head(page: Page, view: str, drawing: str) -> None:
+    open_page(page, f"{HEAD}&view=compare&compared={view}&with=head&with-layer=2&with-head=3")
+    first, second = (page.locator(f".st-key-{key} {drawing}").first for key in (view, f"{view}-second"))
+    expect(second).to_have_attribute("aria-label", re.compile("layer 2.*Head 3 of layer 2"))
+    before = second.inner_html()
+    click(tile(page, 4, 5))
+    expect(first).to_have_attribute("aria-label", re.compile("layer 4.*Head 5 of layer 4"))
+    settle(page)
+    expect(second).to_have_attribute("aria-label", re.compile("layer 2.*Head 3 of layer 2"))
+    assert second.inner_html() == before

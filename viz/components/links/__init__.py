@@ -35,6 +35,8 @@ class Lines:
     """The least weight that gets a line, or the strongest of each row alone; of equal ones, each."""
     horizontal: bool = False
     """Queries above keys, instead of left of them."""
+    fixed: bool = False
+    """Whether it stays with its head when another is chosen in the overview, as a second side does."""
 
 
 def links(
@@ -76,6 +78,7 @@ def packed(
         "colours": [head_colour(look.palette, head) for head in range(attention.heads)],
         "threshold": lines.threshold,
         "horizontal": lines.horizontal,
+        "fixed": lines.fixed,
         "scale": look.scale,
         "pinned": pinned,
     }

@@ -34,14 +34,16 @@ def text(
     *,
     key: str,
     on_pin: Callable[[str, int], None],
+    fixed: bool = False,
 ) -> None:
     """Draw one head, counted from 0, as shaded text, `pinned` (query, key) marked; screen readers are told `alt`.
 
+    `fixed`: it stays with its head when another is chosen in the overview, as the second side of a comparison does.
     `on_pin(side, index)` hears of a click on a token, side ``query`` or ``key``.
     """
     _mount(
         key=key,
-        data=packed(attention, layer, head, look, rows, pinned, alt),
+        data=packed(attention, layer, head, look, rows, pinned, alt, fixed),
         on_pin_change=lambda: on_pin(str(st.session_state[key].pin["side"]), int(st.session_state[key].pin["index"])),
     )
 
@@ -54,6 +56,7 @@ def packed(
     rows: Rows,
     pinned: tuple[int | None, int | None],
     alt: str,
+    fixed: bool = False,
 ) -> bytes:
     """What text.js reads: tokens and colours, then (Q, K) bytes of the head and (K,) of its mean over the queries."""
     palette = look.palette
@@ -67,6 +70,7 @@ def packed(
         "masked": palette.masked,
         "inks": (palette.ink, palette.background),
         "pinned": pinned,
+        "fixed": fixed,
     }
     weights, mask = attention.weights[layer, head], attention.mask_of(layer, head)
     allowed = mask.sum(axis=0)

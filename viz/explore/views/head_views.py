@@ -127,7 +127,7 @@ def _why_here(scene: Scene) -> None:
 def _links(scene: Scene) -> DrawnView | None:
     layout, least = choices.lines(scene)
     beside = choices.beside(scene.attention.heads, scene.head)
-    lines = Lines(scene.layer, scene.head, beside, least, layout == "horizontal")
+    lines = Lines(scene.layer, scene.head, beside, least, layout == "horizontal", not scene.leads)
     options = scene.rows, (scene.query, scene.key), alt(scene)
     heard: dict[str, Any] = {"on_pin": _pin(scene), "on_beside": choices.draw_beside}
     links(scene.attention, lines, scene.look, *options, key=scene.named("links"), **heard)
@@ -137,7 +137,7 @@ def _links(scene: Scene) -> DrawnView | None:
 
 def _text(scene: Scene) -> DrawnView | None:
     head, options = (scene.attention, scene.layer, scene.head), (scene.rows, (scene.query, scene.key), alt(scene))
-    text(*head, scene.look, *options, key=scene.named("text"), on_pin=_pin(scene))
+    text(*head, scene.look, *options, key=scene.named("text"), on_pin=_pin(scene), fixed=not scene.leads)
     caption(VIEW_TEXTS["text"].line)
     return _component("text", lambda look: packed_text(*head, look, *options), scene)
 
