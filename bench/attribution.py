@@ -8,15 +8,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import MarianConfig, MarianMTModel
 
 from model.attribution.logit_parts import logit_parts
 from model.attribution.methods import attribute, record_target
 from model.attribution.target import Target, target_pieces
 from model.experiments.head_effects import head_effects
-from model.network.config import BOS_ID, EOS_ID, PAD_ID, TransformerConfig
 from model.translate import Translator
 
+from .peers import marian
 from .timing import Row, seconds, side_by_side
 
 SENTENCE = "Where did you buy this red bicycle last summer, my dear old friend from work?"
@@ -41,22 +40,6 @@ def measure() -> list[Row]:
         "effect of each head": lambda: head_effects(translator.model, result.source_ids, result.target_ids),
     }
     return rows + [_within(name, run, len(target.source_ids)) for name, run in ours.items()]
-
-
-def marian(config: TransformerConfig) -> Any:
-    """Random weights of the same sizes."""
-    heads: dict[str, Any] = {"encoder_attention_heads": config.heads, "decoder_attention_heads": config.heads}
-    layers = {"encoder_layers": config.encoder_layers, "decoder_layers": config.decoder_layers}
-    widths = {"encoder_ffn_dim": config.feed_forward, "decoder_ffn_dim": config.feed_forward}
-    ids = {
-        "pad_token_id": PAD_ID,
-        "eos_token_id": EOS_ID,
-        "decoder_start_token_id": BOS_ID,
-    }
-    sizes = {"vocab_size": config.vocab_size, "d_model": config.d_model, "max_position_embeddings": config.max_length}
-    torch.manual_seed(0)
-    everything = heads | layers | widths | ids | sizes
-    return MarianMTModel(MarianConfig(**everything, forced_eos_token_id=None, scale_embedding=True)).eval()
 
 
 def _captum(model: Any, target: Target) -> dict[str, Callable[[], object]]:

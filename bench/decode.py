@@ -17,7 +17,7 @@ from model.network.layers import DecoderCache
 from model.network.masks import padding_mask
 from model.network.transformer import Transformer
 
-from .greedy import CONFIG, SOURCE_TOKENS, STEPS, marian, our_model
+from .greedy import CONFIG, SOURCE_TOKENS, STEPS, endless_marian, our_model
 from .timing import Row, side_by_side
 
 WIDTH = 4
@@ -31,7 +31,7 @@ GROWTH_GOAL = 1.5
 
 def measure() -> list[Row]:
     torch.manual_seed(0)
-    ours, theirs = our_model(), marian()
+    ours, theirs = our_model(), endless_marian()
     rows = [_against(ours, theirs, *case) for case in _cases()]
     return [*rows, _capture(ours), _growth(ours)]
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import MarianConfig, MarianMTModel
 
 from model.decoding.steps import greedy_batch
-from model.network.config import BOS_ID, EOS_ID, PAD_ID, SPECIAL_PIECES, TransformerConfig
+from model.network.config import EOS_ID, SPECIAL_PIECES, TransformerConfig
 from model.network.transformer import Transformer
 
+from .peers import marian
 from .timing import Row, side_by_side
 
 SOURCE_TOKENS, STEPS = 30, 30
@@ -22,7 +22,7 @@ CONFIG = TransformerConfig(generator_bias=True)
 
 def measure() -> list[Row]:
     torch.manual_seed(0)
-    ours, theirs = our_model(), marian()
+    ours, theirs = our_model(), endless_marian()
     return [_row(ours, theirs, batch) for batch in REPETITIONS]
 
 
@@ -35,26 +35,9 @@ def our_model() -> Transformer:
     return model
 
 
-def marian() -> Any:  # the types of transformers' own `generate` do not fit its models
-    """The same sizes and the same forbidden </s>."""
-    config = MarianConfig(
-        vocab_size=CONFIG.vocab_size,
-        d_model=CONFIG.d_model,
-        encoder_layers=CONFIG.encoder_layers,
-        decoder_layers=CONFIG.decoder_layers,
-        encoder_attention_heads=CONFIG.heads,
-        decoder_attention_heads=CONFIG.heads,
-        encoder_ffn_dim=CONFIG.feed_forward,
-        decoder_ffn_dim=CONFIG.feed_forward,
-        max_position_embeddings=CONFIG.max_length,
-        activation_function="relu",
-        scale_embedding=True,
-        pad_token_id=PAD_ID,
-        eos_token_id=EOS_ID,
-        decoder_start_token_id=BOS_ID,
-        forced_eos_token_id=None,
-    )
-    model = MarianMTModel(config).eval()
+def endless_marian() -> Any:
+    """Return Marian of the same sizes, with the same forbidden </s>."""
+    model = marian(CONFIG)
     model.final_logits_bias[0, EOS_ID] = -torch.inf
     return model
 

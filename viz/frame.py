@@ -38,7 +38,7 @@ def begin(page: str) -> None:
 
 def _around(page: str) -> None:
     """What a page has besides its view while nobody presents it."""
-    session.keep_draft()
+    session.keep_draft(page)
     if page in PAGES:
         session.add_view_button(PAGES[page])
         if not session.shows_opened(page):

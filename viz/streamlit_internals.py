@@ -69,7 +69,7 @@ def went_through_history() -> bool:
         return context is not None and bool(context.is_history_navigation)
 
 
-def connection() -> Callable[[], bool]:
+def connection_probe() -> Callable[[], bool]:
     """Return what tells, from any thread, whether the visitor of this run still has the page open.
 
     Of a run that no browser has asked for it is always true. Raises InternalsError.

@@ -42,7 +42,7 @@ def folder_of(name: str | Path) -> Path:
 
 def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
     """Write config.json, which :func:`read_facts` reads, with the hash of the architecture in it."""
-    hashes = {**facts["sha256"], ARCHITECTURE: hash_of(facts["model"])}
+    hashes = {**facts["sha256"], ARCHITECTURE: architecture_hash(facts["model"])}
     write_file(folder / CONFIG, json.dumps({**facts, "sha256": hashes}, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -68,7 +68,7 @@ def config_of(folder: Path, facts: dict[str, Any]) -> TransformerConfig:
         config = TransformerConfig.from_json(json.dumps(facts["model"]))
     except ValueError as error:
         raise CheckpointError(f"{folder.name}/{CONFIG}: {error}") from error
-    if facts["sha256"].get(ARCHITECTURE) != hash_of(facts["model"]):
+    if facts["sha256"].get(ARCHITECTURE) != architecture_hash(facts["model"]):
         raise CheckpointError(
             f"{folder.name}/{CONFIG} is damaged: the architecture is not the one whose hash it gives. "
             "Restore the folder from its source."
@@ -90,7 +90,7 @@ def read_verified(folder: Path, name: str, facts: dict[str, Any]) -> bytes:
     return data
 
 
-def hash_of(model: Mapping[str, Any]) -> str:
+def architecture_hash(model: Mapping[str, Any]) -> str:
     """Return the hash of what a configuration says of the architecture, whatever the order of its fields."""
     return sha256(json.dumps(model, sort_keys=True).encode())
 

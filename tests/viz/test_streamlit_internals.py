@@ -15,7 +15,7 @@ from viz.streamlit_internals import (
     InternalsError,
     PageRun,
     allow_caches_outside_of_runs,
-    connection,
+    connection_probe,
     remove_query_parameters,
     start_runtime,
     went_through_history,
@@ -38,7 +38,7 @@ USES: list[tuple[Callable[[], Any], str]] = [
     (page_run, "runtime.scriptrunner.script_cache.ScriptCache"),
     (lambda: start_runtime(VIZ), "runtime.memory_media_file_storage.MemoryMediaFileStorage"),
     (lambda: start_runtime(VIZ), "runtime.Runtime"),
-    (connection, "runtime.Runtime"),
+    (connection_probe, "runtime.Runtime"),
     (allow_caches_outside_of_runs, "runtime.scriptrunner_utils.script_run_context._LOGGER"),
 ]
 
@@ -104,7 +104,7 @@ def test_a_connection_ends_with_its_visitor(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(
             streamlit_internals, "_context", lambda session=session: SimpleNamespace(session_id=session)
         )
-        connected = connection()
+        connected = connection_probe()
         assert connected()
         serving.visitors.discard(session)
         assert connected() == stays

@@ -13,7 +13,7 @@ from model.interventions.apply import intervening
 from model.interventions.changes import InterventionError, parse
 from model.translate import InputError
 
-from ..streamlit_internals import connection
+from ..streamlit_internals import connection_probe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,7 +125,7 @@ def run(model: Translator, request: Request) -> Run:
             if other.working:  # Nobody asked for a part of it: who comes back to it gets the whole.
                 other.stop()
                 del runs[other_key]
-        runs[key] = Run(model, request, connection())
+        runs[key] = Run(model, request, connection_probe())
         runs[key].wait(PATIENCE)
         for oldest in list(runs)[:-MOST_RUNS]:
             del runs[oldest]

@@ -35,7 +35,7 @@ from viz.ui.addresses.explore import (
     VIEW,
     WORDS,
     Layout,
-    Least,
+    LineThreshold,
     SingleView,
 )
 from viz.ui.addresses.shared import HEAD, KIND, LAYER
@@ -172,13 +172,13 @@ def find_aligning(attention: AttentionMap) -> None:
     st.button("Which head aligns?", type="tertiary", key="aligns", on_click=open_best)
 
 
-def _lines(least: Least) -> str:
+def _lines(least: LineThreshold) -> str:
     return "the strongest of each row" if least == "strongest" else f"from a weight of {least}"
 
 
-def lines(scene: Scene) -> tuple[Layout, Least]:
+def lines(scene: Scene) -> tuple[Layout, LineThreshold]:
     """Return how the two sides of the lines are laid out, and the least weight that gets one."""
-    if not scene.leads:
+    if not scene.is_first_side:
         return LAYOUT.get(), THRESHOLD.get()
     with st.container(key="linksbar", horizontal=True, vertical_alignment="center"):
         layout = widgets.segmented_control("Layout", LAYOUT)
@@ -192,7 +192,7 @@ def flow(scene: Scene) -> tuple[Flow, int, bool]:
     Means over the layers have no layer to choose.
     """
     layers = scene.trace.maps[scene.kind].layers
-    if not scene.leads:
+    if not scene.is_first_side:
         return FLOW.get(), min(THROUGH.get() or layers, layers) - 1, NORMS.get()
     with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
         which = widgets.segmented_control("Flow", FLOW)
@@ -205,12 +205,12 @@ def flow(scene: Scene) -> tuple[Flow, int, bool]:
 
 def mean_of_heads(scene: Scene) -> bool:
     """Return whether all heads of the layer are shown as their mean."""
-    return widgets.toggle("Mean of all heads", MEAN) if scene.leads else MEAN.get()
+    return widgets.toggle("Mean of all heads", MEAN) if scene.is_first_side else MEAN.get()
 
 
 def query(scene: Scene) -> int:
     """Return the row whose steps are shown: the pinned one, as captured, or the first; choosing a row pins it."""
-    if not scene.leads:
+    if not scene.is_first_side:
         return scene.captured_query or 0
     names = [readable(token) for token in scene.tokens.original.rows(scene.rows)]
     st.session_state["query"] = scene.captured_query or 0

@@ -44,13 +44,13 @@ class Scene:
         return head_claim(self.tokens.original, self.layer, self.head, self.rows).text
 
     @property
-    def leads(self) -> bool:
+    def is_first_side(self) -> bool:
         """Whether it draws the controls of its view."""
         return self.side == "first"
 
-    def named(self, key: str) -> str:
+    def element_key(self, name: str) -> str:
         """The key of a part of the page, which no other scene on it has."""
-        return key if self.leads else f"{key}-{self.side}"
+        return name if self.is_first_side else f"{name}-{self.side}"
 
     @property
     def look(self) -> Look:

@@ -80,7 +80,7 @@ class TraceSource(Protocol):
     def effects(self, kind: Kind) -> tuple[np.ndarray, str] | None:
         """Return what switching off each head changes (L, H), in nats, and of which words; None without a model."""
 
-    def other(self, run: RunKey) -> TraceSource:
+    def of_run(self, run: RunKey) -> TraceSource:
         """Return the same of another run. Raises TraceError where there is no model to run."""
 
     def word_card(self) -> None:

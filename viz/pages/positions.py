@@ -24,7 +24,7 @@ def pictures() -> None:
         saving = st.container(key="saving", width="content")
     if view in PICTURES:
         if view != "table":  # which marks where the sentence ends
-            shared.without_sentence()
+            shared.hide_sentence_box()
         bar = st.container(key="of-table", horizontal=True, vertical_alignment="center")
         with bar:
             choice = controls.table(model, text, view)

@@ -18,7 +18,7 @@ def pictures() -> None:
         view = controls.view()
         bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")
     if view != "snapshots":
-        shared.without_sentence()
+        shared.hide_sentence_box()
     if view == "snapshots":
         snapshots.show(model, text, bar)
     elif view == "curves":

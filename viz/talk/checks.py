@@ -35,7 +35,7 @@ def check(talk: Talk, models: Mapping[str, TransformerConfig]) -> CheckedTalk:
     shown = []
     for number, scene in enumerate(talk.scenes, 1):
         missing = list(_missing(scene, talk, models))
-        mistakes += [_mistake(number, scene, *one) for one in (*missing, *_unknown(scene), *_nonsense(scene))]
+        mistakes += [_mistake(number, scene, *one) for one in (*missing, *_unknown(scene), *_unreadable_values(scene))]
         if not missing:
             shown.append(scene)
     return CheckedTalk(talk, tuple(mistakes), tuple(shown))
@@ -96,7 +96,7 @@ def _unknown(scene: Scene) -> Iterator[tuple[str, str]]:
             yield f"view.{name}", f"The page {scene.page} knows no {name!r}, so it is passed over; it knows {there}."
 
 
-def _nonsense(scene: Scene) -> Iterator[tuple[str, str]]:
+def _unreadable_values(scene: Scene) -> Iterator[tuple[str, str]]:
     """Values that the page cannot read: the key, what it can read, and the nearest of it."""
     known = PAGES[scene.page].parameters if scene.page in PAGES else {}
     for name, value in scene.view.items():

@@ -42,19 +42,23 @@ def put(new: Talk, mistakes: tuple[Mistake, ...] = (), at: int | None = None) ->
         st.session_state["scene-at"] = min(max(at, 0), max(len(new.scenes) - 1, 0))
 
 
-def keep_draft() -> None:
-    """Keep the visitor's own talk in their browser, and take it from there where the session has lost it."""
+def keep_draft(page: str) -> None:
+    """Keep the visitor's own talk in their browser, and take it from there where the session has lost it.
+
+    On the page Talk it is said that it was.
+    """
     own = st.session_state.get("talk")
-    draft("talk", write(own[0]) if own else "", on_found=_restore)
+    draft("talk", write(own[0]) if own else "", on_found=lambda source: _restore(source, page))
 
 
-def _restore(source: str) -> None:
+def _restore(source: str, page: str) -> None:
     if "talk" in st.session_state or len(source) > LONGEST_FILE:
         return
     found, mistakes = read(source)
     if found.scenes:
         put(found, mistakes, at=0)
-        st.toast("Your talk is here again, as this browser kept it. Open has the one that ships with the app.")
+        if page == "talk":
+            st.toast("Your talk is here again, as this browser kept it. Open has the one that ships with the app.")
 
 
 def revision() -> int:

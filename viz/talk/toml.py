@@ -13,7 +13,7 @@ HEADER = re.compile(r"\s*\[\[\s*scene\s*\]\]\s*(#.*)?$")
 VIEW = re.compile(r"\s*\[\s*scene\s*\.\s*(\w+)\s*\]")
 KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*=""")
 PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
-DEEP = re.compile(r"""(?:(?:[\w-]{1,99}|"[^"\n]{0,99}"|'[^'\n]{0,99}')[ \t]*\.[ \t]*){50}""")
+DEEP_KEY = re.compile(r"""(?:(?:[\w-]{1,99}|"[^"\n]{0,99}"|'[^'\n]{0,99}')[ \t]*\.[ \t]*){50}""")
 """A dotted key of more parts than any view has: the time to read one grows with the square of their number."""
 OUTSIDE = re.compile(r"""#.*|\"{3}|'{3}|"(?:\\.|[^"\\])*"|'[^']*'""")
 INSIDE = {'"""': re.compile(r'\\.|"""'), "'''": re.compile("'''")}
@@ -69,7 +69,7 @@ def blocks(source: str) -> list[Block]:
 
 def _loads(text: str) -> dict[str, Any]:
     """Return what a text says. ValueError, also where the parser would take too long or go too deep."""
-    if DEEP.search(text):
+    if DEEP_KEY.search(text):
         raise ValueError("a key has more than fifty parts")
     try:
         return tomllib.loads(text)

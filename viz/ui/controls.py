@@ -63,7 +63,7 @@ def sentence(beside: Callable[[Translator], None] | None = None) -> tuple[Transl
     return model, _box(box, first)
 
 
-def without_sentence() -> None:
+def hide_sentence_box() -> None:
     """Leave the sentence box out of the page: for a view that no sentence changes. What is in it stays."""
     st.html("<style>:is(.st-key-sentence-box, .st-key-chips, .st-key-earlier) { display: none; }</style>")
 

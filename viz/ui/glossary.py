@@ -46,13 +46,13 @@ def with_meanings(markdown: str) -> str:
 
     What stands in quotes is a token or a sentence, and is left as it is.
     """
-    told: set[Entry] = set()
+    shown: set[Entry] = set()
 
     def mark(found: re.Match[str]) -> str:
         entry = _by_form().get(_spelling(found[0]))
-        if entry is None or entry in told:
+        if entry is None or entry in shown:
             return found[0]
-        told.add(entry)
+        shown.add(entry)
         meaning = html.escape(entry.meaning).replace("\n", "&#10;")
         return f'<span class="term" tabindex="0" data-meaning="{meaning}">{found[0]}</span>'
 

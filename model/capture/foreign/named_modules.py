@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ...trace import KINDS, Kind, TraceError
+from .calls.call_site import tensors_in
 
 
 def match_modules(model: nn.Module, patterns: Mapping[str, Kind | None]) -> dict[str, Kind | None]:
@@ -39,7 +40,7 @@ def named_ancestor(path: str, named: Mapping[str, Kind | None]) -> str | None:
 
 def weights_in(output: Any) -> Tensor | None:
     """Return the last tensor of an output that can only be weights: no number below 0, every row sums to 1."""
-    found = [tensor for tensor in _tensors(output) if _are_weights(tensor)]
+    found = [tensor for tensor in tensors_in(output) if _are_weights(tensor)]
     return found[-1] if found else None
 
 
@@ -50,12 +51,3 @@ def _are_weights(tensor: Tensor) -> bool:
         return False
     sums = tensor.float().sum(-1)
     return bool((tensor >= 0).all()) and bool(torch.isclose(sums, torch.ones_like(sums), atol=1e-3).all())
-
-
-def _tensors(output: Any) -> Iterator[Tensor]:
-    if isinstance(output, Tensor):
-        yield output
-    elif isinstance(output, Mapping):
-        yield from (found for one in output.values() for found in _tensors(one))
-    elif isinstance(output, list | tuple):
-        yield from (found for one in output for found in _tensors(one))

@@ -116,8 +116,8 @@ class ForeignRecording:
         Others, such as a few queries at a time, are refused.
         """
         first, second = before.attention, self._kept(call.attention)
-        alike = (before.is_cross, before.shape, len(first.weights)) == (call.is_cross, call.shape, len(second.weights))
-        if not alike or (len(second.weights), call.shape[0]) not in evidence_of(site).sides:
+        same = (before.is_cross, before.shape, len(first.weights)) == (call.is_cross, call.shape, len(second.weights))
+        if not same or (len(second.weights), call.shape[0]) not in evidence_of(site).sides:
             shapes = " and ".join(str(tuple(one.weights.shape)) for one in (first, second))
             self.refuse(call.path, f"several attentions in one call, of {shapes}")
         elif not torch.equal(first.weights, second.weights):

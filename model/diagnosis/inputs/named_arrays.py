@@ -47,8 +47,8 @@ def _role(name: str, array: np.ndarray, meant: str | np.ndarray | None) -> Role:
     if fixed is not None:
         return fixed
     found = guess(array, name)
-    if found.sure < SURE and found.role in FLIPPED and (told := _told_by_meaning(array, found.role, meant)):
-        return told
+    if found.sure < SURE and found.role in FLIPPED and (by_meaning := _role_by_meaning(array, found.role, meant)):
+        return by_meaning
     if found.sure < SURE and found.role in FLIPPED:
         one, other = ROLE_NAMES[found.role], ROLE_NAMES[FLIPPED[found.role]]
         raise DiagnosisError(
@@ -57,7 +57,7 @@ def _role(name: str, array: np.ndarray, meant: str | np.ndarray | None) -> Role:
     return found.role
 
 
-def _told_by_meaning(array: np.ndarray, role: Role, meant: str | np.ndarray | None) -> Role | None:
+def _role_by_meaning(array: np.ndarray, role: Role, meant: str | np.ndarray | None) -> Role | None:
     """Return the role in which most cells of a mask are as meant, if there is one."""
     if meant is None or array.ndim < 2 or not role.startswith("mask"):
         return None

@@ -107,11 +107,11 @@ def read_safetensors(data: bytes) -> dict[str, np.ndarray]:
     tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
     if len(tensors) > 4096:
         raise ValueError(f"it holds {len(tensors)} arrays")
-    _check_apart(tensors)
+    _check_no_overlap(tensors)
     return {name: _tensor(entry, data, start) for name, entry in tensors.items()}
 
 
-def _check_apart(tensors: dict[str, Any]) -> None:
+def _check_no_overlap(tensors: dict[str, Any]) -> None:
     """Raise ValueError where two arrays share bytes: a small file could then hold any number of large arrays."""
     places = sorted(tuple(entry["data_offsets"]) for entry in tensors.values())
     if any(start < end for (_, end), (start, _) in pairwise(places)):

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load, save
 
-from model.checkpoint.files import ARCHITECTURE, FOLDER, folder_of, hash_of
+from model.checkpoint.files import ARCHITECTURE, FOLDER, architecture_hash, folder_of
 from model.checkpoint.load import (
     CONFIG,
     TOKENIZER,
@@ -105,7 +105,7 @@ def redescribe(edit: Callable[[dict[str, Any]], object]) -> Callable[[Path], Non
         described = json.loads((folder / CONFIG).read_text())
         edit(described)
         if ARCHITECTURE in described.get("sha256", {}):
-            described["sha256"][ARCHITECTURE] = hash_of(described["model"])
+            described["sha256"][ARCHITECTURE] = architecture_hash(described["model"])
         (folder / CONFIG).write_text(json.dumps(described))
 
     return damage

@@ -75,7 +75,7 @@ def test_a_decoding_ends_when_its_visitor_goes_and_begins_anew_when_they_come_ba
 ) -> None:
     there = threading.Event()
     there.set()
-    monkeypatch.setattr(runs, "connection", lambda: there.is_set)
+    monkeypatch.setattr(runs, "connection_probe", lambda: there.is_set)
     left = ask(model, "greedy")
     time.sleep(3 * runs.PUBLISH_EVERY)
     assert left.working

@@ -114,7 +114,7 @@ def test_a_draft_of_the_browser_is_taken_where_the_session_has_no_talk(
     monkeypatch.setattr(session.st, "toast", lambda text: None)
     heard: list[Any] = []
     monkeypatch.setattr(session, "draft", lambda name, text, on_found: heard.append((name, text, on_found)))
-    session.keep_draft()
+    session.keep_draft("talk")
     [(name, text, on_found)] = heard
     assert name == "talk"
     assert bool(text) == bool(held)

@@ -94,7 +94,7 @@ class LiveRun:
         of = "the translation" if self.pinned is None else quoted(self.translation.target_tokens[self.pinned])
         return effects.total(kind, self.pinned), of
 
-    def other(self, run: RunKey) -> LiveRun:
+    def of_run(self, run: RunKey) -> LiveRun:
         return LiveRun(run, cache.reading(*run))
 
     def word_card(self) -> None:

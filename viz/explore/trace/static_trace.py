@@ -80,7 +80,7 @@ class StaticTrace:
         arguments = kind, layer, weighted
         return remember(self.opened, "attention flow", arguments, lambda: attention_flow(trace, kind, layer))
 
-    def other(self, run: RunKey) -> NoReturn:
+    def of_run(self, run: RunKey) -> NoReturn:
         raise TraceError("This trace has no model that could run another sentence.")
 
     def effects(self, kind: Kind) -> None:

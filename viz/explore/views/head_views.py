@@ -127,17 +127,17 @@ def _why_here(scene: Scene) -> None:
 def _links(scene: Scene) -> DrawnView | None:
     layout, least = choices.lines(scene)
     beside = choices.beside(scene.attention.heads, scene.head)
-    lines = Lines(scene.layer, scene.head, beside, least, layout == "horizontal", not scene.leads)
+    lines = Lines(scene.layer, scene.head, beside, least, layout == "horizontal", not scene.is_first_side)
     options = scene.rows, (scene.query, scene.key), alt(scene)
     heard: dict[str, Any] = {"on_pin": _pin(scene), "on_beside": choices.draw_beside}
-    links(scene.attention, lines, scene.look, *options, key=scene.named("links"), **heard)
+    links(scene.attention, lines, scene.look, *options, key=scene.element_key("links"), **heard)
     caption(VIEW_TEXTS["links"].line)
     return _component("links", lambda look: packed_links(scene.attention, lines, look, *options), scene)
 
 
 def _text(scene: Scene) -> DrawnView | None:
     head, options = (scene.attention, scene.layer, scene.head), (scene.rows, (scene.query, scene.key), alt(scene))
-    text(*head, scene.look, *options, key=scene.named("text"), on_pin=_pin(scene), fixed=not scene.leads)
+    text(*head, scene.look, *options, key=scene.element_key("text"), on_pin=_pin(scene), fixed=not scene.is_first_side)
     caption(VIEW_TEXTS["text"].line)
     return _component("text", lambda look: packed_text(*head, look, *options), scene)
 
@@ -156,7 +156,9 @@ def _pipeline(scene: Scene) -> DrawnView | None:
     token = attention.rows(scene.rows)[query]
     step = choices.step(STEPS)
     alternative = f"{scene.title}. {row_of_weights(token, steps.key_tokens, steps.weights)}"
-    pipeline_steps(steps, token, scene.look, step, alternative, key=scene.named("pipeline"), on_step=choices.go_to_step)
+    pipeline_steps(
+        steps, token, scene.look, step, alternative, key=scene.element_key("pipeline"), on_step=choices.go_to_step
+    )
     caption(f"{VIEW_TEXTS['pipeline'].line} Computed again here, they differ by at most {steps.difference:.1g}.")
     return _component("pipeline", lambda look: packed_pipeline(steps, token, look, step, alternative))
 

@@ -47,7 +47,7 @@ def joint(scene: Scene) -> DrawnView | None:
         pinned=blocks.pinned(scene, matrix.source_length),
     )
     text = joint_in_words(matrix, scene.rows)
-    key = scene.named("joint")
+    key = scene.element_key("joint")
     chart(draw(look=scene.look), text, key=key, on_cell=lambda row, column: blocks.pin(scene, row, column))
     caption(f"{VIEW_TEXTS['joint'].line} {text}")
     displays = {str(kind): tokens for kind, tokens in blocks.maps.items()}

@@ -63,7 +63,7 @@ def flow(scene: Scene) -> DrawnView | None:
     text = flow_in_words(attention, layer, scene.head, scene.rows)
     if weighted:
         text = f"{text} {VALUES_ALONE if scene.source.run is None else WITH_PROJECTION}"
-    name = scene.named("flow-map")
+    name = scene.element_key("flow-map")
     chart(draw(look=scene.look), text, key=name, on_cell=lambda query, key: scene.pin(query=query, key=key))
     caption(f"{explained} {text}")
     weights = flow_weights(attention, layer, scene.head)
@@ -85,10 +85,12 @@ def layers(scene: Scene) -> DrawnView | None:
     def pin(row: int, column: int) -> None:
         scene.pin_places({"target": column})
 
-    chart(lens_grid(lens, look=scene.look, pinned=position), f"{line} {text}", key=scene.named("lens"), on_cell=pin)
+    chart(
+        lens_grid(lens, look=scene.look, pinned=position), f"{line} {text}", key=scene.element_key("lens"), on_cell=pin
+    )
     caption(line)
     ranks = lens_ranks(lens, column, look=scene.look)
-    st.plotly_chart(ranks, theme=None, key=scene.named("ranks"), alt=text, config={"displayModeBar": False})
+    st.plotly_chart(ranks, theme=None, key=scene.element_key("ranks"), alt=text, config={"displayModeBar": False})
     caption(text + ("" if position is not None else " Click a column to follow another."))
 
     def parts(look: Look) -> list[Part]:

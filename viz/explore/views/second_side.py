@@ -103,7 +103,7 @@ def _sentence(scene: Scene, run: RunKey) -> SecondSide | None:
     if not text.strip():
         caption("Type a sentence that has some words in common with the first.")
         return None
-    second = scene.source.other(RunKey(run.model, text, "", run.changes))
+    second = scene.source.of_run(RunKey(run.model, text, "", run.changes))
     titles = label_text(run.sentence, TITLE), label_text(text, TITLE)
     return SecondSide(second, scene.kind, scene.layer, scene.head, *titles)
 
@@ -121,7 +121,7 @@ def _model(scene: Scene, run: RunKey) -> SecondSide | None:
     layer, head = _place(second.trace.maps[scene.kind], scene.layer, scene.head)
     titles = f"{run.model}: L{scene.layer + 1} h{scene.head + 1}", f"{name}: L{layer + 1} h{head + 1}"
     in_words = first.source_tokens != second.source_tokens
-    return SecondSide(scene.source.other(key), scene.kind, layer, head, *titles, in_words)
+    return SecondSide(scene.source.of_run(key), scene.kind, layer, head, *titles, in_words)
 
 
 def _other_models(run: RunKey) -> list[str]:
@@ -133,7 +133,7 @@ def _other_models(run: RunKey) -> list[str]:
 
 
 def _original(scene: Scene, run: RunKey) -> SecondSide:
-    own = scene.source.other(RunKey(run.model, run.sentence))
+    own = scene.source.of_run(RunKey(run.model, run.sentence))
     first = "Given translation" if run.given else "Changed model"
     return SecondSide(own, scene.kind, scene.layer, scene.head, first, "The model's own, unchanged")
 

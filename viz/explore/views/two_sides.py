@@ -53,7 +53,7 @@ def one_above_the_other(view: SingleView, scene: Scene, second: SecondSide) -> D
     names = second.first_name, second.name
     drawn = []
     for side, name in zip((scene, SecondScene.of(scene, second)), names, strict=True):
-        with st.container(key=side.named("side")):
+        with st.container(key=side.element_key("side")):
             st.markdown(f"**{plain(name)}**")
             drawn.append(DRAW[view](side))
     first, other = drawn
@@ -86,7 +86,7 @@ class SecondScene(Scene):
     def shared(self) -> tuple[Pairs, Pairs]:
         """Rows and columns of the captured maps that both have."""
         first, second = (single_head(one.tokens.original, 0, 0) for one in (self.first, self))
-        return shared_axes(first, second, self.rows) if first.kind == second.kind else ((), ())
+        return shared_axes(first, second, self.rows)
 
     @property
     def captured_query(self) -> int | None:

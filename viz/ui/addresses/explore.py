@@ -48,10 +48,10 @@ PICTURES = choice("pictures", get_args(Pictured))
 """Whether the pictures are of the changed model or of the model as it is."""
 
 LAYOUT = choice("layout", get_args(Layout), views=("links", "compare"))
-Least = Literal["strongest"] | float
+LineThreshold = Literal["strongest"] | float
 """The least weight that gets a line, or the strongest of each row alone."""
-LEAST: tuple[Least, ...] = ("strongest", 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-THRESHOLD = choice("threshold", LEAST, views=("links", "compare"))
+LINE_THRESHOLDS: tuple[LineThreshold, ...] = ("strongest", 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+THRESHOLD = choice("threshold", LINE_THRESHOLDS, views=("links", "compare"))
 BESIDE: Parameter[tuple[int, ...]] = Parameter("beside", (), read_heads, write=write_heads, views=("links", "compare"))
 STEP = number("step", 1, 1, shared.MOST, views=("pipeline", "compare"), slot="pipeline step", scrubbed=True)
 """Of the pipeline, from 1."""
