@@ -293,7 +293,7 @@ def test_a_talk_survives_a_reload_and_a_new_window(page: Page) -> None:
     other = page.context.new_page()
     open_page(other, "/talk")
     expect(other.get_by_label("Title", exact=True)).to_have_value("Mine, and nobody else's")
-    settle(other)
     click(other.get_by_test_id("stPopoverButton").filter(has_text="Open"))
     click(other.get_by_role("button", name="The talk that ships with the app"))
+    settle(other)  # until the run ends, the old title stands beside the new one
     expect(other.get_by_label("Title of the talk")).to_have_value(shipped_talk()[0].title)
