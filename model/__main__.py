@@ -1,4 +1,4 @@
-"""train, translate, trace, evaluate, quality, why, attribution or diagnose, from the command line."""
+"""train, translate, trace, evaluate, quality, why, attribution, check or diagnose, from the command line."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ COMMANDS = {
         "add_measure",
         "run_measure",
     ),
+    "check": Command("compare every model on this machine's GPU with the same model on the CPU", "cli.check"),
     "diagnose": Command("say what is wrong with masks or attention weights", "cli.diagnose"),
 }
 

@@ -42,10 +42,12 @@ def block_contributions(recording: Recording, sublayer: Sublayer, before: Tensor
 
     before (T, D) is the residual stream that the block reads and adds to. Every row sums to 1.
     """
-    vectors, residual = recording.transformed_values(sublayer), torch.eye(len(before)).to(before)
+    vectors = recording.transformed_values(sublayer)
+    residual = torch.eye(len(before), dtype=before.dtype, device=before.device)
     if sublayer.kind == "cross":
         vectors = torch.cat([vectors, before[:, None]], 1)
-        residual = torch.eye(vectors.shape[1]).to(before)[-1:].expand(len(before), -1)
+        keys = vectors.shape[1]
+        residual = torch.eye(keys, dtype=before.dtype, device=before.device)[-1:].expand(len(before), -1)
     else:
         vectors = vectors + residual[..., None] * before[:, None]
     if not sublayer.residual.pre:

@@ -40,7 +40,8 @@ def values_without(model: Transformer, target: Target, source_keep: Tensor, pref
 def leave_one_out(model: Transformer, target: Target) -> tuple[Tensor, Tensor, Tensor]:
     """Return how much the value falls without each piece: value (), source (S,), prefix (P,), float64."""
     source, prefix = len(target.source_ids), len(target.prefix_tokens)
-    keep = torch.cat([torch.ones(1, source + prefix), 1 - torch.eye(source + prefix)]).bool()
+    removed = torch.eye(source + prefix, dtype=torch.bool, device="cpu")
+    keep = ~torch.cat([torch.zeros_like(removed[:1]), removed])
     values = values_without(model, target, keep[:, :source], keep[:, source:])
     falls = values[0] - values[1:]
     return values[0], falls[:source], falls[source:]

@@ -46,8 +46,8 @@ class GradientScores:
 def gradient_x_input(model: Transformer, target: Target) -> GradientScores:
     """Return the gradient at the input times the input: the first step of a Taylor series."""
     line = _Line(model, target)
-    first, last = line.values(torch.tensor([0.0, 1.0])).tolist()
-    scores = line.slopes(torch.ones(1))[0]
+    first, last = line.values(torch.tensor([0.0, 1.0], device="cpu")).tolist()
+    scores = line.slopes(torch.ones(1, device="cpu"))[0]
     return GradientScores(scores[: line.pieces], scores[line.pieces :], last, first)
 
 
@@ -59,7 +59,8 @@ def integrated_gradients(model: Transformer, target: Target, tolerance: float = 
     completeness error is below `tolerance`, or after :data:`ROUNDS` rounds.
     """
     line = _Line(model, target)
-    edges = torch.linspace(0, 1, CELLS + 1, dtype=torch.float64) ** 2  # finer at the baseline, where norms turn fast
+    even = torch.linspace(0, 1, CELLS + 1, dtype=torch.float64, device="cpu")
+    edges = even**2  # finer at the baseline, where norms turn fast
     at_edges = line.values(edges)
     cells = _integrals(line, edges[:-1], edges[1:], at_edges[:-1], at_edges[1:])
     for _ in range(ROUNDS):
@@ -91,7 +92,7 @@ def _integrals(line: _Line, low: Tensor, high: Tensor, at_low: Tensor, at_high: 
 def _refined(line: _Line, cells: _Cells) -> _Cells:
     """Split the cells whose integrals are farthest from the rise of F over them."""
     errors = (cells.at_high - cells.at_low - cells.scores.sum(1)).abs()
-    worst = torch.zeros(len(errors), dtype=torch.bool)
+    worst = torch.zeros(len(errors), dtype=torch.bool, device=errors.device)
     worst[errors.topk(min(SPLIT, len(errors))).indices] = True
     low, high, at_low, at_high, _ = cells.select(worst)
     middle = (low + high) / 2

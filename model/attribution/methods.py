@@ -121,7 +121,8 @@ def record_target(model: Transformer, target: Target) -> Recording:
 
 def target_value(model: Transformer, target: Target) -> float:
     """Return log p(X), or logit X - logit Y."""
-    keep = (torch.ones(1, len(one), dtype=torch.bool) for one in (target.source_ids, target.prefix_tokens))
+    sides = (target.source_ids, target.prefix_tokens)
+    keep = (torch.ones(1, len(one), dtype=torch.bool, device="cpu") for one in sides)
     return float(values_without(model, target, *keep)[0])
 
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from ..network.token_ids import shift_right
+from ..network.token_ids import decoder_inputs
 from ..trace import Kind
 from ..translate import Translation, Translator
 from .recording import Recording, Sublayer, record_pass, sublayers
@@ -55,8 +54,7 @@ def score_parts(
     """Split the score of one cell; all indices count from 0. Raises AttributionError for a cell that is not there."""
     model = translator.model
     if recording is None:
-        inputs = shift_right(torch.tensor(translation.target_ids)).tolist()
-        recording = record_pass(model, translation.source_ids, inputs)
+        recording = record_pass(model, translation.source_ids, decoder_inputs(translation.target_ids))
     sublayer = _sublayer(recording, kind, layer)
     scores, weights = (recording[f"{sublayer.path}.{name}"] for name in ("scores", "weights"))
     for name, at, count in zip(("head", "row", "column"), (head, query, key), scores.shape, strict=True):

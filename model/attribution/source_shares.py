@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from ..decoding.teacher_forcing import forced_log_probs
-from ..network.token_ids import shift_right
+from ..network.token_ids import decoder_inputs
 from ..translate import Translation, Translator
 from .alti import alti
 from .blocking import blocked
@@ -75,5 +75,4 @@ def source_effect(translator: Translator, translation: Translation) -> np.ndarra
 
 def record_translation(translator: Translator, translation: Translation) -> Recording:
     """Record the pass in which a whole translation is read."""
-    inputs = shift_right(torch.tensor(translation.target_ids)).tolist()
-    return record_pass(translator.model, translation.source_ids, inputs)
+    return record_pass(translator.model, translation.source_ids, decoder_inputs(translation.target_ids))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..network.config import UNK_ID
-from ..network.token_ids import shift_right
+from ..network.token_ids import decoder_inputs
 from ..text.token_names import START
 from ..text.words import word, words
 from ..translate import Translation, Translator
@@ -92,7 +92,7 @@ def target_pieces(
     return Target(
         translation.source_ids,
         translation.source_tokens,
-        tuple(shift_right(torch.tensor(ids[:end])).tolist()),
+        decoder_inputs(ids[:end]),
         (START, *tokens[:position]),
         ids[position:end],
         tokens[position:end],

@@ -13,7 +13,7 @@ def probe(like: Tensor) -> Tensor:
     """Return finite noise of the size of the embeddings `like`, the same at every call."""
     generator = torch.Generator().manual_seed(0)
     size = float(like.detach().float().std()) or 1.0
-    return (3 * size * torch.randn(like.shape, generator=generator)).to(like)
+    return (3 * size * torch.randn(like.shape, generator=generator, device="cpu")).to(like)
 
 
 def dependencies(subject: Subject) -> Tensor | None:
@@ -37,10 +37,12 @@ def dependencies(subject: Subject) -> Tensor | None:
 def reachable(subject: Subject) -> Tensor:
     """Return which inputs may reach each output, (B, T, T) bool: windows add up over the layers."""
     length = subject.keep.shape[1]
-    allowed = subject.allowed if subject.allowed is not None else torch.ones(length, length, dtype=torch.bool)
-    step = (allowed.tril() if subject.causal else allowed).to(subject.keep.device) & subject.keep[:, None, :]
+    device = subject.keep.device
+    everything = torch.ones(length, length, dtype=torch.bool, device=device)
+    allowed = everything if subject.allowed is None else subject.allowed.to(device)
+    step = (allowed.tril() if subject.causal else allowed) & subject.keep[:, None, :]
     reached = reach(step.cpu().numpy(), subject.layers or length)
-    return torch.from_numpy(reached).to(subject.keep.device)
+    return torch.from_numpy(reached).to(device)
 
 
 def reach(allowed: np.ndarray, layers: int) -> np.ndarray:

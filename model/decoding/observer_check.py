@@ -74,5 +74,5 @@ def _kept(steps: Sequence[DecodingStep]) -> dict[tuple[int, int], float]:
 def _largest_difference(kept: Mapping[tuple[int, int], float], log_probs: Tensor) -> float:
     """Between what was kept and log_probs (T, V)."""
     rows, tokens = zip(*kept, strict=True)
-    values = torch.tensor(list(kept.values()), dtype=torch.float64)
+    values = torch.tensor(list(kept.values()), dtype=torch.float64, device="cpu")
     return (log_probs[list(rows), list(tokens)].double().cpu() - values).abs().max().item()

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..network.config import EOS_ID
-from ..network.token_ids import shift_right
+from ..network.token_ids import decoder_inputs, shift_right
 from ..network.transformer import Transformer
 from .steps import CachedDecoder, DecodingStep, considered, rank
 
@@ -24,7 +24,7 @@ def forced_log_probs(model: Transformer, source: Tensor, target_ids: Sequence[in
 def replayed_log_probs(model: Transformer, source: Tensor, target_ids: Sequence[int]) -> Tensor:
     """The same one token at a time with a cache, as a decoding that wrote these tokens computed them."""
     decoder = CachedDecoder(model, source)
-    return torch.stack([decoder.next_log_probs(token) for token in shift_right(torch.tensor(target_ids)).tolist()])
+    return torch.stack([decoder.next_log_probs(token) for token in decoder_inputs(target_ids)])
 
 
 @torch.inference_mode()

@@ -65,6 +65,6 @@ def deletion_curves(
     orders += [generator.permutation(pieces) for _ in range(random_orders)]
     removed_at = np.argsort(np.array(orders), axis=1)  # (orders, S): the step at which each piece goes
     keep = torch.from_numpy(removed_at[:, None, :] >= np.arange(pieces + 1)[None, :, None]).flatten(0, 1)
-    whole = torch.ones(len(keep), len(target.prefix_tokens), dtype=torch.bool)
+    whole = torch.ones(len(keep), len(target.prefix_tokens), dtype=torch.bool, device="cpu")
     values = values_without(translator.model, target, keep, whole).numpy().reshape(len(orders), pieces + 1)
     return DeletionCurves(dict(zip(attributions, values, strict=False)), values[len(attributions) :], target.against)

@@ -135,8 +135,7 @@ def patch_stream(translator: Translator, pair: Contrast, stack: Stack, differenc
     layers = [one.residual_path for one in sublayers(model, stack) if one.kind is None]
     paths = [f"{side}_embedding.stream", *layers]
     columns = pair.second_tokens if stack == "encoder" else pair.target.prefix_tokens
-    selections = [torch.eye(len(columns), dtype=torch.bool), torch.ones(1, len(columns), dtype=torch.bool)]
-    cells = torch.cat(selections)[:, :, None]  # the last patches all positions
+    cells = _each_and_all(len(columns))[:, :, None]
     names = ("embedding", *(f"layer {layer + 1}" for layer in range(len(layers))))
     return _patched(model, pair, dict(zip(names, paths, strict=True)), columns, cells, difference)
 
@@ -147,10 +146,16 @@ def patch_heads(translator: Translator, pair: Contrast, kind: Kind, difference: 
     stack = "encoder" if kind == "encoder" else "decoder"
     found = [one for one in sublayers(translator.model, stack) if one.kind == kind]
     heads = translator.config.heads
-    cells = torch.cat([torch.eye(heads, dtype=torch.bool), torch.ones(1, heads, dtype=torch.bool)])[:, :, None, None]
+    cells = _each_and_all(heads)[:, :, None, None]
     paths = {f"layer {one.layer + 1}": f"{one.path}.context" for one in found}
     columns = tuple(f"head {head + 1}" for head in range(heads))
     return _patched(translator.model, pair, paths, columns, cells, difference)
+
+
+def _each_and_all(count: int) -> Tensor:
+    """Return (count + 1, count) bool: row i selects the i-th alone, the last row all."""
+    each = torch.eye(count, dtype=torch.bool, device="cpu")
+    return torch.cat([each, torch.ones_like(each[:1])])
 
 
 def _patched(

@@ -49,5 +49,5 @@ class _ByteDropout(torch.autograd.Function):
 def _random_bytes(shape: torch.Size) -> Tensor:
     """Uniform bytes, eight to one draw of the generator."""
     count = shape.numel()
-    words = torch.empty(-(-count // 8), dtype=torch.int64).random_(-(2**63), None)
+    words = torch.empty(-(-count // 8), dtype=torch.int64, device="cpu").random_(-(2**63), None)
     return words.view(torch.uint8)[:count].view(shape)

@@ -14,14 +14,14 @@ def sinusoidal_table(positions: int, d_model: int, base: float = 10000.0) -> Ten
 
     An odd D leaves the last sine without its cosine. Computed in float64; the caller casts once at the end.
     """
-    return sinusoidal_rows(torch.arange(positions, dtype=torch.float64), d_model, base)
+    return sinusoidal_rows(torch.arange(positions, dtype=torch.float64, device="cpu"), d_model, base)
 
 
 def sinusoidal_rows(positions: Tensor, d_model: int, base: float = 10000.0) -> Tensor:
     """The same for any positions (P,) float64, negative and fractional ones too: -> (P, D) float64."""
-    exponent = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
+    exponent = torch.arange(0, d_model, 2, dtype=torch.float64, device=positions.device) / d_model
     angle = positions[:, None] / base**exponent
-    table = torch.empty(len(positions), d_model, dtype=torch.float64)
+    table = positions.new_empty(len(positions), d_model)
     table[:, 0::2] = angle.sin()
     table[:, 1::2] = angle.cos()[:, : d_model // 2]
     return table
@@ -46,7 +46,7 @@ class PositionalEncoding(nn.Module):
             return
         rows = sinusoidal_table(config.max_length, config.d_model)
         if self.kind == "sinusoidal_pad_row":
-            rows = torch.cat([torch.zeros(1, config.d_model, dtype=rows.dtype), rows])
+            rows = torch.cat([torch.zeros_like(rows[:1]), rows])
         self.register_buffer("table", rows.to(torch.get_default_dtype()), persistent=False)
 
     def forward(self, keep: Tensor, offset: int = 0) -> Tensor:

@@ -11,11 +11,16 @@ from .config import BOS_ID, PAD_ID
 
 
 def pad(rows: Sequence[Sequence[int]]) -> Tensor:
-    """Return ragged ids as one tensor (B, longest), PAD after the end."""
+    """Return ragged ids as one tensor (B, longest) on the CPU, PAD after the end."""
     width = max(map(len, rows))
-    return torch.tensor([[*row, *[PAD_ID] * (width - len(row))] for row in rows])
+    return torch.tensor([[*row, *[PAD_ID] * (width - len(row))] for row in rows], device="cpu")
+
+
+def decoder_inputs(target_ids: Sequence[int]) -> tuple[int, ...]:
+    """Return the T ids that the decoder is fed to predict T ids: <s>, then all but the last."""
+    return (BOS_ID, *target_ids[:-1])
 
 
 def shift_right(target: Tensor) -> Tensor:
-    """Return what the decoder is fed to predict `target` (..., T): <s>, then all but the last token (section 3.1)."""
+    """Return the same of a batch (..., T): the outputs shifted right by one position (section 3.1)."""
     return torch.cat([torch.full_like(target[..., :1], BOS_ID), target[..., :-1]], -1)

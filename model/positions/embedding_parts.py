@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ..network.hooks import record
-from ..network.token_ids import shift_right
+from ..network.token_ids import decoder_inputs
 from ..translate import Translation, Translator
 
 Side = Literal["source", "target"]
@@ -40,10 +40,10 @@ class EmbeddingParts:
 def embedding_parts(translator: Translator, translation: Translation, side: Side) -> EmbeddingParts:
     """Read the three tensors through hooks while the sentence runs; `target` is what the decoder was fed."""
     model = translator.model
-    source, target = (torch.tensor([ids]) for ids in (translation.source_ids, translation.target_ids))
+    ids = translation.source_ids if side == "source" else decoder_inputs(translation.target_ids)
     embedding = model.source_embedding if side == "source" else model.target_embedding
     with torch.inference_mode(), record(embedding, "tokens", "encoding", "stream") as found:
-        embedding((source if side == "source" else shift_right(target)).to(translator.device))
+        embedding(torch.tensor([ids], device=translator.device))
     tokens, encoding, total = (found[name][0].float().cpu().numpy() for name in ("tokens", "encoding", "stream"))
     maps = translation.trace.maps
     pieces = translation.source_tokens if side == "source" else maps["decoder"].query_tokens

@@ -55,7 +55,7 @@ def _joined(angle: Tensor, d_model: int) -> Tensor:
 
 
 def _steps(count: int, dtype: torch.dtype, step: int = 1) -> Tensor:
-    return torch.arange(0, count, step, dtype=torch.float64).to(dtype)
+    return torch.arange(0, count, step, dtype=torch.float64, device="cpu").to(dtype)
 
 
 def _exp_of_log(dtype: torch.dtype) -> Callable[[int, int, float], Tensor]:

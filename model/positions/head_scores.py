@@ -10,7 +10,7 @@ import torch
 
 from ..analysis.head_statistics import rows_with_choice
 from ..capture.attention import capture_attention
-from ..network.token_ids import shift_right
+from ..network.token_ids import decoder_inputs
 from ..trace import KINDS, AttentionTrace, Kind, with_tokens
 from ..translate import Translation, Translator
 
@@ -57,7 +57,7 @@ def positional_heads(translator: Translator, translation: Translation, seed: int
     """
     random = np.random.default_rng(seed)
     source = np.array(translation.source_ids)
-    target = shift_right(torch.tensor(translation.target_ids)).numpy()
+    target = np.array(decoder_inputs(translation.target_ids))
     count = int(np.clip(TOKENS_AT_ONCE // max(len(source), len(target)), 2, SHUFFLES))
     sources, targets = _orders(len(source), "last", count, random), _orders(len(target), "first", count, random)
     of_source = _traces(translator, source[sources], np.tile(target, (count + 1, 1)))

@@ -1,0 +1,183 @@
+"""What the app and the command line compute with a model, each as one function: to be compared between devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from model.attribution.logit_parts import logit_parts
+from model.attribution.methods import attribute_all, record_target
+from model.attribution.score_parts import score_parts
+from model.attribution.source_shares import source_effect, source_shares
+from model.attribution.target import target_word
+from model.decoding.sampling import Sampling
+from model.decoding.steps import Strategy
+from model.evaluation.deletion_curves import deletion_curves
+from model.experiments.ablation import compare
+from model.experiments.activation_patching import contrast, patch_heads, patch_stream
+from model.experiments.cache_agreement import agreement_of
+from model.experiments.decoder_lens import decoder_lens
+from model.experiments.head_effects import head_effects
+from model.experiments.input_perturbation import perturb, run_checks
+from model.experiments.logit_lens import logit_lens
+from model.experiments.mask_trial import MaskTrial, run_trial
+from model.experiments.word_facts import word_facts
+from model.interventions.changes import parse
+from model.network.config import PAD_ID
+from model.network.masks import padding_mask
+from model.positions.embedding_parts import embedding_parts
+from model.positions.experiments import PositionExperiment, log_prob_curve, run_experiment
+from model.positions.head_scores import positional_heads
+from model.trace import TENSORS
+from model.training.loss import smoothed_cross_entropy
+from model.translate import Translator
+
+from . import toy
+
+NOT_COMPARED = ("seconds", "device", "path", "by_capture", "difference", "settings", "model_hash")
+"""Fields that say how a result was made, not what it is."""
+
+
+def numbers_and_texts(result: object, place: str = "") -> Iterator[tuple[str, object]]:
+    """Every array, number and text in a result, with the place where it stands, in an order of its own."""
+    if is_dataclass(result):
+        result = {one.name: getattr(result, one.name) for one in fields(result) if one.name not in NOT_COMPARED}
+    if isinstance(result, Tensor):
+        result = result.cpu().numpy()
+    if isinstance(result, dict):
+        for name, one in result.items():
+            yield from numbers_and_texts(one, f"{place}.{name}")
+    elif isinstance(result, (list, tuple)):
+        for at, one in enumerate(result):
+            yield from numbers_and_texts(one, f"{place}[{at}]")
+    else:
+        yield place, result
+
+
+def assert_same(first: object, second: object, tolerance: float) -> None:
+    """Texts and whole numbers equal, other numbers within the tolerance, absolute and relative."""
+    one, other = dict(numbers_and_texts(first)), dict(numbers_and_texts(second))
+    assert one.keys() == other.keys()
+    for place, value in one.items():
+        expected, found = np.asarray(value), np.asarray(other[place])
+        if expected.dtype.kind == "f":
+            np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance, err_msg=place)
+        else:
+            np.testing.assert_array_equal(found, expected, err_msg=place)
+
+
+def _translated(translator: Translator, text: str) -> Any:
+    return translator.translate(text)
+
+
+def _sampled(translator: Translator, text: str) -> Any:
+    return translator.translate(text, Strategy(Sampling(temperature=1.3, top_k=20), seed=7))
+
+
+def _searched(translator: Translator, text: str) -> Any:
+    return translator.search(text, 4)
+
+
+def _batches(translator: Translator, text: str) -> Any:
+    texts = [text, text[: len(text) // 2], text]
+    return [translator.translate_batch(texts), translator.translate_batch(texts, beam=3)]
+
+
+def _forced(translator: Translator, text: str) -> Any:
+    return translator.force(text, translator.translate(text).target_ids, tensors=TENSORS)
+
+
+def _observed(translator: Translator, text: str) -> Any:
+    """How far the attention that runs unobserved is away: a rounding, so only its size can be held."""
+    return [
+        translator.check_observer(one).difference < 1e-4
+        for one in (_translated(translator, text), _forced(translator, text))
+    ]
+
+
+def _changed(translator: Translator, text: str) -> Any:
+    changes = parse("encoder.1.1:off,cross.2.1:uniform,decoder.1.1:head.2,mask.cross.*.*.1:block")
+    return compare(translator, translator.translate(text), changes)
+
+
+def _head_effects(translator: Translator, text: str) -> Any:
+    done = translator.translate(text)
+    return head_effects(translator.model, done.source_ids, done.target_ids)
+
+
+def _three_ways(translator: Translator, text: str) -> Any:
+    done = translator.translate(text)
+    return agreement_of(translator, done.source_ids, done.target_ids).largest
+
+
+def _lenses(translator: Translator, text: str) -> Any:
+    done = translator.translate(text)
+    return [
+        logit_lens(translator, done, sublayers=True),
+        decoder_lens(translator, done),
+        word_facts(translator, text, done.target_ids),
+    ]
+
+
+def _positions(translator: Translator, text: str) -> Any:
+    done = translator.translate(text)
+    shift = PositionExperiment("shift", 2.0)
+    return [
+        run_experiment(translator, done, shift),
+        log_prob_curve(translator, done, shift, (0.0, 1.0)),
+        positional_heads(translator, done),
+        embedding_parts(translator, done, "source"),
+    ]
+
+
+def _attributed(translator: Translator, text: str) -> Any:
+    done = translator.translate(text)
+    target = target_word(translator, done, 2)
+    scores = attribute_all(translator, target)
+    return [
+        scores,
+        deletion_curves(translator, target, scores, random_orders=2),
+        logit_parts(translator.model, target, record_target(translator.model, target)),
+        score_parts(translator, done, "cross", 1, 0, 1, 1),
+        source_shares(translator, done),
+        source_effect(translator, done),
+    ]
+
+
+def _patched(translator: Translator, text: str) -> Any:
+    first, second = (translator.translate(one) for one in (text, text.replace("a ", "the ")))
+    pair = contrast(translator, first, second)
+    return [patch_stream(translator, pair, "decoder"), patch_heads(translator, pair, "cross")]
+
+
+def _tried_masks(translator: Translator, text: str) -> Any:
+    trial = MaskTrial("decoder", "no causal mask")
+    result = run_trial(translator, text, None, 2)
+    checks = run_checks(translator, result, "decoder", trial)
+    return [run_trial(translator, text, trial, 2), perturb(translator, result, trial), [one.status for one in checks]]
+
+
+def _trained(translator: Translator, text: str) -> Any:
+    """The loss and the gradients of one step, as the trainer makes it."""
+    model, batch = translator.model, toy.batches(4).batch(np.arange(3))
+    source, target_in, target_out = (
+        one.to(translator.device) for one in (batch.source, batch.target_in, batch.target_out)
+    )
+    states = model.decode(target_in, model.encode(source), padding_mask(source, PAD_ID))
+    loss = smoothed_cross_entropy(
+        states.flatten(0, 1), target_out.flatten(), model.generator.weight, model.generator.bias, 0.1
+    )
+    gradients = torch.autograd.grad(loss, list(model.parameters()))
+    return [loss.detach(), [one.norm() for one in gradients]]
+
+
+WORK: dict[str, Callable[[Translator, str], Any]] = {
+    name.removeprefix("_"): function
+    for name, function in list(globals().items())
+    if name.startswith("_") and getattr(function, "__module__", "") == __name__
+}
