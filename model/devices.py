@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import torch
+
+OutOfMemory = torch.OutOfMemoryError
+"""What torch raises where a GPU has no memory left."""
+_gpu_is_full = threading.Event()
 
 
 class DeviceError(ValueError):
@@ -20,13 +25,23 @@ def available_devices() -> tuple[str, ...]:
 
 
 def chosen_device(name: str | None = None) -> torch.device:
-    """Return the device of that name; without one the GPU when there is one. Raises DeviceError."""
+    """Return the device of that name; without one the GPU when there is one with memory left. Raises DeviceError."""
     there = available_devices()
     if name is None:
-        return torch.device("cuda" if "cuda" in there else "cpu")
+        return torch.device("cuda" if "cuda" in there and not _gpu_is_full.is_set() else "cpu")
     if name not in there:
         raise DeviceError(f"There is no device {name!r} here; --device may be: {', '.join(there)}.")
     return torch.device(name)
+
+
+def leave_gpu() -> None:
+    """Let the whole process choose the CPU from now on, where no device is named: the GPU had no memory left."""
+    _gpu_is_full.set()
+
+
+def has_left_gpu() -> bool:
+    """Return whether the process computes on the CPU only because the GPU had no memory left."""
+    return _gpu_is_full.is_set()
 
 
 def one_thread_each() -> None:

@@ -13,6 +13,7 @@ from hypothesis import settings
 
 from model.checkpoint.load import save_checkpoint
 from model.checkpoint.recipe import RECIPE, Recipe
+from model.devices import available_devices
 from model.faults.exhibits import Side, run
 from model.faults.gallery import EXHIBITS
 from model.network.transformer import Transformer
@@ -28,6 +29,24 @@ os.environ["OMP_NUM_THREADS"] = "1"
 # The same examples in every run, and no deadline: a shared machine is slow at times.
 settings.register_profile("steady", deadline=None, derandomize=True, max_examples=40, database=None)
 settings.load_profile("steady")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--gpu", default="cuda", metavar="NAME", help="the device of the tests marked gpu (default cuda)")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """One line for all tests that need a GPU, where there is none."""
+    name = config.getoption("--gpu")
+    return f"gpu: {name}" if name in available_devices() else f"gpu: skipped, for there is no device {name!r} here"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--gpu") in available_devices():
+        return
+    skipped = [one for one in items if one.get_closest_marker("gpu")]
+    config.hook.pytest_deselected(items=skipped)
+    items[:] = [one for one in items if one not in skipped]
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,7 @@ _CROSSING = (
 class _Elsewhere(Tensor):
     """A tensor that says it is on the device; `values` are on the CPU."""
 
-    values: Tensor
+    values: Tensor  # type: ignore[assignment]
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @staticmethod

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from model.devices import OutOfMemory, leave_gpu
 from model.interventions.apply import intervening
 from model.interventions.changes import InterventionError, parse
 from model.translate import InputError
@@ -30,6 +31,7 @@ PATIENCE = 1.0
 """Seconds the page waits for a decoding before it shows an unfinished one."""
 MOST_RUNS = 24
 """Decodings that a visitor's session keeps."""
+GPU_IS_FULL = "The GPU has no memory left. From now on everything is computed on the CPU: please decode once more."
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +77,9 @@ class Run:
                 self.progress = self._decode(model)
                 if self.progress.result:  # with the changes still made: only the capture may differ
                     self.check = model.check_observer(self.progress.result)
+        except OutOfMemory:
+            leave_gpu()
+            self.error = InputError(GPU_IS_FULL)
         except Exception as error:  # shown by the page, which runs in another thread
             self.error = error
         finally:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -18,7 +21,7 @@ from model.checkpoint.preset_comparison import PresetModel, read_preset_model
 from model.checkpoint.snapshots import snapshot_steps as kept_steps
 from model.checkpoint.summary import Summary, summary
 from model.decoding.observer_check import ObserverCheck
-from model.devices import one_thread_each
+from model.devices import OutOfMemory, chosen_device, leave_gpu, one_thread_each
 from model.experiments import head_effects
 from model.experiments.ablation import Comparison, compare, force_changed
 from model.experiments.cache_agreement import Agreement, agreement_of
@@ -44,6 +47,32 @@ from model.translate import Translation, Translator, available
 from model.untrusted_trace import OpenedTrace, OpenError, open_trace
 from model.user_model import LocalError, LocalModel, option
 from model.user_model import load as load_local
+
+if TYPE_CHECKING:
+    from streamlit.runtime.caching.cache_utils import CachedFunc
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def computed(entries: int, spinner: bool | str = False) -> Callable[[Callable[P, R]], CachedFunc[P, R]]:
+    """Return a decorator of what is computed with a model: once, for all visitors, who share the frozen result.
+
+    Where the GPU has no memory left, this and everything after it is computed on the CPU.
+    """
+
+    def decorate(work: Callable[P, R]) -> CachedFunc[P, R]:
+        @wraps(work)
+        def on_some_device(*arguments: P.args, **named: P.kwargs) -> R:
+            try:
+                return work(*arguments, **named)
+            except OutOfMemory:
+                leave_gpu()
+            return work(*arguments, **named)
+
+        return st.cache_resource(max_entries=entries, show_spinner=spinner)(on_some_device)
+
+    return decorate
 
 
 @st.cache_data(ttl=10, show_spinner=False)
@@ -115,19 +144,23 @@ def local_trace(name: str, sentence: str) -> OpenedTrace:
         raise LocalError(str(error)) from error
 
 
-@st.cache_resource(show_spinner="Loading the model …")
 def translator(name: str) -> Translator:
     """The one copy of a checkpoint that all visitors share."""
+    return _loaded(name, str(chosen_device()))
+
+
+@st.cache_resource(show_spinner="Loading the model …")
+def _loaded(name: str, device: str) -> Translator:
     one_thread_each()
     own = local()
-    loaded = own if isinstance(own, Translator) and own.name == name else Translator.load(name)
+    loaded = own if isinstance(own, Translator) and own.name == name else Translator.load(name, device)
     # Streamlit collects garbage after every rerun; walking all that torch has loaded would be most of a rerun.
     gc.collect()
     gc.freeze()
     return loaded
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
+@computed(128)
 def translation(name: str, sentence: str) -> tuple[Translation, ObserverCheck]:
     """A sentence through a checkpoint, and whether looking changed it. Both are frozen, so visitors share them."""
     model = translator(name)
@@ -135,7 +168,7 @@ def translation(name: str, sentence: str) -> tuple[Translation, ObserverCheck]:
     return translated, model.check_observer(translated)
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
+@computed(128)
 def agreement(name: str, source_ids: tuple[int, ...], target_ids: tuple[int, ...], changes: str = "") -> Agreement:
     """Whether cached, full and teacher-forced attention of a translation agree; frozen, so visitors share it.
 
@@ -170,31 +203,33 @@ def uniqueness(rows: np.ndarray) -> Uniqueness:
     return closest(rows)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@computed(64)
 def position_experiment(name: str, sentence: str, experiment: PositionExperiment) -> ExperimentResult:
     """A sentence translated with its positions moved. Raises ExperimentError."""
     return run_experiment(translator(name), translation(name, sentence)[0], experiment)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@computed(64)
 def position_belief(name: str, sentence: str, experiment: PositionExperiment, amounts: tuple[float, ...]) -> np.ndarray:
     """What the model keeps of its translation as the experiment grows. Raises ExperimentError."""
-    return log_prob_curve(translator(name), translation(name, sentence)[0], experiment, amounts)
+    curve = log_prob_curve(translator(name), translation(name, sentence)[0], experiment, amounts)
+    curve.flags.writeable = False
+    return curve
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@computed(32)
 def position_heads(name: str, sentence: str) -> PositionalHeads:
     """Which heads of a checkpoint look at places, on one sentence."""
     return positional_heads(translator(name), translation(name, sentence)[0])
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@computed(64)
 def teacher_forced(name: str, sentence: str, target: str) -> Translation:
     """A given translation read by teacher forcing; frozen. Raises InputError."""
     return translator(name).force(sentence, target)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@computed(64)
 def with_changes(name: str, sentence: str, changes: str, target: str = "") -> Comparison:
     """A sentence translated again by the model with changes made, as changes.text_of writes them; frozen.
 
@@ -210,14 +245,14 @@ def reading(name: str, sentence: str, target: str = "", changes: str = "") -> Tr
     return teacher_forced(name, sentence, target) if target else translation(name, sentence)[0]
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@computed(16)
 def whole_trace(name: str, sentence: str, target: str = "", changes: str = "") -> AttentionTrace:
     """The trace of a reading with queries, keys, values and scores, by one teacher-forced pass; frozen."""
     ids = reading(name, sentence, target, changes).target_ids
     return force_changed(translator(name), sentence, ids, parse(changes), tensors=TENSORS).trace
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@computed(64)
 def lens(name: str, sentence: str, target: str = "", changes: str = "") -> Lens:
     """What the decoder would have written after each layer; frozen."""
     model, found = translator(name), reading(name, sentence, target, changes)
@@ -225,13 +260,13 @@ def lens(name: str, sentence: str, target: str = "", changes: str = "") -> Lens:
         return logit_lens(model, found)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@computed(64)
 def word_facts(name: str, text: str, target_ids: tuple[int, ...], changes: str = "") -> WordFacts:
     """What a translation rests on, word by word; frozen. Raises InterventionError."""
     return facts_of(translator(name), text, target_ids, parse(changes))
 
 
-@st.cache_resource(max_entries=512, show_spinner=False)
+@computed(512)
 def effects_of(
     name: str, source_ids: tuple[int, ...], target_ids: tuple[int, ...], heads: tuple[Head, ...], changes: str
 ) -> np.ndarray:
@@ -249,13 +284,13 @@ def attention_flow(
     return flow_through(_trace, kind, layer)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Loading the snapshots …")
+@computed(4, "Loading the snapshots …")
 def stops(name: str) -> tuple[Stop, ...]:
     """A model at every moment of its training that was kept; shared. Raises CheckpointError."""
     return training_stops(translator(name).checkpoint)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Reading the sentence at every snapshot …")
+@computed(8, "Reading the sentence at every snapshot …")
 def moments(name: str, sentence: str) -> tuple[Moment, ...]:
     """A sentence at every stop, each reading the released model's translation; frozen. Raises CheckpointError."""
     return timeline(stops(name), sentence, translation(name, sentence)[0].target_ids)
@@ -302,19 +337,19 @@ def preset_models() -> tuple[list[PresetModel], list[str]]:
     return found, faults
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@computed(64)
 def mask_trial(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> TrialResult:
     """A sentence translated under another mask; None for the model's own; frozen. Raises RuleError."""
     return run_trial(translator(name), sentence, trial, pads)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Changing one token after the other …")
+@computed(32, "Changing one token after the other …")
 def mask_poke(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> Perturbation:
     """Which outputs move with which input under a mask; frozen."""
     return perturb(translator(name), mask_trial(name, sentence, None, pads), trial)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Running the eight tests …")
+@computed(32, "Running the eight tests …")
 def mask_checks(name: str, sentence: str, kind: Kind, trial: MaskTrial | None) -> tuple[Outcome, ...]:
     """The behaviour tests on the model that translates, with a mask tried or its own; frozen."""
     return run_checks(translator(name), mask_trial(name, sentence, None, 0), kind, trial)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.devices import has_left_gpu
+
 from ..components.tokens import SURE, is_unsure
 from ..figures.labels import quoted
 from . import cache
@@ -51,6 +53,8 @@ def hints(model: Translator, result: Translation) -> None:
         reads = NAMES.get(language, language)
         caption(f"This looks like {NAMES[other]}. The model reads {reads}, so its translation may make no sense.")
         _offer_model_of(other)
+    if has_left_gpu():
+        caption("The GPU has no memory left, so the CPU computes now, with the same numbers but for rounding.")
     if result.unknown:
         pieces = ", ".join(map(quoted, dict.fromkeys(result.unknown)))
         caption(f"Not in the model's vocabulary, so it cannot tell what this is: {pieces}.")

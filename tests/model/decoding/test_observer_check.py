@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -83,6 +84,8 @@ def test_the_fused_kernel_is_named_where_it_is_what_differs(toy_translator: Tran
     assert 0 < check.difference < 1e-3
     assert check.by_capture == 0
     assert check.sentence.startswith("looking replaced the fused kernel: log-probabilities moved by ")
+    assert check.explanation.endswith("This is expected: the two kernels add in another order, and round otherwise.")
+    assert "more than the rounding" in replace(check, difference=2e-3).explanation
 
 
 def test_the_fused_kernel_does_not_hide_a_capture_that_changes_the_weights(
@@ -91,6 +94,7 @@ def test_the_fused_kernel_does_not_hide_a_capture_that_changes_the_weights(
     check = toy_translator.check_observer(toy_translator.translate(SENTENCE))
     assert check.by_capture > 1e-3
     assert check.sentence.startswith("looking changed the outputs")
+    assert "expected" not in check.explanation
 
 
 @pytest.mark.parametrize("changes", ["cross.1.1:off", "encoder.2.1:uniform", "mask.cross.*.*.1:block"])

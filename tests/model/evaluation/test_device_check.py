@@ -29,7 +29,7 @@ def other(translator: Translator, change: Callable[[Transformer], object]) -> Tr
 
 
 def scale_queries(model: Transformer) -> None:
-    model.get_submodule("decoder.layers.0.cross_attention.q_proj").weight *= 1.01  # type: ignore[operator]
+    model.get_parameter("decoder.layers.0.cross_attention.q_proj.weight").mul_(1.01)
 
 
 def favour_one_token(model: Transformer) -> None:

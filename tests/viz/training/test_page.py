@@ -59,7 +59,7 @@ def checkpoints(tmp_path: Path, toy_checkpoint: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(folders, "FOLDER", tmp_path)
     monkeypatch.setattr(cache, "checkpoints", lambda: folders.available(tmp_path))
     for name in (
-        "translator",
+        "_loaded",
         "translation",
         "stops",
         "moments",
@@ -179,7 +179,7 @@ def test_the_licence_stands_beside_the_choice_where_it_forbids_something(checkpo
     facts = json.loads(path.read_text())
     facts["card"]["licence"] = "non-commercial research and education only"
     path.write_text(json.dumps(facts))
-    cache.translator.clear()
+    cache._loaded.clear()
     assert "non-commercial research and education only" in said(opened("curves"))
 
 

@@ -103,7 +103,7 @@ def app(factories: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     cache._local.clear()
     cache.local_trace.clear()
     cache.translation.clear()
-    cache.translator.clear()
+    cache._loaded.clear()
 
 
 def test_a_foreign_model_is_live_on_explore(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

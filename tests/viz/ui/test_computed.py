@@ -1,0 +1,86 @@
+"""Where the GPU has no memory left, the CPU goes on, and the page says so."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from model import devices
+from model.devices import OutOfMemory, chosen_device, has_left_gpu
+from model.translate import InputError
+from viz.decode import runs
+from viz.decode.request import Request
+from viz.ui import cache
+
+from ..fakes import FakeTranslator
+from ..page_texts import captions
+
+FULL = "The GPU has no memory left, so the CPU computes now"
+
+
+@pytest.fixture
+def with_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that sees a GPU and has not left it yet."""
+    monkeypatch.setattr(devices, "available_devices", lambda: ("cpu", "cuda"))
+    monkeypatch.setattr(devices, "_gpu_is_full", threading.Event())
+
+
+def test_the_cpu_goes_on(with_gpu: None) -> None:
+    tried: list[str] = []
+
+    @cache.computed(2)
+    def work(sentence: str) -> str:
+        tried.append(chosen_device().type)
+        if tried[-1] == "cuda":
+            raise OutOfMemory
+        return sentence.upper()
+
+    assert work("a") == "A"
+    assert tried == ["cuda", "cpu"]
+    assert has_left_gpu()
+    assert chosen_device() == torch.device("cpu")
+    assert (work("a"), work("b")) == ("A", "B")
+    assert tried == ["cuda", "cpu", "cpu"]  # kept, and no second try on the GPU
+
+
+def test_other_errors_pass(with_gpu: None) -> None:
+    @cache.computed(2)
+    def work(sentence: str) -> str:
+        raise InputError(sentence)
+
+    with pytest.raises(InputError, match="as it was"):
+        work("as it was")
+    assert not has_left_gpu()
+
+
+def test_a_model_that_did_not_fit_is_loaded_on_the_cpu(with_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    monkeypatch.setattr(cache, "_loaded", lambda name, device: loaded.append(device))
+    cache.translator("any")
+    devices.leave_gpu()
+    cache.translator("any")
+    assert loaded == ["cuda", "cpu"]
+
+
+def test_a_decoding_says_so(with_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OutOfMemory
+
+    model: Any = FakeTranslator()
+    model.model = torch.nn.Identity()
+    monkeypatch.setattr(model, "translate", full)
+    monkeypatch.setattr(runs.st, "session_state", {})
+    run = runs.run(model, Request("two words", "greedy"))
+    run.wait(20)
+    assert runs.input_problem(run) == runs.GPU_IS_FULL
+    assert has_left_gpu()
+
+
+def test_the_page_says_so(app: AppTest, with_gpu: None) -> None:
+    assert not any(FULL in one for one in captions(app.run()))
+    devices.leave_gpu()
+    assert any(FULL in one for one in captions(app.run()))
