@@ -30,7 +30,7 @@ LEVELS = (
     "model.experiments model.evaluation",
     "model.cli",
     "model.__main__",
-    "viz.streamlit_internals viz.figures",
+    "viz.streamlit_internals viz.turns viz.figures",
     "viz.figures.* viz.components viz.ui.url_state",
     "viz.components.presenter viz.components.save viz.ui.addresses",
     "viz.components.*",

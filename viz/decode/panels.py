@@ -18,6 +18,7 @@ from ..components.word_card import CardActions
 from ..export.save import SavedView
 from ..figures.beam_tree import beam_tree, node_in_words
 from ..figures.labels import signed
+from ..turns import TURNS
 from ..ui import cache
 from ..ui.addresses.pins import pin_of, toggle_pins
 from ..ui.captions import caption, hints
@@ -54,7 +55,7 @@ def show_progress(run: runs.Run, look: Look) -> None:
         count = len(result.steps) if result else tree.nodes[-1].position + 1 if tree and tree.nodes else 0
         with st.container(key="working"):
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.caption(f"Decoding … {count} tokens so far" if count else "Decoding …")
+                st.caption(_doing(run, count))
                 st.button("Stop", key="stop", on_click=run.stop)
             if result is not None:
                 st.html(f'<p class="so-far" dir="auto">{html.escape(result.text)}</p>')
@@ -62,6 +63,13 @@ def show_progress(run: runs.Run, look: Look) -> None:
                 _tree(tree, look, ())
 
     watch()
+
+
+def _doing(run: runs.Run, count: int) -> str:
+    """What an unfinished decoding does: it waits, or has written so many tokens."""
+    if run.waits and (before := TURNS.before(run.ticket)):
+        return f"Waiting, {before} before you …"
+    return f"Decoding … {count} tokens so far" if count else "Decoding …"
 
 
 def show_result(model: Translator, run: runs.Run, look: Look) -> SavedView:

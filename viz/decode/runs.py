@@ -15,6 +15,7 @@ from model.interventions.changes import InterventionError, parse
 from model.translate import InputError
 
 from ..streamlit_internals import connection_probe
+from ..turns import TURNS, BusyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +54,9 @@ class Run:
         self.check: ObserverCheck | None = None
         self.error: Exception | None = None
         self.stopped = False
+        self.ticket = TURNS.ticket(request.method == "beam")
+        self.waits = True
+        """Whether its turn to compute has not come yet."""
         self.abandoned = False
         """Ended because its visitor had gone: what there is of it is a part."""
         self._finished = threading.Event()
@@ -73,7 +77,8 @@ class Run:
 
     def _work(self, model: Translator) -> None:
         try:
-            with intervening(model.model, parse(self.request.changes)):
+            with TURNS.turn(self.ticket), intervening(model.model, parse(self.request.changes)):
+                self.waits = False
                 self.progress = self._decode(model)
                 if self.progress.result:  # with the changes still made: only the capture may differ
                     self.check = model.check_observer(self.progress.result)
@@ -101,6 +106,7 @@ class Run:
         """A decoder's `on_step`: now and then take over what there is, and go on unless stopped."""
 
         def on_step(so_far: Callable[[], Any]) -> bool:
+            TURNS.pause()
             if time.monotonic() - self._published > PUBLISH_EVERY:
                 self.abandoned = self.abandoned or not self._wanted()
                 self.progress = progress(so_far())
@@ -154,6 +160,6 @@ def with_path(model: Translator, progress: Progress, request: Request, ids: tupl
 
 def input_problem(run: Run) -> str:
     """The sentence to show when a run has failed by its input; "" when it has not. Any other error is raised again."""
-    if run.error is None or isinstance(run.error, (InputError, InterventionError)):
+    if run.error is None or isinstance(run.error, (InputError, InterventionError, BusyError)):
         return "" if run.error is None else str(run.error)
     raise run.error

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -48,29 +48,50 @@ from model.untrusted_trace import OpenedTrace, OpenError, open_trace
 from model.user_model import LocalError, LocalModel, option
 from model.user_model import load as load_local
 
-if TYPE_CHECKING:
-    from streamlit.runtime.caching.cache_utils import CachedFunc
+from ..turns import TURNS, BusyError
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def computed(entries: int, spinner: bool | str = False) -> Callable[[Callable[P, R]], CachedFunc[P, R]]:
+class Computed(Generic[P, R]):
+    """A function whose results are cached, and computed in turns."""
+
+    def __init__(self, cached: Callable[P, R], clear: Callable[[], None], is_long: bool) -> None:
+        self._cached, self.clear, self._is_long = cached, clear, is_long
+
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
+        before = TURNS.before(TURNS.ticket(self._is_long))
+        try:
+            # Another thread may be computing what is asked for: nobody waits for it in their own turn.
+            with TURNS.released(), st.spinner(f"{before} before you …") if before else nullcontext():
+                return self._cached(*arguments, **named)
+        except BusyError as error:
+            st.warning(str(error))
+            st.stop()
+
+
+def computed(
+    entries: int, spinner: bool | str = False, *, is_long: bool = False
+) -> Callable[[Callable[P, R]], Computed[P, R]]:
     """Return a decorator of what is computed with a model: once, for all visitors, who share the frozen result.
 
-    Where the GPU has no memory left, this and everything after it is computed on the CPU.
+    Visitors take turns, `is_long` ones last; the page ends with a sentence for whom no turn comes. Where the GPU has no
+    memory left, this and everything after it is computed on the CPU.
     """
 
-    def decorate(work: Callable[P, R]) -> CachedFunc[P, R]:
+    def decorate(work: Callable[P, R]) -> Computed[P, R]:
         @wraps(work)
-        def on_some_device(*arguments: P.args, **named: P.kwargs) -> R:
-            try:
+        def in_turn(*arguments: P.args, **named: P.kwargs) -> R:
+            with TURNS.turn(TURNS.ticket(is_long)):
+                try:
+                    return work(*arguments, **named)
+                except OutOfMemory:
+                    leave_gpu()
                 return work(*arguments, **named)
-            except OutOfMemory:
-                leave_gpu()
-            return work(*arguments, **named)
 
-        return st.cache_resource(max_entries=entries, show_spinner=spinner)(on_some_device)
+        cached = st.cache_resource(max_entries=entries, show_spinner=spinner)(in_turn)
+        return Computed(cached, cached.clear, is_long)
 
     return decorate
 
@@ -168,7 +189,7 @@ def translation(name: str, sentence: str) -> tuple[Translation, ObserverCheck]:
     return translated, model.check_observer(translated)
 
 
-@computed(128)
+@computed(128, is_long=True)
 def agreement(name: str, source_ids: tuple[int, ...], target_ids: tuple[int, ...], changes: str = "") -> Agreement:
     """Whether cached, full and teacher-forced attention of a translation agree; frozen, so visitors share it.
 
@@ -209,7 +230,7 @@ def position_experiment(name: str, sentence: str, experiment: PositionExperiment
     return run_experiment(translator(name), translation(name, sentence)[0], experiment)
 
 
-@computed(64)
+@computed(64, is_long=True)
 def position_belief(name: str, sentence: str, experiment: PositionExperiment, amounts: tuple[float, ...]) -> np.ndarray:
     """What the model keeps of its translation as the experiment grows. Raises ExperimentError."""
     curve = log_prob_curve(translator(name), translation(name, sentence)[0], experiment, amounts)
@@ -217,7 +238,7 @@ def position_belief(name: str, sentence: str, experiment: PositionExperiment, am
     return curve
 
 
-@computed(32)
+@computed(32, is_long=True)
 def position_heads(name: str, sentence: str) -> PositionalHeads:
     """Which heads of a checkpoint look at places, on one sentence."""
     return positional_heads(translator(name), translation(name, sentence)[0])
@@ -229,7 +250,7 @@ def teacher_forced(name: str, sentence: str, target: str) -> Translation:
     return translator(name).force(sentence, target)
 
 
-@computed(64)
+@computed(64, is_long=True)
 def with_changes(name: str, sentence: str, changes: str, target: str = "") -> Comparison:
     """A sentence translated again by the model with changes made, as changes.text_of writes them; frozen.
 
@@ -284,13 +305,13 @@ def attention_flow(
     return flow_through(_trace, kind, layer)
 
 
-@computed(4, "Loading the snapshots …")
+@computed(4, "Loading the snapshots …", is_long=True)
 def stops(name: str) -> tuple[Stop, ...]:
     """A model at every moment of its training that was kept; shared. Raises CheckpointError."""
     return training_stops(translator(name).checkpoint)
 
 
-@computed(8, "Reading the sentence at every snapshot …")
+@computed(8, "Reading the sentence at every snapshot …", is_long=True)
 def moments(name: str, sentence: str) -> tuple[Moment, ...]:
     """A sentence at every stop, each reading the released model's translation; frozen. Raises CheckpointError."""
     return timeline(stops(name), sentence, translation(name, sentence)[0].target_ids)
@@ -343,13 +364,13 @@ def mask_trial(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> 
     return run_trial(translator(name), sentence, trial, pads)
 
 
-@computed(32, "Changing one token after the other …")
+@computed(32, "Changing one token after the other …", is_long=True)
 def mask_poke(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> Perturbation:
     """Which outputs move with which input under a mask; frozen."""
     return perturb(translator(name), mask_trial(name, sentence, None, pads), trial)
 
 
-@computed(32, "Running the eight tests …")
+@computed(32, "Running the eight tests …", is_long=True)
 def mask_checks(name: str, sentence: str, kind: Kind, trial: MaskTrial | None) -> tuple[Outcome, ...]:
     """The behaviour tests on the model that translates, with a mask tried or its own; frozen."""
     return run_checks(translator(name), mask_trial(name, sentence, None, 0), kind, trial)

@@ -74,7 +74,7 @@ def value(key: WordKey) -> float:
     return found
 
 
-@shared.computed(128)
+@shared.computed(128, is_long=True)
 def attributions(key: WordKey) -> Mapping[str, Attribution]:
     """The scores of every method by its name."""
     of = target(key)
@@ -82,7 +82,7 @@ def attributions(key: WordKey) -> Mapping[str, Attribution]:
         return attribute_all(model, of)
 
 
-@shared.computed(128)
+@shared.computed(128, is_long=True)
 def deletion_curves(key: WordKey) -> DeletionCurves:
     """What is left of the value when pieces are taken away, by the order of every method."""
     of, found = target(key), attributions(key)
@@ -123,7 +123,7 @@ def contrast(first: ReadingKey, second: ReadingKey) -> Contrast:
         return patching.contrast(model, result, other)
 
 
-@shared.computed(64)
+@shared.computed(64, is_long=True)
 def patch_map(first: ReadingKey, second: ReadingKey, patched: Patched) -> PatchMap:
     """What comes back of the difference for a patch at each place."""
     pair = contrast(first, second)
@@ -131,7 +131,7 @@ def patch_map(first: ReadingKey, second: ReadingKey, patched: Patched) -> PatchM
         return _patched(model, pair, patched)
 
 
-@shared.computed(64)
+@shared.computed(64, is_long=True)
 def control_map(first: ReadingKey, second: ReadingKey, control: ReadingKey, patched: Patched) -> PatchMap:
     """The same between the first sentence and one with the same answer, as a share of the pair's difference."""
     pair, answer = contrast(first, second), shared.reading(*control)
@@ -140,7 +140,7 @@ def control_map(first: ReadingKey, second: ReadingKey, control: ReadingKey, patc
         return _patched(model, same, patched, pair.difference)
 
 
-@shared.computed(64)
+@shared.computed(64, is_long=True)
 def decoder_lens(reading: ReadingKey) -> DecoderLens:
     """The translation read from each layer of the encoder."""
     with _run(reading) as (model, result):
@@ -154,7 +154,7 @@ def sublayer_lens(reading: ReadingKey, token_id: int | None = None) -> Lens:
         return logit_lens(model, result, sublayers=True, token_id=token_id)
 
 
-@shared.computed(64)
+@shared.computed(64, is_long=True)
 def user_attributions(name: str, sentence: str, position: int) -> Mapping[str, Attribution]:
     """What can be computed of the model of the command line, by method, for the piece at a position, from 0."""
     own = shared.local()
