@@ -1,4 +1,4 @@
-"""A model of somebody's own, named on the command line as ``package.module:factory``.
+"""Models named on the command line: ``package.module:factory``, ``hf:FOLDER``, or a directory of such folders.
 
 The factory takes no arguments and returns either
 
@@ -12,62 +12,55 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
-from .capture.attention import capture_attention
-from .text.token_names import Tokens
-from .trace import TENSORS, AttentionTrace
-from .translate import Translator
+from .hugging_face.folder import PREFIX, model_folders, open_named
+from .live.live_model import LiveModel
+from .live.local_model import LocalError, LocalModel, in_words
+
+__all__ = ["LocalError", "LocalModel", "load", "named_folders", "option"]
 
 OPTION = "--model"
+DIRECTORY = "--models"
 RETURN_VALUE = "It must return a Translator, or (module, run) with run(text) -> tokens."
 
 
-class LocalError(ValueError):
-    """A factory that gives no model, or a model that cannot read a sentence; the message is the sentence to show."""
+def named_folders(arguments: Sequence[str]) -> dict[str, str]:
+    """Return what :func:`load` takes for each model of the directory that ``--models`` names, by its folder's name.
+
+    Raises LocalError for a directory that is not there or holds no model.
+    """
+    directory = option(arguments, DIRECTORY)
+    if directory is None:
+        return {}
+    folders = model_folders(Path(directory).expanduser())
+    if not folders:
+        raise LocalError(f"{DIRECTORY} {directory}: no folder in it holds a Hugging Face model (config.json).")
+    return {folder.name: f"{PREFIX}{folder}" for folder in folders}
 
 
-@dataclass(frozen=True, eq=False)
-class LocalModel:
-    """A module and the function that runs it."""
-
-    name: str
-    model: nn.Module
-    run: Callable[[str], Tokens]
-
-    @torch.no_grad()
-    def trace(self, text: str) -> AttentionTrace:
-        """Everything the module attends to while it reads `text`. Raises LocalError with what the function raised."""
-        try:
-            with capture_attention(self.model, TENSORS) as capture:
-                capture.tokens = self.run(text)
-            return capture.sample(0)
-        except Exception as error:  # a stranger's code may raise anything, and the server goes on
-            raise LocalError(f"{self.name} could not read this sentence: {_in_words(error)}") from error
-
-
-def option(arguments: Sequence[str]) -> str | None:
+def option(arguments: Sequence[str], name: str = OPTION) -> str | None:
     """Return what stands after ``--model``, or ``--model=``; None where it is not given."""
     for at, argument in enumerate(arguments):
-        if argument == OPTION:
+        if argument == name:
             return arguments[at + 1] if at + 1 < len(arguments) else ""
-        if argument.startswith(f"{OPTION}="):
-            return argument.removeprefix(f"{OPTION}=")
+        if argument.startswith(f"{name}="):
+            return argument.removeprefix(f"{name}=")
     return None
 
 
-def load(spec: str) -> Translator | LocalModel:
-    """Import the module, also from the current folder, and call the factory. Raises LocalError."""
+def load(spec: str) -> LiveModel | LocalModel:
+    """Load the folder, or import the module, also from the current folder, and call the factory. Raises LocalError."""
+    if spec.startswith(PREFIX):
+        return open_named(spec.removeprefix(PREFIX))
     path, colon, name = spec.partition(":")
     if not (path and colon and name):
-        raise LocalError(f"{OPTION} {spec}: write it as package.module:factory.")
+        raise LocalError(f"{OPTION} {spec}: write it as package.module:factory, or as hf:FOLDER.")
     found = _call(_factory(path, name, spec), spec)
-    if isinstance(found, Translator):
+    if isinstance(found, LiveModel):
         return found
     if isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], nn.Module) and callable(found[1]):
         return LocalModel(spec.rpartition(".")[2], *found)
@@ -81,7 +74,7 @@ def _factory(path: str, name: str, spec: str) -> Callable[[], Any]:
     try:
         factory = getattr(importlib.import_module(path), name, None)
     except Exception as error:  # importing runs a stranger's code
-        raise LocalError(f"{OPTION} {spec}: {path} cannot be imported: {_in_words(error)}") from error
+        raise LocalError(f"{OPTION} {spec}: {path} cannot be imported: {in_words(error)}") from error
     if not callable(factory):
         raise LocalError(f"{OPTION} {spec}: {path} has no function {name}.")
     return factory
@@ -91,9 +84,4 @@ def _call(factory: Callable[[], Any], spec: str) -> Any:
     try:
         return factory()
     except Exception as error:  # as above
-        raise LocalError(f"{OPTION} {spec}: the factory failed: {_in_words(error)}") from error
-
-
-def _in_words(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return f"{type(error).__name__}: {text[:300]}" if text != type(error).__name__ else text
+        raise LocalError(f"{OPTION} {spec}: the factory failed: {in_words(error)}") from error

@@ -22,7 +22,7 @@ def warm() -> None:
 
     for name in cache.checkpoints()[:1]:
         try:
-            first, *_ = examples(cache.translator(name).card)
+            first, *_ = examples(cache.live(name).card)
         except CheckpointError:
             return  # The page says what is wrong with it.
         if first:

@@ -58,14 +58,23 @@ def value_weighted_trace(trace: AttentionTrace, model: nn.Module | None = None) 
 
 
 def output_projections(model: nn.Module, kind: Kind) -> np.ndarray:
-    """Return every head's slice of W_O of one kind of attention (L, H, d, D), of a model of this project."""
-    from ..capture.sites import attention_sites  # brings torch, which weighting a saved trace does not need
+    """Return every head's slice of W_O of one kind of attention (L, H, d, D), of a model with hook points.
+
+    Raises TraceError where it is not known which layer of a model from elsewhere joins the heads.
+    """
+    from torch import Tensor  # which weighting a saved trace does not need, nor what comes with it
+
+    from ..capture.sites import attention_sites
+    from ..network.attention import MultiHeadAttention
 
     slices = []
     for site in attention_sites(model):
         if site.kind == kind:
-            projection = site.module.get_parameter("out_proj.weight").detach().float().cpu().numpy()
-            heads = site.module.heads
+            own = isinstance(site.module, MultiHeadAttention)
+            found = site.module.get_parameter("out_proj.weight") if own else site.module.output_projection
+            if not isinstance(found, Tensor):
+                raise TraceError("Where this model joins its heads is not known, so norms of values cannot weigh in.")
+            projection, heads = found.detach().float().cpu().numpy(), site.module.heads
             assert isinstance(heads, int)
             slices.append(projection.T.reshape(heads, -1, projection.shape[0]))
     return np.stack(slices)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from ..network.token_ids import decoder_inputs
+from ..network.autoregressive import decoder_inputs
 from ..trace import Kind
 from ..translate import Translation, Translator
 from .recording import Recording, Sublayer, record_pass, sublayers

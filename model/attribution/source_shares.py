@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from ..decoding.teacher_forcing import forced_log_probs
-from ..network.token_ids import decoder_inputs
+from ..network.autoregressive import decoder_inputs
 from ..translate import Translation, Translator
 from .alti import alti
 from .blocking import blocked

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..network.autoregressive import decoder_inputs
 from ..network.config import UNK_ID
-from ..network.token_ids import decoder_inputs
 from ..text.token_names import START
 from ..text.words import word, words
 from ..translate import Translation, Translator

@@ -65,12 +65,14 @@ class HookRecording:
         queries, keys = sum(tensor.shape[2] for tensor in calls), calls[-1].shape[3]
         kept = [name for name in TENSORS if self.calls[sites[0].path, name]]
         rows = {name: keys if name in ("k", "v") else queries for name in kept}
+        masks = [self._mask(site, sample, calls) for site in sites]
         return AttentionMap(
             kind,
             weights=self._stacked(sites, "weights", sample, queries),
             query_tokens=tuple(str(number + 1) for number in range(queries)),
             key_tokens=tuple(str(number + 1) for number in range(keys)),
-            mask=np.logical_or.reduce([self._mask(site, sample, calls) for site in sites]),
+            mask=np.logical_or.reduce(masks),
+            layer_masks=None if all(np.array_equal(masks[0], one) for one in masks) else np.stack(masks)[:, None],
             tensors={name: self._stacked(sites, name, sample, rows[name]) for name in kept},
         )
 

@@ -9,6 +9,7 @@ from torch import nn
 
 from ..trace import Kind
 from .foreign.kinds import kind_of
+from .points import AttentionPoints
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class AttentionSite:
 def attention_sites(model: nn.Module) -> list[AttentionSite]:
     """Return the modules whose ``weights`` is a hook point, in the model's order.
 
-    Kind and layer are read off the path.
+    Kind and layer are read off the path, unless the module says them.
     """
     sites = []
     for point, module in model.named_modules():
@@ -32,7 +33,11 @@ def attention_sites(model: nn.Module) -> list[AttentionSite]:
         if name == "weights" and isinstance(module, nn.Identity):
             numbers = re.findall(r"\.(\d+)\.", path)
             layer = int(numbers[-1]) if numbers else 0
-            sites.append(AttentionSite(path, model.get_submodule(path), kind_of(path), layer))
+            found = model.get_submodule(path)
+            if isinstance(found, AttentionPoints):
+                sites.append(AttentionSite(path, found, found.kind, found.layer))
+            else:
+                sites.append(AttentionSite(path, found, kind_of(path), layer))
     crossed = {_layer_path(site) for site in sites if site.kind == "cross"}
     # A decoder by itself has no path that says so, but its layers have cross-attention too.
     return [

@@ -43,7 +43,7 @@ class Checkpoint:
     name: str
     model: Transformer
     tokenizer: Tokenizer
-    card: dict[str, Any]
+    card: Mapping[str, Any]
     """Facts: source_language, target_language, data, licence, attribution."""
     hash: str = ""
     """First 12 hexadecimal digits of the SHA-256 of the weights file."""

@@ -18,13 +18,14 @@ from ..attribution.methods import (
     record_target,
     target_value,
 )
-from ..attribution.target import Target, target_word
+from ..attribution.target import AttributionError, Target, target_word
 from ..checkpoint.files import folder_of
 from ..devices import chosen_device
 from ..evaluation.attribution_measurement import measure
 from ..evaluation.attribution_scores import FILE, table, write_scores
 from ..interventions.apply import intervening
 from ..interventions.changes import parse
+from ..live.live_model import LiveModel
 from ..training.data import read_pairs
 from ..translate import Translator
 from ..user_model import LocalModel, load
@@ -51,13 +52,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what the word rests on."""
     changes = parse(arguments.changes)
-    translator: Translator | LocalModel
+    translator: LiveModel | LocalModel
     if arguments.model:
         translator = load(arguments.model)
     else:
         translator = Translator.load(arguments.checkpoint, chosen_device(arguments.device))
     if isinstance(translator, LocalModel):
         return _run_foreign(translator, arguments)
+    if not isinstance(translator, Translator):
+        raise AttributionError(translator.cannot("attribution"))
     with intervening(translator.model, changes):
         if arguments.given:
             translation = translator.force(arguments.sentence, arguments.given, capture=False)

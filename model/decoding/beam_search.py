@@ -13,10 +13,9 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from ..network.config import BOS_ID, EOS_ID, PAD_ID
+from ..network.autoregressive import AutoregressiveModel
+from ..network.config import PAD_ID
 from ..network.hooks import is_observed
-from ..network.layers import DecoderCache
-from ..network.transformer import Transformer
 from .constraints import FREE, Constraints
 from .steps import length_limits, padding_where_any
 
@@ -47,7 +46,10 @@ class Hypothesis:
 
 @dataclass(frozen=True, eq=False)
 class BeamStep:
-    """One step of a search of width W: 2 W candidates for each of the A sentences still searched, best first."""
+    """One step of a search of width W: 2 W candidates for each of the A sentences still searched, best first.
+
+    There are more, (1 + N) W, for a model that N > 1 tokens end a text of, so that W of them go on in any case.
+    """
 
     position: int
     sentences: Tensor
@@ -96,7 +98,7 @@ class _Finished:
 
 @torch.inference_mode()
 def beam_search(
-    model: Transformer,
+    model: AutoregressiveModel,
     source: Tensor,
     width: int,
     alpha: float = 1.0,
@@ -113,31 +115,31 @@ def beam_search(
     if stop not in STOPS:
         raise ValueError(f"A beam search stops {' or '.join(STOPS)}, not {stop!r}.")
     batch, device = len(source), source.device
-    limits = torch.tensor(length_limits(model, source, max_tokens), device=device)
-    limit = int(limits.max())
+    limit = int((limits := torch.tensor(length_limits(model, source, max_tokens), device=device)).max())
     sentences = torch.arange(batch, device=device)
     # Hypotheses of a sentence share its memory; who looks, or changes what is computed, finds a row for each.
     shared = not is_observed()
     rows = sentences if shared else sentences.repeat_interleave(width)
-    mask = padding_where_any(source)
+    mask = padding_where_any(model, source)
     memory, memory_mask = model.encode(source)[rows], None if mask is None else mask[rows]
-    cache = DecoderCache(model.config.decoder_layers)
+    cache = model.new_cache()
     running = torch.full((batch, width), -torch.inf, device=device)
     running[:, 0] = 0.0  # at first all W hypotheses are the same one
     ids = torch.full((batch, width, limit), PAD_ID, device=device)
     penalties = torch.tensor([length**alpha for length in range(1, limit + 1)], device=device)
     finished = _Finished(ids, torch.full_like(running, -torch.inf), torch.zeros_like(ids[:, :, 0]))
-    last = torch.full((batch * width, 1), BOS_ID, device=device)
+    last = torch.full((batch * width, 1), model.start_id, device=device)
+    end_ids, count = torch.tensor(list(model.end_ids), device=device), max(2, 1 + len(model.end_ids)) * width
     for position in range(limit):
         states = model.decode(last, memory, memory_mask, cache=cache)
         log_probs = model.generator(states[:, -1]).log_softmax(-1).unflatten(0, (-1, width))
         if constraints:
             log_probs = _constrained(log_probs, ids[:, :, :position], constraints)
-        scores, parents, tokens = _candidates(running, log_probs, 2 * width)
+        scores, parents, tokens = _candidates(running, log_probs, count)
         ids = _take(ids, parents)
         ids[:, :, position] = tokens
-        ends = (tokens == EOS_ID) | (limits[sentences] == position + 1)[:, None]
-        finishes = ends & (torch.arange(2 * width, device=device) < width) & scores.isfinite()
+        ends = torch.isin(tokens, end_ids) | (limits[sentences] == position + 1)[:, None]
+        finishes = ends & (torch.arange(count, device=device) < width) & scores.isfinite()
         counted = torch.where(finishes, scores / penalties[position], -torch.inf)
         finished = finished.with_new(sentences, ids, counted, position + 1)
         running, alive = scores.masked_fill(ends, -torch.inf).topk(width)
@@ -175,9 +177,9 @@ def _take(ids: Tensor, rows: Tensor) -> Tensor:
 
 
 def beam_batch(
-    model: Transformer, source: Tensor, width: int, alpha: float = 1.0, stop: Stop = "early"
+    model: AutoregressiveModel, source: Tensor, width: int, alpha: float = 1.0, stop: Stop = "early"
 ) -> list[list[int]]:
     """The best translation of each of B sentences, ids without </s>; by default as soon as the field's tools stop."""
     *_, last = beam_search(model, source, width, alpha, stop=stop)
     found = [last.best(sentence)[0].token_ids for sentence in range(len(source))]
-    return [[token for token in ids if token != EOS_ID] for ids in found]
+    return [[token for token in ids if token not in model.end_ids] for ids in found]

@@ -18,6 +18,10 @@ class Constraints:
     forbidden: tuple[tuple[int, ...], ...] = ()
     """Sequences of ids: the last token of one is forbidden wherever the others have just been written."""
 
+    uncounted: int = 0
+    """So many tokens of the prefix are what every target of the model begins with: a search counts none of them in its
+    sums of log-probabilities, as Hugging Face's `forced_bos_token_id`."""
+
     def __bool__(self) -> bool:
         return bool(self.prefix or self.forbidden)
 
@@ -26,12 +30,17 @@ class Constraints:
         tail = tuple(written)
         return [ids[-1] for ids in self.forbidden if ids and tail[len(tail) - len(ids) + 1 :] == ids[:-1]]
 
+    def with_those_of(self, more: Constraints) -> Constraints:
+        """Return these constraints with others added; a beginning that the others have goes before the one here."""
+        prefix, forbidden = more.prefix or self.prefix, (*self.forbidden, *more.forbidden)
+        return Constraints(prefix, forbidden, self.uncounted if prefix[: len(self.prefix)] == self.prefix else 0)
+
     def apply(self, log_probs: Tensor, written: Sequence[int]) -> Tensor:
-        """log_probs (V,) of the next token -> the same, -inf where a token may not be written."""
+        """log_probs (V,) of the next token -> the same, -inf where a token may not be written, 0 where none counts."""
         if len(written) < len(self.prefix):
             token = self.prefix[len(written)]
             only = torch.full_like(log_probs, -torch.inf)
-            only[token] = log_probs[token]
+            only[token] = log_probs[token] if len(written) >= self.uncounted else 0.0
             return only
         banned = self.banned(written)
         if not banned:

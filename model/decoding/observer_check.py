@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..network.attention import AttentionPath, attention_path, chosen_path
-from ..network.transformer import Transformer
+from ..network.autoregressive import AutoregressiveModel
 from .steps import DecodingStep
 from .teacher_forcing import forced_log_probs, replayed_log_probs
 
@@ -55,7 +55,7 @@ class ObserverCheck:
 
 
 def check_observer(
-    model: Transformer, source: Tensor, steps: Sequence[DecodingStep], *, one_pass: bool
+    model: AutoregressiveModel, source: Tensor, steps: Sequence[DecodingStep], *, one_pass: bool
 ) -> ObserverCheck:
     """Run source (1, S) again as the `steps` were made, without capture, and compare all that they kept.
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from ..network.config import BOS_ID, EOS_ID, PAD_ID
-from ..network.layers import DecoderCache
-from ..network.masks import padding_mask
-from ..network.transformer import Transformer
+from ..network.autoregressive import AutoregressiveModel
 from .constraints import FREE, Constraints
 from .sampling import Sampling
 
@@ -54,29 +52,29 @@ class DecodingStep:
     """The token was given, not chosen."""
 
 
-def length_limit(model: Transformer, source_tokens: int, most: int | None = None) -> int:
+def length_limit(model: AutoregressiveModel, source_tokens: int, most: int | None = None) -> int:
     """Tokens after which a translation is cut off: generous for the source, or `most`; never past the position table.
 
     ValueError for a `most` below 1.
     """
     if most is not None and most < 1:
         raise ValueError(f"A translation has at least 1 token, so at most {most} cannot be asked for.")
-    return min(model.config.max_length - 1, 2 * source_tokens + 20 if most is None else most)
+    return min(model.room(source_tokens), model.usual_limit(source_tokens) if most is None else most)
 
 
-def length_limits(model: Transformer, source: Tensor, most: int | None = None) -> list[int]:
+def length_limits(model: AutoregressiveModel, source: Tensor, most: int | None = None) -> list[int]:
     """The same for each of source (B, S), PAD after the end: neighbours in a batch change nothing."""
-    return [length_limit(model, length, most) for length in (source != PAD_ID).sum(1).tolist()]
+    return [length_limit(model, length, most) for length in model.source_mask(source).sum((1, 2, 3)).tolist()]
 
 
-def padding_where_any(source: Tensor) -> Tensor | None:
+def padding_where_any(model: AutoregressiveModel, source: Tensor) -> Tensor | None:
     """The padding mask of source (B, S), or None where nothing is padded and a mask would only cost time."""
-    mask = padding_mask(source, PAD_ID)
+    mask = model.source_mask(source)
     return None if mask.all() else mask
 
 
 def greedy(
-    model: Transformer,
+    model: AutoregressiveModel,
     source: Tensor,
     max_tokens: int | None = None,
     candidates: int = 10,
@@ -87,7 +85,7 @@ def greedy(
 
 
 def sample(
-    model: Transformer,
+    model: AutoregressiveModel,
     source: Tensor,
     sampling: Sampling,
     generator: torch.Generator,
@@ -118,7 +116,9 @@ class Strategy:
     def name(self) -> str:
         return "greedy" if self.sampling is None else f"{self.sampling}, seed {self.seed}"
 
-    def steps(self, model: Transformer, source: Tensor, max_tokens: int | None = None) -> Iterator[DecodingStep]:
+    def steps(
+        self, model: AutoregressiveModel, source: Tensor, max_tokens: int | None = None
+    ) -> Iterator[DecodingStep]:
         """source (1, S) ids -> steps"""
         if self.sampling is None:
             return greedy(model, source, max_tokens, constraints=self.constraints)
@@ -132,11 +132,11 @@ GREEDY = Strategy()
 class CachedDecoder:
     """One sentence under way: fed a token at a time, with the keys and values of those before in a cache."""
 
-    def __init__(self, model: Transformer, source: Tensor) -> None:
+    def __init__(self, model: AutoregressiveModel, source: Tensor) -> None:
         """source (1, S) ids"""
         self.model = model
-        self.memory, self.memory_mask = model.encode(source), padding_where_any(source)
-        self.cache = DecoderCache(model.config.decoder_layers)
+        self.memory, self.memory_mask = model.encode(source), padding_where_any(model, source)
+        self.cache = model.new_cache()
 
     def next_log_probs(self, token: int) -> Tensor:
         """Feed in the token written last, <s> at first -> log-probabilities (V,) of the next."""
@@ -147,7 +147,7 @@ class CachedDecoder:
 
 @torch.inference_mode()
 def _decode(
-    model: Transformer,
+    model: AutoregressiveModel,
     source: Tensor,
     choose: Choose,
     max_tokens: int | None,
@@ -156,11 +156,11 @@ def _decode(
 ) -> Iterator[DecodingStep]:
     limit = length_limit(model, source.shape[1], max_tokens)
     decoder = CachedDecoder(model, source)
-    written = [BOS_ID]
+    written = [model.start_id]
     for position in range(limit):
         log_probs = decoder.next_log_probs(written[-1])
         token, drawn_from = choose(constraints.apply(log_probs, written[1:]))
-        stopped: Stopped | None = "eos" if token == EOS_ID else "length" if position + 1 == limit else None
+        stopped: Stopped | None = "eos" if token in model.end_ids else "length" if position + 1 == limit else None
         banned = constraints.banned(written[1:])
         yield DecodingStep(
             position,
@@ -192,24 +192,25 @@ def rank(log_probs: Tensor, token: int) -> int:
 
 
 @torch.inference_mode()
-def greedy_batch(model: Transformer, source: Tensor, max_tokens: int | None = None) -> list[list[int]]:
+def greedy_batch(model: AutoregressiveModel, source: Tensor, max_tokens: int | None = None) -> list[list[int]]:
     """The same for many sentences at once, ids only: source (B, S), PAD after the end -> B lists without </s>."""
     limits = length_limits(model, source, max_tokens)
-    memory, memory_mask = model.encode(source), padding_where_any(source)
-    cache = DecoderCache(model.config.decoder_layers)
-    chosen = torch.full((len(source), 1), BOS_ID, device=source.device)
+    memory, memory_mask = model.encode(source), padding_where_any(model, source)
+    cache = model.new_cache()
+    chosen = torch.full((len(source), 1), model.start_id, device=source.device)
+    ends = torch.tensor(list(model.end_ids), device=source.device)
     finished = torch.zeros(len(source), dtype=torch.bool, device=source.device)
     columns = []
     for _ in range(max(limits)):
         states = model.decode(chosen, memory, memory_mask, cache=cache)
-        chosen = model.generator(states[:, -1]).max(-1, keepdim=True).indices.masked_fill(finished[:, None], EOS_ID)
-        finished |= chosen[:, 0] == EOS_ID
+        chosen = model.generator(states[:, -1]).max(-1, keepdim=True).indices.masked_fill(finished[:, None], ends[0])
+        finished |= torch.isin(chosen[:, 0], ends)
         columns.append(chosen)
         if finished.all():
             break
     rows = torch.cat(columns, 1).tolist()
-    return [_until_eos(row[:limit]) for row, limit in zip(rows, limits, strict=True)]
+    return [_until_end(row[:limit], model.end_ids) for row, limit in zip(rows, limits, strict=True)]
 
 
-def _until_eos(ids: list[int]) -> list[int]:
-    return ids[: ids.index(EOS_ID)] if EOS_ID in ids else ids
+def _until_end(ids: list[int], ends: Collection[int]) -> list[int]:
+    return list(takewhile(lambda token: token not in ends, ids))

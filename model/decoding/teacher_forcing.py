@@ -7,38 +7,36 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..network.config import EOS_ID
-from ..network.token_ids import decoder_inputs, shift_right
-from ..network.transformer import Transformer
+from ..network.autoregressive import AutoregressiveModel, decoder_inputs, shift_right
 from .steps import CachedDecoder, DecodingStep, considered, rank
 
 
 @torch.inference_mode()
-def forced_log_probs(model: Transformer, source: Tensor, target_ids: Sequence[int]) -> Tensor:
+def forced_log_probs(model: AutoregressiveModel, source: Tensor, target_ids: Sequence[int]) -> Tensor:
     """Read T given tokens in one forward pass: source (1, S) -> log-probabilities (T, V), row t after t tokens."""
-    target = shift_right(torch.tensor([target_ids], device=source.device))
+    target = shift_right(torch.tensor([target_ids], device=source.device), model.start_id)
     return model(source, target)[0].log_softmax(-1)
 
 
 @torch.inference_mode()
-def replayed_log_probs(model: Transformer, source: Tensor, target_ids: Sequence[int]) -> Tensor:
+def replayed_log_probs(model: AutoregressiveModel, source: Tensor, target_ids: Sequence[int]) -> Tensor:
     """The same one token at a time with a cache, as a decoding that wrote these tokens computed them."""
     decoder = CachedDecoder(model, source)
-    return torch.stack([decoder.next_log_probs(token) for token in decoder_inputs(target_ids)])
+    fed = decoder_inputs(target_ids, model.start_id)
+    return torch.stack([decoder.next_log_probs(token) for token in fed])
 
 
 @torch.inference_mode()
 def forced(
-    model: Transformer, source: Tensor, target_ids: Sequence[int], candidates: int = 10
+    model: AutoregressiveModel, source: Tensor, target_ids: Sequence[int], candidates: int = 10
 ) -> tuple[DecodingStep, ...]:
     """source (1, S), the T ids of a whole or begun translation -> T steps, each with the given token's probability.
 
     Raises ValueError for no tokens at all and for more than the model has positions.
     """
-    if not 0 < len(target_ids) <= model.config.max_length:
-        raise ValueError(
-            f"A given translation has 1 to {model.config.max_length} tokens in this model, not {len(target_ids)}."
-        )
+    most = model.room(source.shape[1]) + 1
+    if not 0 < len(target_ids) <= most:
+        raise ValueError(f"A given translation has 1 to {most} tokens in this model, not {len(target_ids)}.")
     log_probs = forced_log_probs(model, source, target_ids)
     last = len(target_ids) - 1
     return tuple(
@@ -47,7 +45,7 @@ def forced(
             token,
             row[token].item(),
             considered(row, candidates),
-            stopped="eos" if position == last and token == EOS_ID else None,
+            stopped="eos" if position == last and token in model.end_ids else None,
             rank=rank(row, token),
             forced=True,
         )

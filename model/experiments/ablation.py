@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from ..decoding.steps import GREEDY, Strategy
 from ..interventions.apply import intervening
 from ..interventions.changes import Change, text_of
+from ..live.live_model import LiveModel
+from ..live.translation import Translation
 from ..text.word_difference import WordChange, word_difference
-from ..translate import Translation, Translator
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class Comparison:
 
 
 def translate_changed(
-    translator: Translator,
+    translator: LiveModel,
     text: str,
     changes: Sequence[Change],
     strategy: Strategy = GREEDY,
@@ -57,7 +58,7 @@ def translate_changed(
 
 
 def force_changed(
-    translator: Translator,
+    translator: LiveModel,
     text: str,
     target: str | Sequence[int],
     changes: Sequence[Change],
@@ -73,7 +74,7 @@ def force_changed(
 
 
 def compare(
-    translator: Translator, before: Translation, changes: Sequence[Change], strategy: Strategy = GREEDY
+    translator: LiveModel, before: Translation, changes: Sequence[Change], strategy: Strategy = GREEDY
 ) -> Comparison:
     """Make the changes, translate the same sentence again and weigh the old translation. Raises InterventionError.
 

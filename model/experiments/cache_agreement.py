@@ -21,8 +21,8 @@ from ..decoding.constraints import Constraints
 from ..decoding.steps import greedy
 from ..interventions.apply import intervening
 from ..interventions.changes import Change
+from ..network.autoregressive import shift_right
 from ..network.config import PAD_ID
-from ..network.token_ids import shift_right
 from ..network.transformer import Transformer
 from ..trace import AttentionMap, Kind
 from ..translate import Translator

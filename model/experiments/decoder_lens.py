@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from ..decoding.steps import greedy_batch
+from ..network.autoregressive import shift_right
 from ..network.hooks import hook_outputs, record
-from ..network.token_ids import shift_right
 from ..translate import Translation, Translator
 
 

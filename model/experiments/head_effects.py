@@ -15,11 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from ..capture.sites import AttentionSite, attention_sites
-from ..network.config import PAD_ID
+from ..network.autoregressive import AutoregressiveModel, shift_right
 from ..network.hooks import OutputHook, hook_outputs
-from ..network.masks import padding_mask
-from ..network.token_ids import shift_right
-from ..network.transformer import Transformer
 from ..trace import Kind
 
 Head = tuple[Kind, int, int]
@@ -53,7 +50,7 @@ class HeadEffects:
         return sorted(found, key=lambda one: -abs(one[1]))
 
 
-def head_effects(model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]) -> HeadEffects:
+def head_effects(model: AutoregressiveModel, source_ids: Sequence[int], target_ids: Sequence[int]) -> HeadEffects:
     """Switch off every head of the model, one at a time, and read the T target ids of the source again."""
     passes = plan(model, len(source_ids), len(target_ids))
     return joined(passes, [effects_of(model, source_ids, target_ids, heads) for heads in passes])
@@ -82,7 +79,7 @@ def joined(passes: Sequence[Sequence[Head]], changes: Sequence[np.ndarray]) -> H
 
 @torch.inference_mode()
 def effects_of(
-    model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int], heads: Sequence[Head]
+    model: AutoregressiveModel, source_ids: Sequence[int], target_ids: Sequence[int], heads: Sequence[Head]
 ) -> np.ndarray:
     """The changes for some heads, in one forward pass: (heads, T).
 
@@ -94,10 +91,11 @@ def effects_of(
         raise ValueError("One pass switches off heads of the encoder or of the decoder, not of both.")
     rows, device = len(heads) + 1, next(model.parameters()).device
     source, tokens = (torch.tensor([ids], device=device) for ids in (source_ids, target_ids))
-    target = shift_right(tokens).expand(rows, -1)
-    memory_mask = padding_mask(source, PAD_ID)
+    target = shift_right(tokens, model.start_id).expand(rows, -1)
+    memory_mask = model.source_mask(source)
     with hook_outputs(_silences(model, heads)):
-        memory = model.encode(source.expand(rows, -1) if in_encoder == {True} else source).expand(rows, -1, -1)
+        memory = model.encode(source.expand(rows, -1) if in_encoder == {True} else source)
+        memory = memory.expand(rows, *memory.shape[1:])
         log_probs = model.generator(model.decode(target, memory, memory_mask)).log_softmax(-1)
     found = log_probs.gather(-1, tokens.expand(rows, -1)[..., None])[..., 0].double().cpu().numpy()
     return found[1:] - found[0]

@@ -12,9 +12,9 @@ from torch import Tensor
 from ..behaviour.checks import examine
 from ..behaviour.outcomes import Outcome
 from ..behaviour.own_model import from_own_model
+from ..network.autoregressive import shift_right
 from ..network.config import PAD_ID
 from ..network.hooks import hook_outputs
-from ..network.token_ids import shift_right
 from ..trace import Kind
 from ..translate import Translator
 from .mask_trial import MaskTrial, TrialResult, use_mask

@@ -12,15 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..network.hooks import record
-from ..network.token_ids import shift_right
-from ..translate import Translation, Translator
-
-_SUBLAYERS = {
-    "after_self_attention": "self-attention",
-    "after_cross_attention": "cross-attention",
-    "after_feed_forward": "feed-forward",
-}
+from ..live.live_model import LiveModel
+from ..live.translation import Translation
+from ..network.autoregressive import shift_right
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +40,7 @@ class Lens:
 
 @torch.inference_mode()
 def logit_lens(
-    translator: Translator,
+    translator: LiveModel,
     translation: Translation,
     count: int = 5,
     sublayers: bool = False,
@@ -57,17 +51,15 @@ def logit_lens(
     Ranks are those of the written token at each position, or everywhere of `token_id`.
     """
     model, ids = translator.model, translation.target_ids
-    paths = _paths(translator.config.decoder_layers, sublayers)
     source = torch.tensor([translation.source_ids], device=translator.device)
-    target = shift_right(torch.tensor([ids], device=translator.device))
-    with record(model, *paths) as streams:
-        model(source, target)
+    target = shift_right(torch.tensor([ids], device=translator.device), model.start_id)
     ranked = torch.tensor(ids if token_id is None else [token_id] * len(ids), device=translator.device)[:, None]
-    best, found, ranks, chosen = [], [], [], []
-    for path in paths:  # one place at a time: all of them at once are P x T x V numbers
-        log_probs = model.generator(model.decoder.final_norm(streams[path][0])).log_softmax(-1)
+    places, best, found, ranks, chosen = [], [], [], [], []
+    for place, logits in model.predictions(source, target, sublayers=sublayers):
+        log_probs = logits[0].log_softmax(-1)
         values, tokens = log_probs.topk(min(count, log_probs.shape[-1]))
         own = log_probs.gather(1, ranked)
+        places.append(place)
         best.append(tokens)
         found.append(values)
         chosen.append(own[:, 0])
@@ -75,23 +67,11 @@ def logit_lens(
     token_ids = torch.stack(best).cpu().numpy()
     name = translator.tokenizer.token
     return Lens(
-        tuple(paths.values()),
-        tuple(tuple(tuple(map(name, row)) for row in place) for place in token_ids.tolist()),
+        tuple(places),
+        tuple(tuple(tuple(map(name, row)) for row in rows) for rows in token_ids.tolist()),
         token_ids,
         torch.stack(found).cpu().numpy(),
         translation.target_tokens,
         torch.stack(ranks).cpu().numpy(),
         torch.stack(chosen).cpu().numpy(),
     )
-
-
-def _paths(layers: int, sublayers: bool) -> dict[str, str]:
-    """Module path of each place along the stream -> its name."""
-    paths = {"target_embedding.stream": "embedding"}
-    for layer in range(layers):
-        for path, name in _SUBLAYERS.items():
-            if sublayers:
-                paths[f"decoder.layers.{layer}.{path}.stream"] = f"layer {layer + 1} {name}"
-        if not sublayers:
-            paths[f"decoder.layers.{layer}.after_feed_forward.stream"] = f"layer {layer + 1}"
-    return paths

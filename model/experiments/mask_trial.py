@@ -20,9 +20,9 @@ from ..capture.attention import capture_attention
 from ..decoding.steps import greedy, length_limit
 from ..interventions.apply import editing_masks
 from ..masking.rule import Sizes, build_mask
+from ..network.autoregressive import shift_right
 from ..network.config import BOS_ID, EOS_ID, PAD_ID, SPECIAL_PIECES
 from ..network.masks import padding_mask
-from ..network.token_ids import shift_right
 from ..text.token_names import name_translation
 from ..trace import AttentionMap, Kind
 from ..translate import Translator

@@ -14,8 +14,8 @@ import numpy as np
 from ..analysis.value_norm import output_projections, value_weighted
 from ..interventions.apply import intervening
 from ..interventions.changes import Change
+from ..live.live_model import LiveModel
 from ..text.words import word, words
-from ..translate import Translator
 from .ablation import force_changed
 from .logit_lens import Lens, logit_lens
 
@@ -59,7 +59,7 @@ class WordFacts:
 
 
 def word_facts(
-    translator: Translator, text: str, target_ids: Sequence[int], changes: Sequence[Change] = ()
+    translator: LiveModel, text: str, target_ids: Sequence[int], changes: Sequence[Change] = ()
 ) -> WordFacts:
     """Read a translation of `text` again, by its ids, with the changes made. Raises InputError, InterventionError."""
     found = force_changed(translator, text, target_ids, changes, tensors=("v",))

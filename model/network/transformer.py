@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from torch import Tensor, nn
 
-from .config import PAD_ID, TransformerConfig
+from .autoregressive import AutoregressiveModel, Cache
+from .config import BOS_ID, EOS_ID, PAD_ID, TransformerConfig
 from .dropout import Dropout
-from .hooks import HookPoint
+from .hooks import HookPoint, record
 from .layers import DecoderCache, DecoderLayer, EncoderLayer, layer_norm
 from .masks import causal_mask, combine, padding_mask
 from .positional_encoding import PositionalEncoding
@@ -66,8 +68,10 @@ class Decoder(Stack):
         return self.output(self.final_norm(x))
 
 
-class Transformer(nn.Module):
+class Transformer(AutoregressiveModel):
     """Source and target token ids in, logits out. All masks are boolean, True = may attend."""
+
+    generator: nn.Linear
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -109,6 +113,23 @@ class Transformer(nn.Module):
         memory_mask = padding_mask(source, PAD_ID) if memory_mask is None else memory_mask
         return self.generator(self.decode(target, memory, memory_mask, target_mask))
 
+    @property
+    def start_id(self) -> int:
+        return BOS_ID
+
+    @property
+    def end_ids(self) -> tuple[int, ...]:
+        return (EOS_ID,)
+
+    def room(self, source_tokens: int) -> int:
+        return self.config.max_length - 1
+
+    def source_mask(self, source: Tensor) -> Tensor:
+        return padding_mask(source, PAD_ID)
+
+    def new_cache(self) -> DecoderCache:
+        return DecoderCache(self.config.decoder_layers)
+
     def encode(self, source: Tensor, mask: Tensor | None = None) -> Tensor:
         """source (B, S) ids -> memory (B, S, D)"""
         mask = padding_mask(source, PAD_ID) if mask is None else mask
@@ -120,16 +141,24 @@ class Transformer(nn.Module):
         memory: Tensor,
         memory_mask: Tensor | None,
         mask: Tensor | None = None,
-        cache: DecoderCache | None = None,
+        cache: Cache | None = None,
     ) -> Tensor:
         """target (B, T) ids, memory (B, S, D) -> states (B, T, D) for the generator.
 
         With a cache, `target` holds only the tokens that are new; padding among the cached ones is not looked for.
         """
+        assert cache is None or isinstance(cache, DecoderCache)
         offset = cache.length if cache else 0
         if mask is None:
             mask = self._target_mask(target, offset)
         return self.decoder(self.target_embedding(target, offset), memory, mask, memory_mask, cache)
+
+    def predictions(self, source: Tensor, target: Tensor, *, sublayers: bool = False) -> Iterator[tuple[str, Tensor]]:
+        paths = _places(self.config.decoder_layers, sublayers=sublayers)
+        with record(self, *paths) as streams:
+            self(source, target)
+        for path, name in paths.items():  # one place at a time: all of them at once are P x T x V numbers
+            yield name, self.generator(self.decoder.final_norm(streams[path]))
 
     def _target_mask(self, target: Tensor, offset: int) -> Tensor | None:
         length = target.shape[1]
@@ -137,3 +166,22 @@ class Transformer(nn.Module):
             return None  # the newest token may attend to all before it
         causal = causal_mask(length, offset + length, target.device)
         return causal if offset else combine(causal, padding_mask(target, PAD_ID))
+
+
+_SUBLAYERS = {
+    "after_self_attention": "self-attention",
+    "after_cross_attention": "cross-attention",
+    "after_feed_forward": "feed-forward",
+}
+
+
+def _places(layers: int, *, sublayers: bool) -> dict[str, str]:
+    """Module path of each place along the decoder's stream -> its name."""
+    paths = {"target_embedding.stream": "embedding"}
+    for layer in range(layers):
+        for path, name in _SUBLAYERS.items():
+            if sublayers:
+                paths[f"decoder.layers.{layer}.{path}.stream"] = f"layer {layer + 1} {name}"
+        if not sublayers:
+            paths[f"decoder.layers.{layer}.after_feed_forward.stream"] = f"layer {layer + 1}"
+    return paths

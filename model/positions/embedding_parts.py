@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 import torch
 
+from ..network.autoregressive import decoder_inputs
 from ..network.hooks import record
-from ..network.token_ids import decoder_inputs
 from ..translate import Translation, Translator
 
 Side = Literal["source", "target"]

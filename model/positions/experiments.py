@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from ..capture.attention import capture_attention
+from ..network.autoregressive import shift_right
 from ..network.hooks import OutputHook, hook_outputs
 from ..network.positional_encoding import PositionalEncoding, sinusoidal_rows
-from ..network.token_ids import shift_right
 from ..network.transformer import Transformer
 from ..trace import AttentionTrace, with_tokens
 from ..translate import Translation, Translator

@@ -10,7 +10,7 @@ import torch
 
 from ..analysis.head_statistics import rows_with_choice
 from ..capture.attention import capture_attention
-from ..network.token_ids import decoder_inputs
+from ..network.autoregressive import decoder_inputs
 from ..trace import KINDS, AttentionTrace, Kind, with_tokens
 from ..translate import Translation, Translator
 

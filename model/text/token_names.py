@@ -27,12 +27,22 @@ def name_tokens(trace: AttentionTrace, tokens: Tokens, sample: int = 0) -> Atten
     return dataclasses.replace(trace, **maps, source=source, target=target)
 
 
-def name_translation(trace: AttentionTrace, source: Sequence[str], predicted: Sequence[str]) -> AttentionTrace:
+def name_translation(
+    trace: AttentionTrace, source: Sequence[str], predicted: Sequence[str], start: str = START
+) -> AttentionTrace:
     """Return the trace of a translation with its rows and columns named.
 
-    What the decoder was fed at a row is what it predicted at the row before, and <s> at the first.
+    What the decoder was fed at a row is what it predicted at the row before, and `start` at the first.
     """
-    return name_tokens(trace, {"source": source, "target": (START, *predicted[:-1]), "predicted": predicted})
+    return name_tokens(trace, {"source": source, "target": (start, *predicted[:-1]), "predicted": predicted})
+
+
+def name_continuation(trace: AttentionTrace, prompt: Sequence[str], predicted: Sequence[str]) -> AttentionTrace:
+    """Return the trace of a prompt and its continuation with its rows and columns named.
+
+    Of a row of the prompt but its last, the token "predicted" is the next one of the prompt, which was given.
+    """
+    return name_tokens(trace, {"target": (*prompt, *predicted[:-1]), "predicted": (*prompt[1:], *predicted)})
 
 
 def _sides(trace: AttentionTrace, tokens: Tokens) -> Mapping[str, Any]:

@@ -111,6 +111,15 @@ class Tokenizer:
                 unknown.append(piece.surface.strip())
         return Encoded((*ids, EOS_ID), (*tokens, SPECIAL_PIECES[EOS_ID]), tuple(unknown))
 
+    def encode_target(self, text: str) -> Encoded:
+        """The same: both languages share the vocabulary."""
+        return self.encode(text)
+
+    def encode_words(self, text: str) -> Encoded:
+        """The same without the closing </s>."""
+        found = self.encode(text)
+        return Encoded(found.ids[:-1], found.tokens[:-1], found.unknown)
+
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Many texts at once, ids only, each closed by </s>: what training and batch translation need."""
         return [[*ids, EOS_ID] for ids in self._processor.EncodeAsIds(list(texts))]

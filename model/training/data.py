@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
+from ..network.autoregressive import pad, shift_right
 from ..network.config import PAD_ID
-from ..network.token_ids import pad, shift_right
 
 Pair = tuple[str, str]
 WIDE = "。！？"

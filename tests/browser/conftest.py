@@ -57,17 +57,15 @@ def wait_until_healthy(url: str, process: subprocess.Popen[bytes], log: Path) ->
     raise TimeoutError(f"The app was not ready after {STARTS_WITHIN} s:\n{log.read_text(errors='replace')}")
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the app, served by a process of its own with the released checkpoints."""
-    if not available():
-        missing("no checkpoint in checkpoints/: train one with `python -m model train`")
+@contextmanager
+def serving(folder: Path, *arguments: str) -> Iterator[str]:
+    """The address of the app, served by a process of its own, whose command line ends in `arguments`."""
     port = free_port()
-    log = tmp_path_factory.mktemp("server") / "app.log"
+    log = folder / "app.log"
     command = [sys.executable, "-m", "streamlit", "run", str(APP), "--server.port", str(port)]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [*command, "--server.fileWatcherType", "none"],
+            [*command, "--server.fileWatcherType", "none", "--", *arguments],
             cwd=ROOT,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -86,6 +84,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     # Streamlit itself leaves a traceback of its own files when a visitor goes in the middle of a reply.
     said = log.read_text(errors="replace")
     assert not any(f'File "{ROOT / part}' in said for part in ("app.py", "model", "viz")), said
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the app with the released checkpoints."""
+    if not available():
+        missing("no checkpoint in checkpoints/: train one with `python -m model train`")
+    with serving(tmp_path_factory.mktemp("server")) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ def whole_decodings(monkeypatch: pytest.MonkeyPatch) -> None:
 def app(monkeypatch: pytest.MonkeyPatch) -> AppTest:
     fake = FakeTranslator()
     monkeypatch.setattr(cache, "checkpoints", lambda: [fake.name])
-    monkeypatch.setattr(cache, "translator", lambda name: fake)
+    monkeypatch.setattr(cache, "live", lambda name: fake)
     monkeypatch.setattr(run, "word_card", lambda *_: None)  # It asks the model itself, which the fake does not have.
     cache.translation.clear()
     return AppTest.from_file(str(APP), default_timeout=30)

@@ -40,11 +40,15 @@ def foreign_trace(**more: Any) -> AttentionTrace:
 
 
 class FakeTranslator:
-    """Speaks the interface of model.translate.Translator; "translates" by capitalising every word."""
+    """Speaks the interface of model.live.live_model.LiveModel; "translates" by capitalising every word."""
 
     name = "fake-en-de"
     device = SimpleNamespace(type="cpu")
     card: ClassVar[dict[str, Any]] = {"source_language": "en", "target_language": "de"}
+    notes = ()
+
+    def can(self, ability: str) -> bool:
+        return True
 
     def translate(self, text: str) -> Translation:
         words = text.split()

@@ -46,8 +46,9 @@ from .request import Request
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from model.live.live_model import LiveModel
     from model.trace import AttentionMap
-    from model.translate import Translator
+    from model.translate import Translation
 
     from ..ui.url_state.kinds import Number
 
@@ -58,7 +59,7 @@ STOP_EARLY = (
 )
 
 
-def request(model: Translator, text: str) -> Request:
+def request(model: LiveModel, text: str) -> Request:
     """Draw the controls of the strategy and the constraints; returns the decoding that they stand at."""
     _forget_branch_of_another(model.name, text)
     method = widgets.segmented_control("Strategy", METHOD, on_change=_forget_branch)
@@ -75,34 +76,37 @@ def request(model: Translator, text: str) -> Request:
     return Request(text, method, sampling, seed, width, penalty, stop, given, _constraints(model, method), _changes())
 
 
-def path(model: Translator) -> tuple[int, ...]:
+def path(model: LiveModel) -> tuple[int, ...]:
     """The token ids that lead to the node of the beam tree on the player; empty for the best translation."""
     return _known(model, WAY.hold())
 
 
-def player_start(cross: AttentionMap, own: AttentionMap, off: list[Head]) -> PlayerStart:
-    """The step and the heads that the player begins with; a head that is turned off is not the best aligning one."""
+def player_start(result: Translation, off: list[Head]) -> PlayerStart:
+    """The step and the heads that the player begins with; a head that is turned off is not the best aligning one.
+
+    Of a decoder alone, none is looked for: what it attends to in its prompt need not be what it translates.
+    """
+    cross, own = result.to_source, result.to_target
+    step, chosen = (STEP.hold() or 1) - 1, _head(CROSS.hold(), cross)
+    own_choice = _head(OWN.hold(), own) or f"{own.layers}.mean"
+    if result.trace.cross is None:
+        return PlayerStart(step, chosen or f"{cross.layers}.mean", own_choice, None)
     ranked = rank_alignment(cross, readings=("predicted",))  # a step of the player is the row that predicts its token
     best = next((one for one in ranked if ("cross", one.layer, one.head) not in off), ranked[0])
-    return PlayerStart(
-        step=(STEP.hold() or 1) - 1,
-        cross=_head(CROSS.hold(), cross) or "aligning",
-        own=_head(OWN.hold(), own) or f"{own.layers}.mean",
-        aligning=(best.layer, best.head),
-    )
+    return PlayerStart(step, chosen or "aligning", own_choice, (best.layer, best.head))
 
 
-def on_step(step: int, text: str = "") -> None:
-    """Come to rest at a step, from 0; for callbacks. An open card, of a word of the translation of `text`, follows."""
+def on_step(step: int, result: Translation | None = None) -> None:
+    """Come to rest at a step, from 0; for callbacks. An open card, of a word of `result`, follows."""
     STEP.set(step + 1)
-    if text and pin_of(text, "target") is not None:
-        pin(text, {"target": step})
+    if result and pin_of(result.source, "target") is not None:
+        pin(result.source, {"target": step + result.first_row})
 
 
-def on_word(text: str, step: int) -> None:
+def on_word(result: Translation, step: int) -> None:
     """Open the card of the word written at a step, or close it where it is open; for callbacks."""
     STEP.set(step + 1)
-    toggle_pins(text, {"target": step})
+    toggle_pins(result.source, {"target": step + result.first_row})
 
 
 def on_view(cross: str, own: str) -> None:
@@ -147,7 +151,7 @@ def choose_path(ids: tuple[int, ...]) -> None:
     on_step(len(ids) - 1)
 
 
-def _own_translation(model: Translator, text: str) -> str:
+def _own_translation(model: LiveModel, text: str) -> str:
     """What the unchanged model writes; "" for a text that it cannot read."""
     try:
         return cache.translation(model.name, text)[0].text
@@ -169,7 +173,7 @@ def _number(label: str, of: Number[Any]) -> Any:
         return widgets.number_input(label, of, step=step, width=120, on_change=_forget_branch)
 
 
-def _constraints(model: Translator, method: Method) -> Constraints:
+def _constraints(model: LiveModel, method: Method) -> Constraints:
     """The words that a visitor typed, and what a click on a candidate has put into the address."""
     if method == "given":
         return Constraints()
@@ -177,26 +181,27 @@ def _constraints(model: Translator, method: Method) -> Constraints:
         begin = widgets.text_input("Begin with", BEGIN, placeholder="Ein", on_change=_forget_branch)
         never = widgets.text_input("Never write", NEVER, placeholder="words, between commas")
         st.caption("In the player, choose a candidate to go on from it, or its × to forbid it.")
-    prefix = _known(model, BRANCH.hold()) or _tokens(model, begin)
+    begun = _tokens(model, begin)
+    prefix = _known(model, BRANCH.hold()) or ((*model.forced.prefix, *begun) if begun else ())
     forbidden = _in_vocabulary(model, (*WITHOUT.hold(), *(_tokens(model, word) for word in never.split(","))))
     return Constraints(prefix, tuple(dict.fromkeys(forbidden)))
 
 
-def _tokens(model: Translator, text: str) -> tuple[int, ...]:
-    """The ids of some words without </s>; none for none, or where they are too many."""
+def _tokens(model: LiveModel, text: str) -> tuple[int, ...]:
+    """The ids of some words inside a target; none for none, or where they are too many."""
     try:
-        return model.encode(text).ids[:-1] if text.strip() else ()
+        return model.words(text)
     except InputError:
         return ()
 
 
-def _known(model: Translator, ids: tuple[int, ...]) -> tuple[int, ...]:
+def _known(model: LiveModel, ids: tuple[int, ...]) -> tuple[int, ...]:
     """Ids of the address that this model can write; none where it has no such token, or they are too many."""
     found = _in_vocabulary(model, [ids])
-    return found[0] if found and len(ids) < model.config.max_length else ()
+    return found[0] if found and len(ids) < model.max_length else ()
 
 
-def _in_vocabulary(model: Translator, sequences: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+def _in_vocabulary(model: LiveModel, sequences: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """The sequences of token ids that are not empty and of which the model has every token."""
     size = len(model.tokenizer)
     return [ids for ids in sequences if ids and all(token < size for token in ids)]

@@ -31,7 +31,8 @@ from .saving import saved_view
 
 if TYPE_CHECKING:
     from model.decoding.beam_tree import BeamTree
-    from model.translate import Translation, Translator
+    from model.live.live_model import LiveModel
+    from model.translate import Translation
 
     from ..figures.palette import Look
     from .request import Request
@@ -72,7 +73,7 @@ def _doing(run: runs.Run, count: int) -> str:
     return f"Decoding … {count} tokens so far" if count else "Decoding …"
 
 
-def show_result(model: Translator, run: runs.Run, look: Look) -> SavedView:
+def show_result(model: LiveModel, run: runs.Run, look: Look) -> SavedView:
     """The player of a finished decoding, and under it all there is to say of it; returns what can be saved of it."""
     path = controls.path(model) if run.progress.tree else ()
     progress = runs.with_path(model, run.progress, run.request, path)
@@ -80,6 +81,8 @@ def show_result(model: Translator, run: runs.Run, look: Look) -> SavedView:
     assert result is not None
     _player(result, look, run.request, f"{id(run)}-{path}")
     _card(model, run, result)
+    if result.first_row:
+        caption(texts.PROMPT)
     hints(model, result)
     sentences = texts.problems(result, run.stopped)
     if run.request.method == "given":
@@ -91,17 +94,15 @@ def show_result(model: Translator, run: runs.Run, look: Look) -> SavedView:
         _best(model, run, progress.tree, path)
     _heads(result, run.request)
     _versions(model, run)
-    agreement = cache.agreement(model.name, result.source_ids, result.target_ids, run.request.changes)
-    sentences.append(texts.agreement_text(agreement, changed=bool(run.request.changes)))
-    caption(sentences[-1])
+    if model.can("cache check"):
+        agreement = cache.agreement(model.name, result.source_ids, result.target_ids, run.request.changes)
+        sentences.append(texts.agreement_text(agreement, changed=bool(run.request.changes)))
+        caption(sentences[-1])
     return saved_view(result, _start(result, run.request), look, progress.tree, sentences, run.request, path)
 
 
 def _start(result: Translation, request: Request) -> PlayerStart:
-    cross, own = result.trace.cross, result.trace.decoder
-    assert cross is not None
-    assert own is not None
-    return controls.player_start(cross, own, controls.heads_off(request))
+    return controls.player_start(result, controls.heads_off(request))
 
 
 def _player(result: Translation, look: Look, request: Request, run: str) -> None:
@@ -111,21 +112,21 @@ def _player(result: Translation, look: Look, request: Request, run: str) -> None
         look,
         key="decode-player",
         run=run,
-        on_step=lambda at: controls.on_step(at, request.text),
+        on_step=lambda at: controls.on_step(at, result),
         on_view=controls.on_view,
         on_pick=lambda at, token: controls.choose(request.branch(result, at, token), at),
         on_forbid=lambda at, token: controls.choose(request.forbid(token), at),
-        on_word=lambda at: controls.on_word(request.text, at),
+        on_word=lambda at: controls.on_word(result, at),
     )
 
 
-def _card(model: Translator, run: runs.Run, result: Translation) -> None:
+def _card(model: LiveModel, run: runs.Run, result: Translation) -> None:
     """The card of the word that is pinned."""
-    at = pin_of(run.request.text, "target")
-    if at is None or at >= len(result.steps):
+    at = result.step_of(pin_of(run.request.text, "target"))
+    if at is None or not model.can("word facts"):
         return
     actions = CardActions(
-        close=lambda: toggle_pins(run.request.text, {"target": at}),
+        close=lambda: toggle_pins(run.request.text, {"target": at + result.first_row}),
         candidate=lambda token: controls.choose(run.request.branch(result, at, token), at),
         head=open_on_explore,
         why=lambda: open_why_of(run.request.text, _given(model, run, result)),
@@ -133,7 +134,7 @@ def _card(model: Translator, run: runs.Run, result: Translation) -> None:
     word_card(model.name, result, at, actions, run.request.changes)
 
 
-def _given(model: Translator, run: runs.Run, result: Translation) -> str:
+def _given(model: LiveModel, run: runs.Run, result: Translation) -> str:
     """The translation as Why reads it: typed out, unless the unchanged model writes it of itself."""
     if run.request.changes and run.request.method == "greedy" and run.request.constraints == FREE:
         return ""
@@ -162,7 +163,7 @@ def _tree(tree: BeamTree, look: Look, chosen: tuple[int, ...]) -> None:
     )
 
 
-def _best(model: Translator, run: runs.Run, tree: BeamTree, path: tuple[int, ...]) -> None:
+def _best(model: LiveModel, run: runs.Run, tree: BeamTree, path: tuple[int, ...]) -> None:
     """The n best translations; choose one and the player shows it."""
     translations = [model.tokenizer.decode(hypothesis.token_ids) for hypothesis in tree.best]
     rows = []
@@ -188,7 +189,7 @@ def _heads(result: Translation, request: Request) -> None:
         caption("Turn heads off and the sentence is translated again without them; L1, L2 … switch a whole layer.")
 
 
-def _versions(model: Translator, current: runs.Run) -> None:
+def _versions(model: LiveModel, current: runs.Run) -> None:
     """All decodings of this sentence, compared with the first; choose one to come back to it."""
     finished = runs.finished_runs(model, current.request.text)
     if len(finished) < 2:
@@ -204,17 +205,16 @@ def _versions(model: Translator, current: runs.Run) -> None:
         for run, result in zip(finished, results, strict=True)
         if first and result
     ]
+    looked = "cross-attention" if model.can("translate") else "attention to the prompt"
     st.subheader("Versions", anchor=False)
     headings = ("log-prob.", "a token", "attention")
     choose = lambda number: controls.choose(finished[number].request)  # noqa: E731
     versions(rows, headings, finished.index(current), key="versions", on_choice=choose)
     caption(
-        "Words that differ from the first version are marked. Attention: how differently cross-attention looked, "
+        f"Words that differ from the first version are marked. Attention: how differently {looked} looked, "
         "0 the same, 1 nothing in common, over the steps both have."
     )
 
 
 def _difference(first: Translation, other: Translation) -> str:
-    assert first.trace.cross is not None
-    assert other.trace.cross is not None
-    return "" if first is other else f"{attention_difference(first.trace.cross, other.trace.cross):.3f}"
+    return "" if first is other else f"{attention_difference(first.to_source, other.to_source):.3f}"

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from model.decoding.beam_tree import BeamTree
     from model.decoding.observer_check import ObserverCheck
-    from model.translate import Translation, Translator
+    from model.live.live_model import LiveModel
+    from model.translate import Translation
 
     from .request import Request
 
@@ -47,7 +48,7 @@ class Progress:
 class Run:
     """One decoding in a thread of its own."""
 
-    def __init__(self, model: Translator, request: Request, wanted: Callable[[], bool] = lambda: True) -> None:
+    def __init__(self, model: LiveModel, request: Request, wanted: Callable[[], bool] = lambda: True) -> None:
         self.request = request
         self._wanted = wanted
         self.progress = Progress()
@@ -75,7 +76,7 @@ class Run:
         """Keep what there is and end after the step under way; what has ended stays as it is."""
         self.stopped = self.stopped or self.working
 
-    def _work(self, model: Translator) -> None:
+    def _work(self, model: LiveModel) -> None:
         try:
             with TURNS.turn(self.ticket), intervening(model.model, parse(self.request.changes)):
                 self.waits = False
@@ -90,7 +91,7 @@ class Run:
         finally:
             self._finished.set()
 
-    def _decode(self, model: Translator) -> Progress:
+    def _decode(self, model: LiveModel) -> Progress:
         request = self.request
         if request.method == "given":
             return Progress(model.force(request.text, request.given))
@@ -124,7 +125,7 @@ def _best(tree: BeamTree) -> tuple[int, ...]:
     return max((node for node in tree.nodes if node.position == last), key=lambda node: node.score).token_ids
 
 
-def run(model: Translator, request: Request) -> Run:
+def run(model: LiveModel, request: Request) -> Run:
     """This visitor's run of `request`: the one there is, or a new one, for which an unfinished one is stopped.
 
     Ends the page with a sentence when the text cannot be decoded.
@@ -143,14 +144,14 @@ def run(model: Translator, request: Request) -> Run:
     return runs[key]
 
 
-def finished_runs(model: Translator, text: str) -> list[Run]:
+def finished_runs(model: LiveModel, text: str) -> list[Run]:
     """This visitor's finished runs of a sentence, in the order they were asked for."""
     runs: dict[tuple[str, Request], Run] = st.session_state.get("runs", {})
     own = (run for (name, request), run in runs.items() if (name, request.text) == (model.name, text))
     return [run for run in own if not (run.working or run.abandoned) and run.progress.result]
 
 
-def with_path(model: Translator, progress: Progress, request: Request, ids: tuple[int, ...]) -> Progress:
+def with_path(model: LiveModel, progress: Progress, request: Request, ids: tuple[int, ...]) -> Progress:
     """The progress with the translation that ends in a node of the beam tree; as it is where `ids` is empty."""
     if not ids:
         return progress

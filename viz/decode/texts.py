@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from model.experiments.cache_agreement import TOLERANCE
-from model.network.config import EOS_ID
 from model.text.repetition import repetition
 
 from ..figures.labels import quoted, readable
@@ -13,11 +12,17 @@ from ..figures.labels import quoted, readable
 if TYPE_CHECKING:
     from model.decoding.constraints import Constraints
     from model.experiments.cache_agreement import Agreement
-    from model.text.tokenizer import Tokenizer
+    from model.live.live_model import TextTokenizer
     from model.translate import Translation
 
     from .request import Request
     from .runs import Run
+
+
+PROMPT = (
+    "The first line is the prompt, the second what the model wrote after it. To the model both are one text: a row of "
+    "its attention sums to 1 over both pictures, and the last token of the prompt, which it went on from, is in both."
+)
 
 
 def problems(result: Translation, stopped: bool) -> list[str]:
@@ -28,8 +33,8 @@ def problems(result: Translation, stopped: bool) -> list[str]:
         sentences.append(f"Stopped after {len(steps)} tokens, before the model had ended the sentence.")
     elif stopped:
         sentences.append("Stopped while searching: this is the best translation found until then.")
-    if len(steps) == 1 and steps[0].token_id == EOS_ID:
-        sentences.append("The model ended at once: its first token is </s>, so the translation is empty.")
+    if len(steps) == 1 and steps[0].stopped == "eos":
+        sentences.append(f"The model ended at once: its first token is {steps[0].token}, so the translation is empty.")
     loop = repetition(result.target_ids)
     if loop:
         text = "".join(result.target_tokens[loop.start : loop.start + loop.length])
@@ -64,7 +69,7 @@ def agreement_text(agreement: Agreement, *, changed: bool = False) -> str:
     )
 
 
-def version_name(run: Run, tokenizer: Tokenizer) -> str:
+def version_name(run: Run, tokenizer: TextTokenizer) -> str:
     """How a run was made, in a few words: the strategy, the constraints, and the changes to the model."""
     request = run.request
     count = request.changes.count(",") + 1
@@ -72,7 +77,7 @@ def version_name(run: Run, tokenizer: Tokenizer) -> str:
     return request.name + constraints_text(request.constraints, tokenizer) + off
 
 
-def constraints_text(constraints: Constraints, tokenizer: Tokenizer) -> str:
+def constraints_text(constraints: Constraints, tokenizer: TextTokenizer) -> str:
     """`` · step 2 “Ein” · no “Mann”``; "" where nothing is forced or forbidden."""
     text = ""
     if constraints.prefix:

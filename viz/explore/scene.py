@@ -109,9 +109,10 @@ class Scene:
         return self.tokens.column(self.captured_key)
 
     def position(self, length: int) -> int | None:
-        """The pinned position of the translation, which has `length` tokens."""
+        """The pinned step of the translation, which has `length` tokens."""
         position = pin_of(self.source.identity, "target")
-        return position if position is not None and position < length else None
+        step = None if position is None else position - self.source.first_row
+        return step if step is not None and 0 <= step < length else None
 
     def pin(self, *, query: int | None = None, key: int | None = None) -> None:
         """Pin a row of the displayed map, a column or both; for callbacks."""

@@ -50,6 +50,10 @@ class TraceSource(Protocol):
         """The run, which can be made again with something changed; None where there is no model to run."""
 
     @property
+    def first_row(self) -> int:
+        """The row of the decoder's maps that predicts the first token written: 0 but after a prompt."""
+
+    @property
     def view_errors(self) -> tuple[type[Exception], ...]:
         """What a view may raise because arrays from elsewhere do not fit each other; () for a model of this project."""
 

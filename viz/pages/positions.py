@@ -10,7 +10,8 @@ from viz.ui.captions import badge, hints
 
 frame.begin("positions")
 st.html(controls.STYLE)
-model, text = shared.sentence()
+chosen, text = shared.sentence()
+model = shared.ours(chosen, "positions")
 
 PICTURES = {"table": table, "waves": waves, "similarity": similarity, "rotation": rotation, "precision": precision}
 RUNS = {"sentence": sentence, "experiments": experiments, "heads": heads}

@@ -8,7 +8,8 @@ from viz.ui import controls as shared
 
 frame.begin("training")
 st.html(controls.STYLE)
-model, text = shared.sentence()
+chosen, text = shared.sentence()
+model = shared.ours(chosen, "training")
 
 
 @st.fragment

@@ -14,10 +14,11 @@ from viz.why.views import screen, user_model
 
 frame.begin("why")
 st.html(controls.STYLE)
-if own := shared.user_model():
+if own := shared.reader():
     user_model.show(own)
     st.stop()
-model, text = shared.sentence()
+chosen, text = shared.sentence()
+model = shared.ours(chosen, "attribution")
 badge(model, *shared.translation(model, text))
 PIN.hold(of=text)
 question = controls.question(model, text)

@@ -35,6 +35,7 @@ from model.experiments.word_facts import WordFacts
 from model.experiments.word_facts import word_facts as facts_of
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
+from model.live.live_model import LiveModel
 from model.network.config import TransformerConfig
 from model.positions.experiments import ExperimentResult, PositionExperiment, log_prob_curve, run_experiment
 from model.positions.forms import FORMS, FormError, form_error, form_values
@@ -45,7 +46,7 @@ from model.positions.table import formula_table
 from model.trace import TENSORS, AttentionMap, AttentionTrace, Kind
 from model.translate import Translation, Translator, available
 from model.untrusted_trace import OpenedTrace, OpenError, open_trace
-from model.user_model import LocalError, LocalModel, option
+from model.user_model import LocalError, LocalModel, named_folders, option
 from model.user_model import load as load_local
 
 from ..turns import TURNS, BusyError
@@ -121,8 +122,10 @@ def summaries() -> list[Summary]:
 
 @st.cache_data(ttl=10, show_spinner=False)
 def source_languages() -> dict[str, str]:
-    """The code of the language that each checkpoint reads, by name, "" where its card says none; nothing is loaded."""
-    return {name: _source_language(name) for name in checkpoints()}
+    """The code of the language that each model reads, by name, "" where its card says none; no checkpoint is loaded."""
+    own = local()
+    first = {own.name: str(own.card.get("source_language", ""))} if isinstance(own, LiveModel) else {}
+    return first | {name: _source_language(name) for name in checkpoints() if name not in first}
 
 
 def _source_language(name: str) -> str:
@@ -133,7 +136,7 @@ def _source_language(name: str) -> str:
 
 
 @st.cache_resource(show_spinner="Loading the model …")
-def _local(spec: str) -> Translator | LocalModel | LocalError:
+def _local(spec: str) -> LiveModel | LocalModel | LocalError:
     """A failure is kept too: the factory runs once."""
     try:
         return load_local(spec)
@@ -141,50 +144,90 @@ def _local(spec: str) -> Translator | LocalModel | LocalError:
         return error
 
 
-def local() -> Translator | LocalModel | LocalError | None:
+def local() -> LiveModel | LocalModel | LocalError | None:
     """The model that the command line names, or why there is none."""
     spec = option(sys.argv[1:])
     return None if spec is None else _local(spec)
 
 
-def models() -> list[str]:
-    """Names of all that can be chosen, that of the command line first."""
+@st.cache_data(ttl=10, show_spinner=False)
+def _folders() -> tuple[dict[str, str], str]:
+    """What loads each model of the directory that the command line names, by name, or why there is none."""
+    try:
+        return named_folders(sys.argv[1:]), ""
+    except LocalError as error:
+        return {}, str(error)
+
+
+def command_line_problems() -> list[str]:
+    """Why what the command line names cannot be had, in sentences."""
     own = local()
-    first = [own.name] if isinstance(own, Translator | LocalModel) else []
-    return [*first, *(name for name in checkpoints() if name not in first)]
+    return [*([str(own)] if isinstance(own, LocalError) else []), *filter(None, _folders()[1:])]
+
+
+def brought(name: str) -> LiveModel | LocalModel | LocalError | None:
+    """A model that the command line names, loaded when it is first asked for, or why it cannot be; None for others."""
+    own = local()
+    if isinstance(own, LiveModel | LocalModel) and own.name == name:
+        return own
+    spec = _folders()[0].get(name)
+    return None if spec is None else _local(spec)
+
+
+def reader(name: str) -> LocalModel | None:
+    """A model that can be asked what is asked of any module, and no more; None for one of this project."""
+    found = brought(name)
+    if isinstance(found, LiveModel) and found.can("source words") and not found.can("attribution"):
+        return found.as_reader()
+    return found if isinstance(found, LocalModel) else None
+
+
+def models() -> list[str]:
+    """Names of all that can be chosen, those of the command line first."""
+    own = local()
+    first = [own.name] if isinstance(own, LiveModel | LocalModel) else []
+    return list(dict.fromkeys([*first, *_folders()[0], *checkpoints()]))
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def local_trace(name: str, sentence: str) -> OpenedTrace:
-    """A sentence through the stranger's model of the command line; frozen. Raises LocalError."""
-    own = local()
-    assert isinstance(own, LocalModel)
+    """A sentence through a model of the command line that only reads; frozen. Raises LocalError."""
+    own = reader(name)
+    assert own is not None
     try:
         return open_trace(name, own.trace(sentence))
     except OpenError as error:
         raise LocalError(str(error)) from error
 
 
-def translator(name: str) -> Translator:
-    """The one copy of a checkpoint that all visitors share."""
+def live(name: str) -> LiveModel:
+    """The one copy of a model that all visitors share. Raises CheckpointError."""
     return _loaded(name, str(chosen_device()))
 
 
 @st.cache_resource(show_spinner="Loading the model …")
-def _loaded(name: str, device: str) -> Translator:
+def _loaded(name: str, device: str) -> LiveModel:
     one_thread_each()
-    own = local()
-    loaded = own if isinstance(own, Translator) and own.name == name else Translator.load(name, device)
+    own = brought(name)
+    loaded = own if isinstance(own, LiveModel) else Translator.load(name, device)
     # Streamlit collects garbage after every rerun; walking all that torch has loaded would be most of a rerun.
     gc.collect()
     gc.freeze()
     return loaded
 
 
+def translator(name: str) -> Translator:
+    """The same of a model of this project: for what needs to know its inside, and others cannot do."""
+    found = live(name)
+    if not isinstance(found, Translator):
+        raise CheckpointError(f"{name} is no model of this project, and this needs one.")
+    return found
+
+
 @computed(128)
 def translation(name: str, sentence: str) -> tuple[Translation, ObserverCheck]:
     """A sentence through a checkpoint, and whether looking changed it. Both are frozen, so visitors share them."""
-    model = translator(name)
+    model = live(name)
     translated = model.translate(sentence)
     return translated, model.check_observer(translated)
 
@@ -247,7 +290,7 @@ def position_heads(name: str, sentence: str) -> PositionalHeads:
 @computed(64)
 def teacher_forced(name: str, sentence: str, target: str) -> Translation:
     """A given translation read by teacher forcing; frozen. Raises InputError."""
-    return translator(name).force(sentence, target)
+    return live(name).force(sentence, target)
 
 
 @computed(64, is_long=True)
@@ -256,7 +299,7 @@ def with_changes(name: str, sentence: str, changes: str, target: str = "") -> Co
 
     With `target`, that given translation is read again. Raises InterventionError.
     """
-    return compare(translator(name), reading(name, sentence, target), parse(changes))
+    return compare(live(name), reading(name, sentence, target), parse(changes))
 
 
 def reading(name: str, sentence: str, target: str = "", changes: str = "") -> Translation:
@@ -270,13 +313,13 @@ def reading(name: str, sentence: str, target: str = "", changes: str = "") -> Tr
 def whole_trace(name: str, sentence: str, target: str = "", changes: str = "") -> AttentionTrace:
     """The trace of a reading with queries, keys, values and scores, by one teacher-forced pass; frozen."""
     ids = reading(name, sentence, target, changes).target_ids
-    return force_changed(translator(name), sentence, ids, parse(changes), tensors=TENSORS).trace
+    return force_changed(live(name), sentence, ids, parse(changes), tensors=TENSORS).trace
 
 
 @computed(64)
 def lens(name: str, sentence: str, target: str = "", changes: str = "") -> Lens:
     """What the decoder would have written after each layer; frozen."""
-    model, found = translator(name), reading(name, sentence, target, changes)
+    model, found = live(name), reading(name, sentence, target, changes)
     with intervening(model.model, parse(changes)):
         return logit_lens(model, found)
 
@@ -284,7 +327,7 @@ def lens(name: str, sentence: str, target: str = "", changes: str = "") -> Lens:
 @computed(64)
 def word_facts(name: str, text: str, target_ids: tuple[int, ...], changes: str = "") -> WordFacts:
     """What a translation rests on, word by word; frozen. Raises InterventionError."""
-    return facts_of(translator(name), text, target_ids, parse(changes))
+    return facts_of(live(name), text, target_ids, parse(changes))
 
 
 @computed(512)
@@ -292,7 +335,7 @@ def effects_of(
     name: str, source_ids: tuple[int, ...], target_ids: tuple[int, ...], heads: tuple[Head, ...], changes: str
 ) -> np.ndarray:
     """What switching off each of some heads changes, in one forward pass: (heads, T). Raises InterventionError."""
-    model = translator(name).model
+    model = live(name).model
     with intervening(model, parse(changes)):
         return head_effects.effects_of(model, source_ids, target_ids, heads)
 

@@ -18,7 +18,8 @@ from .language import NAMES, foreign
 
 if TYPE_CHECKING:
     from model.decoding.observer_check import ObserverCheck
-    from model.translate import Translation, Translator
+    from model.live.live_model import LiveModel
+    from model.translate import Translation
 
 MARKDOWN = frozenset(r"\`*_{}[]()#+-.!|<>~:$^=&")
 DEVICES = {"cpu": "CPU", "cuda": "GPU"}
@@ -34,7 +35,7 @@ def caption(text: str) -> None:
     st.caption(with_meanings(plain(text)), unsafe_allow_html=True)
 
 
-def badge(model: Translator, result: Translation, check: ObserverCheck) -> None:
+def badge(model: LiveModel, result: Translation, check: ObserverCheck) -> None:
     """What ran, where, how fast, and whether looking changed anything; stands in the header."""
     device = DEVICES.get(model.device.type, model.device.type)
     ran, proof = f"{device} · {result.seconds * 1000:.0f} ms", html.escape(check.sentence)
@@ -45,10 +46,10 @@ def badge(model: Translator, result: Translation, check: ObserverCheck) -> None:
         st.html(f'<span title="{title}">{more[0]}{html.escape(ran)}{more[1]}{sign}</span>')
 
 
-def hints(model: Translator, result: Translation) -> None:
+def hints(model: LiveModel, result: Translation) -> None:
     """What a reader should know about this sentence before trusting the picture."""
     language = model.card.get("source_language", "")
-    other = foreign(result.source, language)
+    other = foreign(result.source, language) if language else None
     if other:
         reads = NAMES.get(language, language)
         caption(f"This looks like {NAMES[other]}. The model reads {reads}, so its translation may make no sense.")
@@ -59,8 +60,11 @@ def hints(model: Translator, result: Translation) -> None:
         pieces = ", ".join(map(quoted, dict.fromkeys(result.unknown)))
         caption(f"Not in the model's vocabulary, so it cannot tell what this is: {pieces}.")
     if result.stopped == "length":
-        caption(f"Cut off at the limit of {len(result.steps)} pieces: the model had not ended the sentence.")
-    unsure = sum(map(is_unsure, result.steps))
+        ended = "sentence" if model.can("translate") else "text"
+        caption(f"Cut off at the limit of {len(result.steps)} pieces: the model had not ended the {ended}.")
+    for note in model.notes:
+        caption(note)
+    unsure = sum(map(is_unsure, result.steps)) if model.can("translate") else 0  # what follows a prompt is open
     if 2 * unsure > len(result.steps):
         caption(
             f"The model was unsure of most pieces: it gave {unsure} of {len(result.steps)} a probability below "

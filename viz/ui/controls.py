@@ -11,6 +11,8 @@ import streamlit as st
 from model.checkpoint.load import CheckpointError
 from model.checkpoint.summary import Summary, grouped
 from model.decoding.observer_check import ObserverCheck
+from model.live.abilities import Ability
+from model.live.live_model import LiveModel
 from model.trace import AttentionMap, Kind
 from model.translate import InputError, Translation, Translator
 from model.user_model import LocalError, LocalModel
@@ -41,7 +43,7 @@ SHOWN = 70
 """Characters of an earlier sentence that its button shows."""
 
 
-def sentence(beside: Callable[[Translator], None] | None = None) -> tuple[Translator, str]:
+def sentence(beside: Callable[[LiveModel], None] | None = None) -> tuple[LiveModel, str]:
     """The sentence box, with examples, earlier sentences and the choice of the model that is to read it.
 
     `beside` draws what else stands in the row of the examples.
@@ -71,15 +73,23 @@ def hide_sentence_box() -> None:
 def examples(card: Mapping[str, Any]) -> Sequence[str]:
     """Sentences a model can read, the first for the empty box: those its card names, else those of its language."""
     own = card.get("examples", "")
-    return own.split(" | ") if own else EXAMPLES.get(card.get("source_language", ""), ("",))
+    return own.split(" | ") if own else EXAMPLES.get(card.get("source_language") or "en", ("",))
 
 
 def user_model() -> LocalModel | None:
-    """The model named on the command line, where it is none of this project and is the one chosen."""
-    local = cache.local()
-    if not isinstance(local, LocalModel):
-        return None
-    return local if MODEL.get() in ("", local.name) else None
+    """The model of the command line that is chosen, where it only reads; None for one that writes."""
+    chosen = cache.brought(_chosen_name())
+    return chosen if isinstance(chosen, LocalModel) else None
+
+
+def reader() -> LocalModel | None:
+    """The same, and a chosen model that writes where it can be asked no more than any module."""
+    return cache.reader(_chosen_name())
+
+
+def _chosen_name() -> str:
+    names = cache.models()
+    return MODEL.get() if MODEL.get() in names else next(iter(names), "")
 
 
 def plain_sentence(beside: Callable[[], None]) -> str:
@@ -88,7 +98,7 @@ def plain_sentence(beside: Callable[[], None]) -> str:
     box = st.container(key="sentence-box")
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         _earlier()
-        st.selectbox("Model", cache.models(), width=215, **MODEL.binding)
+        st.selectbox("Model", _names(), width=215, **MODEL.binding)
         beside()
     return _box(box, EXAMPLES["en"][0])
 
@@ -109,7 +119,7 @@ def _written(text: str) -> str:
     return text
 
 
-def translation(model: Translator, text: str) -> tuple[Translation, ObserverCheck]:
+def translation(model: LiveModel, text: str) -> tuple[Translation, ObserverCheck]:
     """The translation of `text`; ends the page with a sentence when it cannot be translated."""
     try:
         found = cache.translation(model.name, text)
@@ -162,23 +172,40 @@ def look_choices() -> tuple[Look, Rows]:
     return Look(theme.palette(), ramp, scale), rows
 
 
-def _model() -> Translator:
-    names, local = cache.models(), cache.local()
-    if isinstance(local, LocalError):
-        st.error(plain(str(local)))
+def _model() -> LiveModel:
+    names = _names()
     if not names:
         st.info("There is no trained model yet. Train one with `python -m model train`, then reload this page.")
         st.stop()
     name = st.selectbox("Model", names, width=215, **MODEL.binding)
     _model_list(name)
-    if isinstance(local, LocalModel) and name == local.name:
-        st.info(plain(f"{name} is no model of this project: look at it on Explore, or choose another for this page."))
+    chosen = cache.brought(name)
+    if isinstance(chosen, LocalError):
+        st.error(plain(str(chosen)))
+        st.stop()
+    if isinstance(chosen, LocalModel):
+        st.info(plain(f"{name} only reads, and writes nothing: look at it on Explore, or choose another here."))
         st.stop()
     try:
-        return cache.translator(name)
+        return cache.live(name)
     except CheckpointError as error:
         st.error(plain(str(error)))
         st.stop()
+
+
+def _names() -> list[str]:
+    """The names of all models that can be chosen; what the command line names and cannot be had is said."""
+    for problem in cache.command_line_problems():
+        st.error(plain(problem))
+    return cache.models()
+
+
+def ours(model: LiveModel, ability: Ability) -> Translator:
+    """The model where it can do what a page is about; ends the page with a sentence that says what can otherwise."""
+    if not isinstance(model, Translator) or not model.can(ability):
+        st.info(plain(model.cannot(ability)))
+        st.stop()
+    return model
 
 
 def _model_list(current: str) -> None:
@@ -207,7 +234,7 @@ def summary_text(one: Summary) -> str:
     return ". ".join(filter(None, said)) + "."
 
 
-def _licence(model: Translator) -> None:
+def _licence(model: LiveModel) -> None:
     """Beside the choice: what a model may not be used for, if anything."""
     licence = str(model.card.get("licence", ""))
     if "non-commercial" in licence.lower():

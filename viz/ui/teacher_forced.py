@@ -41,12 +41,15 @@ def given_input(sentence: str, own: str) -> str:
     return given or own
 
 
-def given_toggle(sentence: str) -> bool:
-    """The switch that has a given translation read instead of the model's own; a new sentence turns it off."""
+def given_toggle(sentence: str, what: str = "translation") -> bool:
+    """The switch that has a given translation read instead of the model's own; a new sentence turns it off.
+
+    `what` the model writes, for its label.
+    """
     state = st.session_state
     if state.setdefault("given-of", sentence) != sentence:
         state["given-of"], state[FORCED.key] = sentence, False
-    return widgets.toggle("Given translation", FORCED)
+    return widgets.toggle(f"Given {what}", FORCED)
 
 
 def give(sentence: str, translation: str) -> None:

@@ -28,7 +28,7 @@ def word_card(model: str, result: Translation, position: int, actions: CardActio
 def head_effects(model: str, result: Translation, changes: str = "") -> HeadEffects:
     """What switching off each head changes, with a bar of how far it is while it is computed. InterventionError."""
     ids = result.source_ids, result.target_ids
-    passes = plan(cache.translator(model).model, *map(len, ids))
+    passes = plan(cache.live(model).model, *map(len, ids))
     bar, parts = st.empty(), []
     for at, heads in enumerate(passes):
         if at:  # what is in the cache needs no bar, and the first pass says how long the others take

@@ -30,7 +30,6 @@ from model.experiments.logit_lens import Lens, logit_lens
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
 from model.translate import Translation, Translator
-from model.user_model import LocalModel
 
 from ..ui import cache as shared
 from ..ui.addresses.why import Cell, Patched
@@ -156,9 +155,9 @@ def sublayer_lens(reading: ReadingKey, token_id: int | None = None) -> Lens:
 
 @shared.computed(64, is_long=True)
 def user_attributions(name: str, sentence: str, position: int) -> Mapping[str, Attribution]:
-    """What can be computed of the model of the command line, by method, for the piece at a position, from 0."""
-    own = shared.local()
-    assert isinstance(own, LocalModel)
+    """What can be computed of a model of the command line, by method, for the piece at a position, from 0."""
+    own = shared.reader(name)
+    assert own is not None
     found, _ = foreign_attributions(own, sentence, position + 1, "all")
     return {one.method: one for one in found}
 

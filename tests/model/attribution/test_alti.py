@@ -13,7 +13,7 @@ from model.attribution.alti import alti, block_contributions, contributions
 from model.attribution.methods import attribute, record_target
 from model.attribution.recording import Recording, record_pass, sublayers
 from model.attribution.target import Target, target_pieces
-from model.network.token_ids import shift_right
+from model.network.autoregressive import shift_right
 from model.translate import Translator
 
 from ... import toy

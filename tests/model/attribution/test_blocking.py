@@ -9,8 +9,8 @@ from model.attribution.methods import attribute, target_value
 from model.attribution.target import Target, target_pieces
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
+from model.network.autoregressive import shift_right
 from model.network.config import PAD_ID
-from model.network.token_ids import shift_right
 from model.translate import Translation, Translator
 
 from .conftest import read

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from model.attribution.source_shares import source_effect, source_shares
+from model.network.autoregressive import shift_right
 from model.network.config import PAD_ID
 from model.network.masks import causal_mask, padding_mask
-from model.network.token_ids import shift_right
 from model.translate import Translation, Translator
 
 from .conftest import read

@@ -18,6 +18,7 @@ from model.network.config import EOS_ID
 from model.network.transformer import DecoderCache
 
 from .generation import generate
+from .own_ids import OwnIds
 from .test_beam_search import BATCH, LIMIT, SOURCE, lively, trimmed
 
 VOCABULARY, LONGEST = 5, 5
@@ -25,11 +26,11 @@ Ranked = list[tuple[tuple[int, ...], Any]]
 
 
 @dataclass
-class Table:
+class Table(OwnIds):
     """A toy model whose next-token distribution is a row of its own for every beginning there is."""
 
     logits: Tensor  # (VOCABULARY ** LONGEST, VOCABULARY)
-    config = SimpleNamespace(decoder_layers=1, max_length=64)
+    config = SimpleNamespace(max_length=64)
 
     @classmethod
     def random(cls, seed: int, sharpness: float, end: float) -> Table:

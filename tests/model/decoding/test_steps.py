@@ -11,24 +11,25 @@ import torch
 from torch import Tensor
 
 from model.decoding.steps import greedy, greedy_batch, length_limit
+from model.network.autoregressive import pad
 from model.network.config import BOS_ID, EOS_ID, PAD_ID
 from model.network.layers import DecoderCache
 from model.network.masks import padding_mask
-from model.network.token_ids import pad
 from model.network.transformer import Transformer
 from model.translate import Translator
 
 from ... import toy
+from .own_ids import OwnIds
 
 V = 12
 
 
-class Scripted:
+class Scripted(OwnIds):
     """Writes the script of a sentence's first id: logit 5 for the scripted token, 0 for all others."""
 
     def __init__(self, scripts: dict[int, list[int]], max_length: int = 50) -> None:
         self.scripts = scripts
-        self.config = SimpleNamespace(max_length=max_length, decoder_layers=1)
+        self.config = SimpleNamespace(max_length=max_length)
         self.fed: list[list[int]] = []
 
     def encode(self, source: Tensor) -> Tensor:

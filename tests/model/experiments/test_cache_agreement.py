@@ -15,6 +15,7 @@ from model.experiments.cache_agreement import WAYS, Agreement, agreement_of, thr
 from model.interventions.apply import intervening
 from model.interventions.changes import InterventionError, parse
 from model.network.attention import KeyValueCache, MultiHeadAttention
+from model.network.autoregressive import Cache
 from model.network.config import EOS_ID
 from model.network.layers import DecoderCache
 from model.network.transformer import Transformer
@@ -91,8 +92,9 @@ class ForgetsPositions(Transformer):
         memory: Tensor,
         memory_mask: Tensor | None,
         mask: Tensor | None = None,
-        cache: DecoderCache | None = None,
+        cache: Cache | None = None,
     ) -> Tensor:
+        assert cache is None or isinstance(cache, DecoderCache)
         offset = max(0, cache.length - self.lag) if cache else 0
         mask = mask if cache else self._target_mask(target, 0)
         return self.decoder(self.target_embedding(target, offset), memory, mask, memory_mask, cache)

@@ -158,7 +158,7 @@ def test_the_beam_tree_draws_every_candidate_once(toy_translator: Translator) ->
 def opened(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> Callable[..., AppTest]:
     """Makes the page with what a link says."""
     monkeypatch.setattr(cache, "checkpoints", lambda: ["toy-en-de"])
-    monkeypatch.setattr(cache, "translator", lambda name: toy_translator)
+    monkeypatch.setattr(cache, "live", lambda name: toy_translator)
     cache.agreement.clear()
 
     def open_decode(**link: str) -> AppTest:

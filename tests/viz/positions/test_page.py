@@ -46,7 +46,7 @@ def app(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> AppTest:
 def page(monkeypatch: pytest.MonkeyPatch, *translators: Translator) -> AppTest:
     named = {one.name: one for one in translators}
     monkeypatch.setattr(cache, "checkpoints", lambda: list(named))
-    monkeypatch.setattr(cache, "translator", named.__getitem__)
+    monkeypatch.setattr(cache, "live", named.__getitem__)
     for cached in (cache.translation, cache.position_experiment, cache.position_heads, cache.position_belief):
         cached.clear()
     test = AppTest.from_file(str(PAGE), default_timeout=60)

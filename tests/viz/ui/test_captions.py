@@ -28,7 +28,7 @@ def test_a_sentence_in_another_language_offers_the_model_that_reads_it(
 ) -> None:
     models = {one.name: one for one in (FakeTranslator(), Chinese())}
     monkeypatch.setattr(cache, "checkpoints", lambda: list(models))
-    monkeypatch.setattr(cache, "translator", models.__getitem__)
+    monkeypatch.setattr(cache, "live", models.__getitem__)
     monkeypatch.setattr(cache, "source_languages", lambda: {"fake-en-de": "en", "fake-zh-en": "zh"})
     app.query_params["sentence"] = "我昨天在图书馆读了一本书。"
     app.run()
@@ -52,7 +52,7 @@ def test_a_model_unsure_of_most_pieces_is_said_to_be_so(
             return replace(found, steps=tuple(replace(step, log_prob=math.log(one)) for step, one in steps))
 
     unsure = Unsure()
-    monkeypatch.setattr(cache, "translator", lambda name: unsure)
+    monkeypatch.setattr(cache, "live", lambda name: unsure)
     app.query_params["sentence"] = " ".join("word" for _ in probabilities[1:])
     app.run()
     assert not app.exception
@@ -70,7 +70,7 @@ def test_the_list_of_models_says_size_and_score_and_chooses_one(app: AppTest, mo
     assert summary_text(Summary("bare", "", "", "", 1_500_000, None, preset=False)) == "1.5 M parameters."
     models = {one.name: one for one in (FakeTranslator(), Chinese())}
     monkeypatch.setattr(cache, "checkpoints", lambda: list(models))
-    monkeypatch.setattr(cache, "translator", models.__getitem__)
+    monkeypatch.setattr(cache, "live", models.__getitem__)
     monkeypatch.setattr(cache, "summaries", lambda: [replace(found, name="fake-zh-en")])
     app.query_params["sentence"] = "Two words"
     app.run()

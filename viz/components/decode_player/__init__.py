@@ -34,8 +34,8 @@ class PlayerStart:
     """Cross-attention of ``aligning``, or ``3.1``: a head, or ``3.mean``: a layer's mean; counted from 1."""
     own: str
     """The same for the decoder's self-attention, which has no aligning head."""
-    aligning: tuple[int, int]
-    """Layer and head, from 0, of the best aligning head."""
+    aligning: tuple[int, int] | None
+    """Layer and head, from 0, of the best aligning head; None where none is offered."""
 
 
 def decode_player(
@@ -74,16 +74,14 @@ def packed(result: Translation, start: PlayerStart, look: Look, run: str) -> byt
 
     After a layer's heads stands their mean: a mean of bytes would not have the decimals of the mean.
     """
-    cross, own = result.trace.cross, result.trace.decoder
-    if cross is None or own is None:
-        raise ValueError("The decode player needs the decoder's self-attention and its cross-attention.")
+    cross, own = result.to_source, result.to_target
     header = {
         "id": run,
         "start": min(start.step, len(result.steps) - 1),
         "source": _words(result.source_tokens),
         "target": _words((own.query_tokens[0], *result.target_tokens)),
         "steps": _steps(result.steps),
-        "cross": {"shape": cross.weights.shape, "chosen": start.cross},
+        "cross": {"shape": cross.weights.shape, "chosen": start.cross, "name": _name(result)},
         "own": {"shape": own.weights.shape, "chosen": start.own},
         "aligning": start.aligning,
         "stops": look.stops,
@@ -95,6 +93,11 @@ def packed(result: Translation, start: PlayerStart, look: Look, run: str) -> byt
         "accent": look.palette.accent,
     }
     return pack(header, b"".join(quantise(_with_means(one.weights), one.mask).tobytes() for one in (cross, own)))
+
+
+def _name(result: Translation) -> str:
+    """What the attention to the first line is called."""
+    return "attention to the prompt" if result.trace.cross is None else "cross-attention"
 
 
 def _with_means(weights: np.ndarray) -> np.ndarray:

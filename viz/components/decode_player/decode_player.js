@@ -28,7 +28,7 @@ function build(root, view, header, body) {
   const text = buildText(root, header);
   const legend = piece("div", "legend");
   const words = { fed: piece("b", "fed"), predicted: piece("b", "predicted") };
-  const crossHead = piece("span", "head", "cross-attention: ");
+  const crossHead = piece("span", "head", `${cross.name}: `);
   crossHead.append(headSelect("Cross-attention head", cross.shape, heads.cross, aligning, choose("cross")));
   const row = piece("span", "");
   row.append("fed in ", words.fed, " → predicted ", words.predicted);

@@ -19,8 +19,8 @@ from viz.ui.captions import plain
 from viz.ui.controls import choose
 
 if TYPE_CHECKING:
+    from model.live.live_model import LiveModel
     from model.trace import AttentionMap
-    from model.translate import Translator
 
 FILE = Path(__file__).parent / "examples.toml"
 LANGUAGES = ("en", "de")
@@ -75,9 +75,14 @@ def place_of(example: Example, cross: AttentionMap) -> Place | None:
     return Place(int(layer), int(head), row, column) if weights[layer, head] > MOST else None
 
 
-def menu(model: Translator) -> None:
+def languages(model: LiveModel) -> tuple[str, str]:
+    """Return the codes of the languages that a model reads and writes, "" where its card does not say them."""
+    return model.card.get("source_language", ""), model.card.get("target_language", "")
+
+
+def menu(model: LiveModel) -> None:
     """Draw the list of examples, folded away; nothing for a model of other languages."""
-    if (model.card.get("source_language"), model.card.get("target_language")) != LANGUAGES:
+    if not model.can("examples") or languages(model) != LANGUAGES:
         return
 
     def open_example(example: Example) -> None:

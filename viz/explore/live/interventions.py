@@ -18,8 +18,8 @@ from ..intervention_texts import change_name, difference_html, effect_in_words
 
 if TYPE_CHECKING:
     from model.analysis.head_statistics import Place
+    from model.live.live_model import LiveModel
     from model.trace import AttentionMap, Kind
-    from model.translate import Translator
     from viz.components.switchboard import Head
 
 UNCHANGED = "as it is"
@@ -94,7 +94,7 @@ def with_heads_off(made: tuple[Change, ...], off: Collection[Head]) -> tuple[Cha
     return (*filter(stays, made), *(HeadChange(*place) for place in off))
 
 
-def effect(model: Translator, text: str, given: str = "") -> str:
+def effect(model: LiveModel, text: str, given: str = "") -> str:
     """Translate again with the changes made, and draw the difference in the words and in the log-probability.
 
     A `given` translation is read again instead of a new one. Returns the changes that the pictures are to show, in

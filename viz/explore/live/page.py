@@ -17,7 +17,7 @@ from . import examples, start, tour
 from .run import live_run
 
 if TYPE_CHECKING:
-    from model.translate import Translator
+    from model.live.live_model import LiveModel
 
 
 def show() -> None:
@@ -34,7 +34,7 @@ def show() -> None:
     _pictures(model, text)
 
 
-def _beside(model: Translator, *, first_look: bool) -> None:
+def _beside(model: LiveModel, *, first_look: bool) -> None:
     """What stands beside the choice of the model."""
     tour.offer(model, first_look=first_look)
     examples.menu(model)
@@ -42,7 +42,7 @@ def _beside(model: Translator, *, first_look: bool) -> None:
 
 
 @st.fragment
-def _pictures(model: Translator, text: str) -> None:
+def _pictures(model: LiveModel, text: str) -> None:
     """Draw the run. A fragment: a click here leaves the sentence's controls alone."""
     PIN.hold(of=text)
     screen(live_run(model, text))

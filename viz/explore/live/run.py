@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
     from model.analysis.head_statistics import Measure, Place
     from model.experiments.logit_lens import Lens
+    from model.live.live_model import LiveModel
     from model.trace import AttentionMap, AttentionTrace, Kind
-    from model.translate import Translation, Translator
+    from model.translate import Translation
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +49,15 @@ class LiveRun:
         return self.translation.trace
 
     @property
+    def first_row(self) -> int:
+        return self.translation.first_row
+
+    @property
     def whole_trace(self) -> AttentionTrace:
         return cache.whole_trace(*self.run)
 
     def value_weighted(self) -> AttentionTrace:
-        return value_weighted_trace(self.whole_trace, cache.translator(self.run.model).model)
+        return value_weighted_trace(self.whole_trace, cache.live(self.run.model).model)
 
     @property
     def model(self) -> str:
@@ -85,9 +90,8 @@ class LiveRun:
 
     @property
     def pinned(self) -> int | None:
-        """The pinned token of the translation."""
-        position = pin_of(self.identity, "target")
-        return position if position is not None and position < len(self.translation.steps) else None
+        """The step of the pinned token of the translation."""
+        return self.translation.step_of(pin_of(self.identity, "target"))
 
     def effects(self, kind: Kind) -> tuple[np.ndarray, str]:
         effects = head_effects(self.run.model, self.translation, self.run.changes)
@@ -98,7 +102,7 @@ class LiveRun:
         return LiveRun(run, cache.reading(*run))
 
     def word_card(self) -> None:
-        if self.pinned is not None:
+        if self.pinned is not None and cache.live(self.run.model).can("word facts"):
             actions = card_actions(self.run, self.translation, self.pinned)
             word_card(self.run.model, self.translation, self.pinned, actions, self.run.changes)
 
@@ -114,20 +118,23 @@ class LiveRun:
         return [Words(self.trace.source, "sentence", "large"), Component("tokens", data, "translation"), *effect]
 
 
-def live_run(model: Translator, text: str) -> LiveRun:
+def live_run(model: LiveModel, text: str) -> LiveRun:
     """Draw the translation in large type with the controls that change the run under it, and return the run."""
     above = st.container()
     with st.container(key="underline", horizontal=True, vertical_alignment="center"):
-        caption(f"Underlined: a probability below {SURE:.0%}. Click a piece to pin its row and open its card.")
+        card = " and open its card" if model.can("word facts") else ""
+        caption(f"Underlined: a probability below {SURE:.0%}. Click a piece to pin its row{card}.")
         own = cache.translation(model.name, text)[0]
         interventions.board(own.trace.maps)
-        forced = given_toggle(text)
+        forced = given_toggle(text, "translation" if model.can("translate") else "continuation")
     given = given_translation(model.name, text, own.text) if forced else ""
     key = RunKey(model.name, text, given, interventions.effect(model, text, given))
     run = LiveRun(key, cache.reading(*key))
+    first = run.translation.first_row
     with above:
-        tokens(
-            run.translation.steps, run.pinned, key="translation", on_pin=lambda at: toggle_pins(text, {"target": at})
-        )
+        pin = lambda at: toggle_pins(text, {"target": at + first})  # noqa: E731
+        tokens(run.translation.steps, run.pinned, key="translation", on_pin=pin)
+    if first:
+        caption(f"The first {first + 1} rows and columns are the prompt; what was written after it follows.")
     hints(model, run.translation)
     return run

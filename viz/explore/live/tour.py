@@ -17,10 +17,10 @@ from viz.ui.addresses.shared import SENTENCE
 from viz.ui.captions import plain
 from viz.ui.links import open_in_decode
 
-from .examples import LANGUAGES
+from .examples import LANGUAGES, languages
 
 if TYPE_CHECKING:
-    from model.translate import Translator
+    from model.live.live_model import LiveModel
 
 FILE = Path(__file__).parent / "tour.toml"
 
@@ -45,14 +45,14 @@ def tour_steps() -> tuple[TourStep, ...]:
     return tuple(TourStep(attempt=one.pop("try", {}), **one) for one in steps)
 
 
-def offer(model: Translator, *, first_look: bool) -> None:
+def offer(model: LiveModel, *, first_look: bool) -> None:
     """Draw the button that begins the tour, once in the accent colour; nothing for a model of other languages."""
-    if (model.card.get("source_language"), model.card.get("target_language")) == LANGUAGES:
+    if model.can("examples") and languages(model) == LANGUAGES:
         kind = "primary" if first_look else "tertiary"
         st.button("Start here", type=kind, key="tour-begins", on_click=_go_to, args=(1,))  # type: ignore[arg-type]
 
 
-def panel(model: Translator) -> None:
+def panel(model: LiveModel) -> None:
     """Draw the step that the visitor is at, in place of the examples; nothing outside the tour."""
     steps, at = tour_steps(), TOUR.hold()
     if not 1 <= at <= len(steps):
@@ -69,7 +69,7 @@ def panel(model: Translator) -> None:
             st.button("Leave", key="tour-leave", type="tertiary", on_click=TOUR.reset)
 
 
-def _attempt(model: Translator, step: TourStep) -> None:
+def _attempt(model: LiveModel, step: TourStep) -> None:
     if step.attempt:
         show(step.attempt)
     else:

@@ -38,6 +38,7 @@ class StaticTrace:
 
     opened: OpenedTrace
     run: ClassVar[None] = None
+    first_row: ClassVar[int] = 0
     view_errors: ClassVar[tuple[type[Exception], ...]] = (ValueError, IndexError, KeyError)
 
     @property

@@ -83,7 +83,7 @@ def layers(scene: Scene) -> DrawnView | None:
     text = lens_in_words(lens, column)
 
     def pin(row: int, column: int) -> None:
-        scene.pin_places({"target": column})
+        scene.pin_places({"target": column + scene.source.first_row})
 
     chart(
         lens_grid(lens, look=scene.look, pinned=position), f"{line} {text}", key=scene.element_key("lens"), on_cell=pin

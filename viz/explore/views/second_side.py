@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.live.live_model import LiveModel
 from viz.figures.labels import label_text
 from viz.ui import cache, widgets
 from viz.ui.addresses.explore import (
@@ -83,7 +84,8 @@ def _options(run: RunKey | None, *, of_head: bool) -> tuple[Second, ...]:
     heads: tuple[Second, ...] = ("head",) if of_head else ()
     if run is None:
         return heads
-    return (*heads, "sentence", "model", "original") if run.given or run.changes else (*heads, "sentence", "model")
+    models: tuple[Second, ...] = ("model",) if cache.live(run.model).can("translate") else ()
+    return (*heads, "sentence", *models, *(("original",) if run.given or run.changes else ()))
 
 
 def _head(scene: Scene) -> SecondSide:
@@ -115,7 +117,7 @@ def _model(scene: Scene, run: RunKey) -> SecondSide | None:
         return None
     WITH_MODEL.hold(others)
     name = st.selectbox("Second model", others, width=215, label_visibility="collapsed", **WITH_MODEL.storage)
-    cache.translator(name)
+    cache.live(name)
     key = RunKey(name, run.sentence, run.given)
     first, second = cache.reading(*run), cache.reading(*key)
     layer, head = _place(second.trace.maps[scene.kind], scene.layer, scene.head)
@@ -128,7 +130,9 @@ def _other_models(run: RunKey) -> list[str]:
     """Return the models that a run can be compared with, those that read the language of its sentence first."""
     languages = cache.source_languages()
     language = guess(run.sentence) or languages.get(run.model)
-    others = [name for name in cache.checkpoints() if name != run.model]
+    own = cache.local()
+    first = [own.name] if isinstance(own, LiveModel) and own.can("translate") else []
+    others = [name for name in (*first, *cache.checkpoints()) if name != run.model]
     return sorted(others, key=lambda name: languages.get(name) != language)
 
 

@@ -98,7 +98,8 @@ class SecondScene(Scene):
 
     def position(self, length: int) -> int | None:
         found = None if self.kind == "encoder" else self.captured_query
-        return found if found is not None and found < length else None
+        step = None if found is None else found - self.source.first_row
+        return step if step is not None and 0 <= step < length else None
 
     def pin(self, *, query: int | None = None, key: int | None = None) -> None:
         row = None if query is None else self.tokens.queries[query][0]

@@ -27,7 +27,8 @@ STYLE = Path(__file__).parent / "trial.css"
 def show() -> None:
     """The sentence, then the mask. The badge says whether looking changes this model."""
     st.html(STYLE)
-    model, text = controls.sentence()
+    chosen, text = controls.sentence()
+    model = controls.ours(chosen, "mask trial")
     result, check = controls.translation(model, text)
     badge(model, result, check)
     hints(model, result)

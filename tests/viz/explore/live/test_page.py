@@ -127,7 +127,7 @@ def test_a_model_with_fewer_heads_starts_at_one_it_has(app: AppTest, monkeypatch
 
     models = {one.name: one for one in (FakeTranslator(), Small())}
     monkeypatch.setattr(cache, "checkpoints", lambda: list(models))
-    monkeypatch.setattr(cache, "translator", models.__getitem__)
+    monkeypatch.setattr(cache, "live", models.__getitem__)
     app.query_params.update({"layer": "3", "head": "4"})
     app.run()
     assert "layer 3, head 4" in title(app)
@@ -183,7 +183,7 @@ def test_without_a_checkpoint_the_page_says_what_to_do(app: AppTest, monkeypatch
 def test_a_model_that_names_its_own_sentences_offers_them(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeTranslator()
     monkeypatch.setattr(fake, "card", {**fake.card, "examples": "Two dogs run. | A man sleeps."}, raising=False)
-    monkeypatch.setattr(cache, "translator", lambda name: fake)
+    monkeypatch.setattr(cache, "live", lambda name: fake)
     app.run()
     assert app.text_area(key="sentence").value == "Two dogs run."
     app.button(key="example-A man sleeps.").click().run()

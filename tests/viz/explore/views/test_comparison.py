@@ -175,7 +175,7 @@ def test_models_that_cut_words_differently_are_compared_in_words(app: AppTest, m
 
     models = {one.name: one for one in (FakeTranslator(), Letters())}
     monkeypatch.setattr(cache, "checkpoints", lambda: list(models))
-    monkeypatch.setattr(cache, "translator", models.__getitem__)
+    monkeypatch.setattr(cache, "live", models.__getitem__)
     app.query_params.update({"view": "compare", "with": "model", "sentence": "Two small words"})
     app.run()
     assert not app.exception

@@ -35,7 +35,7 @@ PLACE = {"layer": "2", "head": "2", "order": "entropy", "with-head": "1"}
 def translator(app: AppTest, monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> Translator:
     """A model that really runs, in place of the fake one."""
     monkeypatch.setattr(cache, "checkpoints", lambda: [toy_translator.name])
-    monkeypatch.setattr(cache, "translator", lambda name: toy_translator)
+    monkeypatch.setattr(cache, "live", lambda name: toy_translator)
     cache.whole_trace.clear()
     cache.lens.clear()
     return toy_translator

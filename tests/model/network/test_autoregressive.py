@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from model.network.autoregressive import pad, shift_right
 from model.network.config import BOS_ID, PAD_ID
-from model.network.token_ids import pad, shift_right
 
 
 def test_padded() -> None:

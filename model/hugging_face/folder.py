@@ -1,0 +1,84 @@
+"""A folder of Hugging Face transformers, as it is named on the command line: ``hf:FOLDER``.
+
+Nothing is downloaded, no code of the folder runs, and only weights in safetensors are read: nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from ..live.local_model import LocalError, LocalModel
+
+if TYPE_CHECKING:
+    from ..live.live_model import LiveModel
+
+PREFIX = "hf:"
+CONFIG = "config.json"
+SAFE = ("model.safetensors", "model.safetensors.index.json")
+PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack")
+LONGEST = 300
+"""Characters of what transformers says of a folder."""
+MISSING = "Running a Hugging Face folder takes transformers, which is not installed here: pip install transformers"
+
+
+def model_folders(directory: Path) -> list[Path]:
+    """Return the folders under a directory that hold a model, by name: the directory's own children. LocalError."""
+    if not directory.is_dir():
+        raise LocalError(f"There is no folder {directory}.")
+    return sorted(path.parent for path in directory.glob(f"*/{CONFIG}"))
+
+
+def open_named(name: str) -> LiveModel | LocalModel:
+    """Return what runs ``FOLDER`` or ``FOLDER?source=en&target=de``: one that writes, or an encoder, which reads.
+
+    The languages are those of a model that writes many. Raises LocalError.
+    """
+    path, _, query = name.partition("?")
+    languages = dict(parse_qsl(query))
+    if unknown := set(languages) - {"source", "target"}:
+        raise LocalError(f"{PREFIX}{name}: {', '.join(sorted(unknown))} is unknown; write ?source=en&target=de.")
+    folder = Path(path).expanduser()
+    config = _checked(folder)
+    try:
+        from . import load
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] == "transformers":
+            raise LocalError(MISSING) from error
+        raise
+    return _in_sentences(folder, lambda: load.loaded(folder, config, languages))
+
+
+def _checked(folder: Path) -> Mapping[str, Any]:
+    """What the folder's configuration says, where it can be run at all."""
+    if not folder.is_dir():
+        raise LocalError(f"There is no folder {folder}.")
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LocalError(f"{folder.name} has no {CONFIG}: it is no folder of a Hugging Face model.") from error
+    except ValueError as error:
+        raise LocalError(f"{folder.name}: {CONFIG} is not JSON.") from error
+    if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
+        raise LocalError(f"{folder.name}: {CONFIG} names no model_type, so it is no folder of a Hugging Face model.")
+    if "auto_map" in config:
+        raise LocalError(f"{folder.name} needs code that comes with it, and code from a folder is never run.")
+    if not any((folder / name).is_file() for name in SAFE):
+        pickled = next((name for name in PICKLED if (folder / name).exists()), None)
+        also = f" It has {pickled}, which is never opened: save it again with model.save_pretrained." if pickled else ""
+        raise LocalError(f"{folder.name} has no weights in safetensors ({SAFE[0]}).{also}")
+    return config
+
+
+def _in_sentences(folder: Path, load: Callable[[], LiveModel | LocalModel]) -> LiveModel | LocalModel:
+    """Whatever a damaged or unusual folder raises inside transformers, as one sentence."""
+    try:
+        return load()
+    except LocalError:
+        raise
+    except Exception as error:  # transformers raises anything, from KeyError to its own
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise LocalError(f"{folder.name} cannot be run: {said[:LONGEST]}") from error

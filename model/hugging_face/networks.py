@@ -1,0 +1,158 @@
+"""Models of transformers behind the interface of our decoding and interventions: two sides, or a decoder alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import torch
+from torch import LongTensor, Tensor, nn
+from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutput
+
+from ..capture.points import AttentionPoints
+from ..network.autoregressive import AutoregressiveModel, Cache
+from ..network.hooks import hook_outputs
+
+CONTINUATION = 40
+"""Tokens that are written after a prompt unless more are asked for: a text has no natural end there."""
+
+
+@dataclass
+class FolderCache:
+    """Keys and values of one decoding, none of which is ever dropped, and its memory, a row for each hypothesis."""
+
+    past: DynamicCache | EncoderDecoderCache
+    memory: Tensor | None = field(default=None)
+
+    def reorder(self, rows: Tensor, cross: Tensor | None = None) -> None:
+        """Keep the given rows: here the source has as many as the target, so `cross` says nothing more."""
+        self.past.reorder_cache(cast("LongTensor", rows))
+        self.memory = None if self.memory is None else self.memory[rows]
+
+
+class FolderNetwork(AutoregressiveModel):
+    """What both kinds have in common."""
+
+    def __init__(self, model: PreTrainedModel, start_id: int, end_ids: Collection[int], positions: int) -> None:
+        super().__init__()
+        self.model, self.generator = model, nn.Identity()
+        self.positions, self._start, self._ends = positions, start_id, tuple(end_ids)
+
+    @property
+    def start_id(self) -> int:
+        return self._start
+
+    @property
+    def end_ids(self) -> tuple[int, ...]:
+        return self._ends
+
+    def predictions(self, source: Tensor, target: Tensor, *, sublayers: bool = False) -> Iterator[tuple[str, Tensor]]:
+        """After each layer: its output takes the place of the last layer's, and the model itself does the rest."""
+        layers = self.decoder_layers
+        kept: dict[nn.Module, Tensor] = {}
+        with hook_outputs({layer: _keeper(kept, layer) for layer in layers}):
+            own = self(source, target)
+        for number, layer in enumerate(layers[:-1], start=1):
+            with hook_outputs({layers[-1]: _replacer(kept[layer])}):
+                yield f"layer {number}", self(source, target)
+        yield f"layer {len(layers)}", own
+
+    @property
+    def decoder_layers(self) -> list[nn.Module]:
+        """The modules whose outputs are the decoder's stream after each layer: each holds a self-attention."""
+        return [_layer_of(self, path) for path, one in self.named_modules() if _is_own_attention(one)]
+
+    def source_mask(self, source: Tensor) -> Tensor:
+        """All of them: a sentence comes alone, so that none is padding, whatever its id."""
+        return torch.ones_like(source, dtype=torch.bool)[:, None, None, :]
+
+    def _memory(self, memory: Tensor, rows: int, cache: Cache | None) -> Tensor:
+        """The memory with a row for each row of the target, kept beside the keys and values."""
+        if isinstance(cache, FolderCache) and cache.memory is not None:
+            return cache.memory
+        memory = memory if len(memory) == rows else memory.repeat_interleave(rows // len(memory), dim=0)
+        if isinstance(cache, FolderCache):
+            cache.memory = memory
+        return memory
+
+
+class EncoderDecoderNetwork(FolderNetwork):
+    """Marian, T5, BART, M2M100 and their like. The memory is the encoder's output (B, S, D)."""
+
+    def room(self, source_tokens: int) -> int:
+        return self.positions - 1
+
+    def new_cache(self) -> FolderCache:
+        return FolderCache(EncoderDecoderCache(DynamicCache(), DynamicCache()))
+
+    def encode(self, source: Tensor) -> Tensor:
+        return self.model.get_encoder()(input_ids=source, attention_mask=torch.ones_like(source))[0]
+
+    def decode(
+        self, target: Tensor, memory: Tensor, memory_mask: Tensor | None, *, cache: Cache | None = None
+    ) -> Tensor:
+        """Logits (B, T, V): the head is part of the model, and its generator passes them on."""
+        memory = self._memory(memory, len(target), cache)
+        return self.model(
+            decoder_input_ids=target,
+            encoder_outputs=BaseModelOutput(memory),
+            attention_mask=None if memory_mask is None else memory_mask[:, 0, 0].expand(len(target), -1).long(),
+            past_key_values=cache.past if isinstance(cache, FolderCache) else None,
+            use_cache=cache is not None,
+        ).logits
+
+
+class DecoderNetwork(FolderNetwork):
+    """GPT-2, Llama and their like. The memory is the prompt itself, as ids (B, S)."""
+
+    def room(self, source_tokens: int) -> int:
+        return self.positions - source_tokens
+
+    def usual_limit(self, source_tokens: int) -> int:
+        return CONTINUATION
+
+    def new_cache(self) -> FolderCache:
+        return FolderCache(DynamicCache())
+
+    def encode(self, source: Tensor) -> Tensor:
+        return source
+
+    def decode(
+        self, target: Tensor, memory: Tensor, memory_mask: Tensor | None, *, cache: Cache | None = None
+    ) -> Tensor:
+        """Logits (B, T, V) after the prompt, whose last token stands for the start of the target."""
+        begun = isinstance(cache, FolderCache) and cache.memory is not None
+        prompt = self._memory(memory, len(target), cache)
+        logits = self.model(
+            input_ids=target if begun else torch.cat([prompt, target[:, 1:]], 1),
+            past_key_values=cache.past if isinstance(cache, FolderCache) else None,
+            use_cache=cache is not None,
+        ).logits
+        return logits[:, -target.shape[1] :]
+
+
+def _is_own_attention(module: nn.Module) -> bool:
+    return isinstance(module, AttentionPoints) and module.kind == "decoder"
+
+
+def _layer_of(network: nn.Module, path: str) -> nn.Module:
+    """The entry of the list of layers that an attention stands in: the innermost number of its path."""
+    parts = path.split(".")
+    at = max(place for place, part in enumerate(parts[:-2]) if part.isdecimal() and _is_list(network, parts[:place]))
+    return network.get_submodule(".".join(parts[: at + 1]))
+
+
+def _is_list(network: nn.Module, parts: list[str]) -> bool:
+    """Whether a path leads to the list of a stack's layers, not to that of a layer's sublayers, as T5 has one."""
+    found = network.get_submodule(".".join(parts))
+    return isinstance(found, nn.ModuleList) and len({type(one) for one in found}) == 1
+
+
+def _keeper(kept: dict[nn.Module, Tensor], layer: nn.Module) -> Callable[[Any], None]:
+    return lambda output: kept.update({layer: output[0] if isinstance(output, tuple) else output})
+
+
+def _replacer(stream: Tensor) -> Callable[[Any], Any]:
+    return lambda output: (stream, *output[1:]) if isinstance(output, tuple) else stream

@@ -1,0 +1,1 @@
+"""A model as pages, command line and scripts run it."""

@@ -1,0 +1,38 @@
+"""What a page may ask of a model that is run on it."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Ability = Literal[
+    "write",
+    "translate",
+    "change heads",
+    "lens",
+    "word facts",
+    "value norms",
+    "cache check",
+    "attribution",
+    "source words",
+    "mask trial",
+    "positions",
+    "training",
+    "examples",
+]
+"""What it takes:
+
+- ``write``: a text written token by token, given texts read, beam search;
+- ``translate``: an encoder and cross-attention besides;
+- ``change heads``: heads switched off, made uniform or copied, and the effect of each;
+- ``lens``: predictions after each layer of the decoder;
+- ``word facts``: the source words and the heads behind a word;
+- ``value norms``: output projections;
+- ``cache check``: a copy in float64, decoded in three ways;
+- ``attribution``: all methods of the page Why;
+- ``source words``: of these, those that need no more of a model than its embeddings;
+- ``mask trial``: masks replaced, inputs poked;
+- ``positions``: a positional table to be read and changed;
+- ``training``: history, snapshots, card and configuration;
+- ``examples``: the sentences and the tour that come with this project, which were chosen for its models.
+"""
+ABILITIES: tuple[Ability, ...] = get_args(Ability)

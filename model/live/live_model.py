@@ -1,0 +1,262 @@
+"""A model that reads a text and writes another, as pages run it: ours or anybody's, and what it cannot do."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, Protocol
+from unicodedata import category
+
+import torch
+
+from ..capture.attention import capture_attention
+from ..capture.base import Capture
+from ..decoding.beam_search import BeamStep, Stop, beam_search
+from ..decoding.beam_tree import BeamTree, beam_tree
+from ..decoding.constraints import FREE, Constraints
+from ..decoding.observer_check import ObserverCheck, check_observer
+from ..decoding.steps import GREEDY, DecodingStep, Strategy
+from ..decoding.teacher_forcing import forced
+from ..network.autoregressive import AutoregressiveModel
+from ..text.token_names import name_continuation, name_translation
+from ..text.tokenizer import Encoded
+from ..trace import AttentionTrace
+from .abilities import Ability
+from .local_model import LocalModel
+from .translation import InputError, Translation
+
+CHARACTERS_A_TOKEN = 30
+"""A text longer than this times the limit is not even tokenised."""
+TEACHER_FORCING = "teacher forcing"
+"""What a trace's settings call the decoding of a translation that was only read."""
+
+OnStep = Callable[[Callable[[], Translation]], bool]
+"""Called after every step with what gives the translation so far; when it returns False, decoding stops there."""
+
+
+class TextTokenizer(Protocol):
+    """Texts to ids and back, both sides of a model by the same vocabulary or each by its own."""
+
+    def __len__(self) -> int:
+        """Return the number of tokens that a target may have."""
+
+    def encode(self, text: str) -> Encoded:
+        """Return a source as the model reads it."""
+
+    def encode_target(self, text: str) -> Encoded:
+        """Return a target as the model would have written it, its end included where the model ends a text."""
+
+    def encode_words(self, text: str) -> Encoded:
+        """Return words inside a target, without what every target begins and ends with."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of a target without special tokens."""
+
+    def token(self, token_id: int) -> str:
+        """Return one token of a target as people read it; a leading space says that a word begins."""
+
+
+class LiveModel:
+    """A model that is run on the pages. Holds no state between calls, so one serves every visitor.
+
+    Attributes:
+        name: what lists and addresses call it.
+        model: the network; attention that can be captured and changed has hook points in it.
+        card: facts, as far as they are known: source_language, target_language (codes), title, licence, examples.
+        weights_hash: says which weights they are; "" where nobody has computed it.
+        max_length: the tokens that it reads at most.
+        forced: what every target begins with, such as the language that is written, unless another beginning is asked
+            for, and what may never be written.
+    """
+
+    model: AutoregressiveModel
+    tokenizer: TextTokenizer
+    lacks: Mapping[Ability, str] = {}
+    """What it cannot do, each with the sentence that says so."""
+    notes: Sequence[str] = ()
+    """What else is to be known of it on every page, in sentences."""
+
+    def __init__(
+        self,
+        name: str,
+        model: AutoregressiveModel,
+        tokenizer: TextTokenizer,
+        *,
+        max_length: int,
+        card: Mapping[str, Any],
+        weights_hash: str = "",
+        forced: Constraints = FREE,
+    ) -> None:
+        self.name, self.model, self.tokenizer = name, model, tokenizer
+        self.max_length, self.card, self.weights_hash, self.forced = max_length, card, weights_hash, forced
+        self.device = next(model.parameters()).device
+
+    def can(self, ability: Ability) -> bool:
+        return ability not in self.lacks
+
+    def as_reader(self) -> LocalModel:
+        """Return the same as a module that any stranger might have brought, where only "source words" are computed."""
+        raise NotImplementedError(f"{self.name} can do more than that.")
+
+    def cannot(self, ability: Ability) -> str:
+        """Return why it cannot do something and what can; "" where it can."""
+        return self.lacks.get(ability, "")
+
+    def encode(self, text: str) -> Encoded:
+        """Text -> pieces. InputError for a text that is empty or too long for the model."""
+        return self._checked(text, self.tokenizer.encode)
+
+    def encode_target(self, text: str) -> Encoded:
+        """The same of a text that it is to have written."""
+        return self._checked(text, self.tokenizer.encode_target)
+
+    def words(self, text: str) -> tuple[int, ...]:
+        """Return the ids of some words as they stand inside a target; none for none. Raises InputError."""
+        return self._checked(text, self.tokenizer.encode_words).ids if text.strip() else ()
+
+    def _target_ids(self, text: str) -> tuple[int, ...]:
+        """The ids of a given target, begun as every target is."""
+        ids, begin = self.encode_target(text).ids, self.forced.prefix
+        return ids if ids[: len(begin)] == begin else (*begin, *ids)
+
+    def _checked(self, text: str, encode: Callable[[str], Encoded]) -> Encoded:
+        limit = self.max_length
+        words = f"This model reads {limit} tokens at most, about {limit * 2 // 3} words; please shorten the text."
+        if len(text) > limit * CHARACTERS_A_TOKEN:
+            raise InputError(f"This text has {len(text):,} characters. {words}")
+        if any(category(character) == "Cs" for character in text):  # half of a surrogate pair, which no UTF-8 can hold
+            raise InputError("This text is not valid Unicode: it holds half of a character. Please type it again.")
+        encoded = encode(text)
+        if not encoded.ids or all(one.isspace() or category(one) in ("Cc", "Cf") for one in text):
+            raise InputError("There is nothing to translate yet: please type a sentence.")
+        if len(encoded.ids) == 1 and encoded.ids[0] in self.model.end_ids:
+            raise InputError("There is nothing to translate yet: please type a sentence.")
+        if len(encoded.ids) > limit:
+            raise InputError(f"This text has {len(encoded.ids):,} tokens. {words}")
+        return encoded
+
+    def translate(
+        self,
+        text: str,
+        strategy: Strategy = GREEDY,
+        *,
+        max_tokens: int | None = None,
+        capture: bool = True,
+        on_step: OnStep | None = None,
+    ) -> Translation:
+        """Translate one sentence, or continue a prompt, and keep the attention of every step. Raises InputError."""
+        encoded = self.encode(text)
+        source = torch.tensor([encoded.ids], device=self.device)
+        strategy = dataclasses.replace(strategy, constraints=self.forced.with_those_of(strategy.constraints))
+        started = time.perf_counter()
+        steps: list[DecodingStep] = []
+        with capture_attention(self.model) if capture else nullcontext() as recording:
+
+            def so_far() -> Translation:
+                return self._translation(text, encoded, steps, started, recording, strategy.name)
+
+            for step in self._named(strategy.steps(self.model, source, max_tokens)):
+                steps.append(step)
+                if on_step and not on_step(so_far):
+                    break
+        return so_far()
+
+    def force(
+        self, text: str, target: str | Sequence[int], *, capture: bool = True, tensors: Collection[str] = ()
+    ) -> Translation:
+        """Read a given translation (text, or ids with their </s>) by teacher forcing. Raises InputError.
+
+        `tensors` are kept in the trace beside the weights: any of q, k, v, scores, masked_scores.
+        """
+        encoded = self.encode(text)
+        ids = self._target_ids(target) if isinstance(target, str) else tuple(target)
+        source = torch.tensor([encoded.ids], device=self.device)
+        if len(ids) > self.model.room(len(encoded.ids)) + 1:
+            raise InputError(f"This text has {len(ids):,} tokens, more than the model has room for; please shorten it.")
+        started = time.perf_counter()
+        with capture_attention(self.model, tensors) if capture else nullcontext() as recording:
+            steps = tuple(self._named(forced(self.model, source, ids)))
+        return self._translation(text, encoded, steps, started, recording, TEACHER_FORCING)
+
+    def search(
+        self,
+        text: str,
+        width: int,
+        alpha: float = 1.0,
+        constraints: Constraints = FREE,
+        stop: Stop = "proven",
+        on_step: Callable[[Callable[[], BeamTree]], bool] | None = None,
+        max_tokens: int | None = None,
+    ) -> BeamTree:
+        """Search with `width` beams and keep the whole tree; `alpha` is the length penalty. Raises InputError."""
+        source = torch.tensor([self.encode(text).ids], device=self.device)
+        constraints = self.forced.with_those_of(constraints)
+        steps: list[BeamStep] = []
+
+        def so_far() -> BeamTree:
+            tree = beam_tree(steps)
+            nodes = (dataclasses.replace(node, token=self.tokenizer.token(node.token_id)) for node in tree.nodes)
+            return dataclasses.replace(tree, nodes=tuple(nodes))
+
+        for step in beam_search(self.model, source, width, alpha, max_tokens, constraints, stop):
+            steps.append(step)
+            if on_step and not on_step(so_far):
+                break
+        return so_far()
+
+    def check_observer(self, translation: Translation) -> ObserverCheck:
+        """Make a captured translation once more without capture, on the tokens that it has, and compare.
+
+        Open the interventions that it was made with. ValueError for one that has no trace.
+        """
+        source = torch.tensor([translation.source_ids], device=self.device)
+        one_pass = translation.trace.settings["decoding"] == TEACHER_FORCING
+        return check_observer(self.model, source, translation.steps, one_pass=one_pass)
+
+    def settings(self, decoding: str = "greedy") -> dict[str, Any]:
+        """Return what a saved trace says of how it was made."""
+        return {"device": self.device.type, "attention": "explicit", "decoding": decoding}
+
+    def _translation(
+        self,
+        text: str,
+        encoded: Encoded,
+        steps: Sequence[DecodingStep],
+        started: float,
+        recording: Capture | None,
+        decoding: str,
+    ) -> Translation:
+        ids, begin = tuple(step.token_id for step in steps), self.forced.prefix
+        written = self.tokenizer.decode(ids[len(begin) :] if ids[: len(begin)] == begin else ids)
+        seconds, first_row = time.perf_counter() - started, 0 if self.can("translate") else len(encoded.ids) - 1
+        found = Translation(
+            text, written, tuple(steps), encoded.ids, encoded.tokens, encoded.unknown, seconds, None, first_row
+        )
+        if recording is None:
+            return found
+        trace = self._label(recording.trace, found, decoding)
+        return dataclasses.replace(found, captured=trace, seconds=time.perf_counter() - started)
+
+    def _named(self, steps: Iterable[DecodingStep]) -> Iterator[DecodingStep]:
+        """The same steps, their tokens as people read them."""
+        token = self.tokenizer.token
+        for step in steps:
+            candidates = tuple(dataclasses.replace(one, token=token(one.token_id)) for one in step.candidates)
+            yield dataclasses.replace(step, token=token(step.token_id), candidates=candidates)
+
+    def _label(self, trace: AttentionTrace, translation: Translation, decoding: str) -> AttentionTrace:
+        source, target = translation.source_tokens, translation.target_tokens
+        if self.can("translate"):
+            named = name_translation(trace, source, target, self.tokenizer.token(self.model.start_id))
+        else:
+            named = name_continuation(trace, source, target)
+        return dataclasses.replace(
+            named,
+            source=translation.source,
+            target=translation.text,
+            model=self.name,
+            model_hash=self.weights_hash,
+            settings=self.settings(decoding),
+        )

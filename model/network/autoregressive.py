@@ -1,0 +1,96 @@
+"""A network that reads a text and writes another token by token, ours or anybody's, and what it is fed."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from .config import BOS_ID, PAD_ID
+
+
+class Cache(Protocol):
+    """What one decoding need not compute again at its next step."""
+
+    def reorder(self, rows: Tensor, cross: Tensor | None = None) -> None:
+        """Keep the given rows (B',) of the batch, of what came of the source the rows `cross`; None for all of them."""
+
+
+class AutoregressiveModel(nn.Module):
+    """A network with a source and a target, ids in and logits out.
+
+    Of a decoder alone the source is the prompt and the target its continuation. Decoding, teacher forcing and the
+    interventions need no more of a network than this.
+    """
+
+    generator: nn.Module
+    """States (..., D) -> logits (..., V)."""
+
+    @property
+    @abstractmethod
+    def start_id(self) -> int:
+        """The id that a target begins with when it is fed in."""
+
+    @property
+    @abstractmethod
+    def end_ids(self) -> Collection[int]:
+        """The ids that end a target."""
+
+    @abstractmethod
+    def room(self, source_tokens: int) -> int:
+        """Return how many tokens a target of such a source can have at most."""
+
+    def usual_limit(self, source_tokens: int) -> int:
+        """Return the tokens after which a target is cut off unless more are asked for: generous for a translation."""
+        return 2 * source_tokens + 20
+
+    @abstractmethod
+    def source_mask(self, source: Tensor) -> Tensor:
+        """Return which tokens of source (B, S) are real: bool (B, 1, 1, S)."""
+
+    @abstractmethod
+    def new_cache(self) -> Cache:
+        """Return an empty cache for one decoding."""
+
+    @abstractmethod
+    def encode(self, source: Tensor) -> Tensor:
+        """source (B, S) ids -> memory, whose first axis is B: what :meth:`decode` needs to know of the source."""
+
+    @abstractmethod
+    def decode(
+        self, target: Tensor, memory: Tensor, memory_mask: Tensor | None, *, cache: Cache | None = None
+    ) -> Tensor:
+        """target (B, T) ids, begun by ``start_id`` -> states for the generator, row t after t tokens.
+
+        With a cache, `target` holds only the tokens that are new. The memory may have a row for every W of the target.
+        """
+
+    @abstractmethod
+    def predictions(self, source: Tensor, target: Tensor, *, sublayers: bool = False) -> Iterator[tuple[str, Tensor]]:
+        """Yield the name of each place along the decoder and what it would predict there, (B, T, V) logits.
+
+        The last place is the model's own prediction; `sublayers` asks for one after each sublayer, where that is known.
+        """
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        """source (B, S), target (B, T) ids, begun by ``start_id`` -> logits (B, T, V)."""
+        return self.generator(self.decode(target, self.encode(source), self.source_mask(source)))
+
+
+def pad(rows: Sequence[Sequence[int]]) -> Tensor:
+    """Return ragged ids as one tensor (B, longest) on the CPU, PAD after the end."""
+    width = max(map(len, rows))
+    return torch.tensor([[*row, *[PAD_ID] * (width - len(row))] for row in rows], device="cpu")
+
+
+def decoder_inputs(target_ids: Sequence[int], start: int = BOS_ID) -> tuple[int, ...]:
+    """Return the T ids that a decoder is fed to predict T ids: `start`, then all but the last."""
+    return (start, *target_ids[:-1])
+
+
+def shift_right(target: Tensor, start: int = BOS_ID) -> Tensor:
+    """Return the same of a batch (..., T): the outputs shifted right by one position (section 3.1)."""
+    return torch.cat([torch.full_like(target[..., :1], start), target[..., :-1]], -1)

@@ -1,0 +1,72 @@
+"""Hugging Face folders in a real browser: a translation model, a decoder alone, an encoder, each where it can run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests import folders
+
+from .conftest import SCREEN, serving, visit
+from .steps import LOADING, choose_view, open_page
+
+pytest.importorskip("transformers")
+pytestmark = [pytest.mark.walk, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an app that was started with a directory of folders."""
+    base = tmp_path_factory.mktemp("models")
+    for name in ("marian", "gpt2", "bert"):
+        folders.FOLDERS[name](base / name)
+    with serving(tmp_path_factory.mktemp("server"), "--models", str(base)) as url:
+        yield url
+
+
+@pytest.fixture
+def page(models: str, chromium: Browser) -> Iterator[Page]:
+    with visit(chromium, models, base_url=models, viewport=SCREEN, reduced_motion="reduce") as visitor:
+        yield visitor
+
+
+def address(path: str, model: str, **more: str) -> str:
+    return f"{path}?{urlencode({'model': model, 'sentence': folders.SENTENCE, 'layer': '1', **more})}"
+
+
+def shows(page: Page, text: str) -> None:
+    expect(page.get_by_text(text).first).to_be_visible(timeout=LOADING)
+
+
+def test_a_translation_model_is_explored_changed_and_decoded(page: Page) -> None:
+    open_page(page, address("/", "marian"))
+    shows(page, "outputs unchanged by looking")
+    for view in ("Links", "Layers"):
+        choose_view(page, view.lower())
+    open_page(page, address("/", "marian", changes="cross.1.2:off"))
+    shows(page, "Undo all changes")
+    open_page(page, address("/decode", "marian", method="beam"))
+    shows(page, "Beam tree")
+    shows(page, "cross-attention:")
+    for path, said in (("/why", "Only leave-one-out"), ("/positions", "The positions of a model from a folder")):
+        open_page(page, address(path, "marian"))
+        shows(page, said)
+
+
+def test_a_decoder_alone_goes_on_from_a_prompt(page: Page) -> None:
+    open_page(page, address("/", "gpt2"))
+    shows(page, "The first 12 rows and columns are the prompt")
+    expect(page.get_by_text("Given continuation").first).to_be_visible()
+    open_page(page, address("/decode", "gpt2"))
+    shows(page, "attention to the prompt:")
+    shows(page, "The first line is the prompt")
+
+
+def test_an_encoder_reads_and_is_chosen_from_the_list(page: Page) -> None:
+    open_page(page, address("/", "bert"))
+    shows(page, "observing it changed nothing")
+    open_page(page, address("/decode", "bert"))
+    shows(page, "bert only reads")

@@ -1,0 +1,216 @@
+"""Tiny folders of Hugging Face models, made of random weights and of tokenizers trained on the text below."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+TEXT = [
+    "the old dog sees a tree in the garden .",
+    "a red bicycle stands by the river .",
+    "where did you buy this book ?",
+    "the bank by the river was closed .",
+    "der alte Hund sieht einen Baum im Garten .",
+    "ein rotes Fahrrad steht am Fluss .",
+    "wo hast du dieses Buch gekauft ?",
+    "die Bank am Fluss war geschlossen .",
+]
+SENTENCE = "the old dog sees a tree ."
+SEED = 5
+SIZES: dict[str, Any] = {
+    "d_model": 32,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 48,
+    "max_position_embeddings": 96,
+    "init_std": 0.4,
+}
+
+
+def pieces(size: int = 66) -> bytes:
+    """A SentencePiece model of the text, with <unk>, <s> and </s> at 0, 1 and 2."""
+    written = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.Train(
+        sentence_iterator=iter(TEXT), model_writer=written, vocab_size=size, model_type="unigram", minloglevel=2
+    )
+    return written.getvalue()
+
+
+def marian(folder: Path) -> Path:
+    from transformers import MarianConfig, MarianMTModel
+
+    folder.mkdir(parents=True)
+    model = pieces()
+    read = sentencepiece.SentencePieceProcessor(model_proto=model)
+    names = ["</s>", "<unk>", *[read.IdToPiece(one) for one in range(3, read.GetPieceSize())], "<pad>"]
+    for name in ("source.spm", "target.spm"):
+        (folder / name).write_bytes(model)
+    (folder / "vocab.json").write_text(json.dumps({name: at for at, name in enumerate(names)}), encoding="utf-8")
+    facts: dict[str, Any] = {"tokenizer_class": "MarianTokenizer", "source_lang": "en", "target_lang": "de"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(facts), encoding="utf-8")
+    pad = len(names) - 1
+    ids: dict[str, Any] = {
+        "pad_token_id": pad,
+        "eos_token_id": 0,
+        "decoder_start_token_id": pad,
+        "forced_eos_token_id": 0,
+    }
+    torch.manual_seed(SEED)
+    made = MarianMTModel(MarianConfig(vocab_size=len(names), **ids, **SIZES))
+    made.generation_config.bad_words_ids = [[pad]]
+    made.save_pretrained(folder)
+    return folder
+
+
+def t5(folder: Path) -> Path:
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    fast = _word_level(folder, ["<pad>", "</s>", "<unk>"], eos="</s>", pad="<pad>", unk="<unk>")
+    sizes: dict[str, Any] = {
+        "d_model": 32,
+        "d_kv": 8,
+        "d_ff": 48,
+        "num_layers": 2,
+        "num_decoder_layers": 2,
+        "num_heads": 4,
+    }
+    ids: dict[str, Any] = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
+    torch.manual_seed(SEED)
+    T5ForConditionalGeneration(T5Config(vocab_size=len(fast), initializer_factor=1.5, **sizes, **ids)).save_pretrained(
+        folder
+    )
+    return folder
+
+
+def bart(folder: Path) -> Path:
+    from transformers import BartConfig, BartForConditionalGeneration
+
+    fast = _byte_level(folder, ["<s>", "<pad>", "</s>", "<unk>"], bos="<s>", eos="</s>", pad="<pad>", unk="<unk>")
+    ids: dict[str, Any] = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2}
+    torch.manual_seed(SEED)
+    made = BartForConditionalGeneration(BartConfig(vocab_size=len(fast), **ids, **SIZES))
+    made.generation_config.forced_bos_token_id = 0
+    made.save_pretrained(folder)
+    return folder
+
+
+def m2m_100(folder: Path) -> Path:
+    from transformers import M2M100Config, M2M100ForConditionalGeneration, M2M100Tokenizer
+
+    folder.mkdir(parents=True)
+    model = pieces()
+    read = sentencepiece.SentencePieceProcessor(model_proto=model)
+    names = ["<s>", "<pad>", "</s>", "<unk>", *[read.IdToPiece(one) for one in range(3, read.GetPieceSize())]]
+    (folder / "sentencepiece.bpe.model").write_bytes(model)
+    (folder / "vocab.json").write_text(json.dumps({name: at for at, name in enumerate(names)}), encoding="utf-8")
+    tokenizer = M2M100Tokenizer(
+        str(folder / "vocab.json"), str(folder / "sentencepiece.bpe.model"), src_lang="en", tgt_lang="de"
+    )
+    tokenizer.save_pretrained(folder)
+    ids: dict[str, Any] = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2}
+    torch.manual_seed(SEED)
+    size = max(tokenizer.lang_token_to_id.values()) + 1
+    M2M100ForConditionalGeneration(M2M100Config(vocab_size=size, **ids, **SIZES)).save_pretrained(folder)
+    return folder
+
+
+def gpt2(folder: Path) -> Path:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    fast = _byte_level(folder, ["<|endoftext|>"], eos="<|endoftext|>", bos="<|endoftext|>", unk="<|endoftext|>")
+    torch.manual_seed(SEED)
+    sizes: dict[str, Any] = {"n_positions": 96, "n_embd": 32, "n_layer": 3, "n_head": 4, "initializer_range": 0.4}
+    GPT2LMHeadModel(GPT2Config(vocab_size=len(fast), bos_token_id=0, eos_token_id=0, **sizes)).save_pretrained(folder)
+    return folder
+
+
+def llama(folder: Path) -> Path:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    fast = _byte_level(folder, ["<s>", "</s>", "<unk>"], bos="<s>", eos="</s>", unk="<unk>")
+    sizes: dict[str, Any] = {
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "max_position_embeddings": 96,
+    }
+    heads: dict[str, Any] = {"num_attention_heads": 4, "num_key_value_heads": 2, "initializer_range": 0.3}
+    torch.manual_seed(SEED)
+    config = LlamaConfig(vocab_size=len(fast), bos_token_id=0, eos_token_id=1, **sizes, **heads)
+    LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+def bert(folder: Path) -> Path:
+    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+
+    folder.mkdir(parents=True)
+    words = sorted({word for line in TEXT for word in line.lower().split()})
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *[f"##{one}" for one in "abcdefghijklmnoprstuvwy"]]
+    (folder / "vocab.txt").write_text("\n".join(names), encoding="utf-8")
+    BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
+    sizes: dict[str, Any] = {
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+    }
+    torch.manual_seed(SEED)
+    config = BertConfig(vocab_size=len(names), max_position_embeddings=64, initializer_range=0.4, **sizes)
+    BertForMaskedLM(config).save_pretrained(folder)
+    return folder
+
+
+FOLDERS = {"marian": marian, "t5": t5, "bart": bart, "m2m_100": m2m_100, "gpt2": gpt2, "llama": llama, "bert": bert}
+
+
+def _word_level(folder: Path, special: list[str], **names: str) -> Any:
+    """A tokenizer of whole words that closes a text with its end."""
+    from tokenizers.processors import TemplateProcessing
+
+    made = Tokenizer(models.WordLevel(unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    made.decoder = decoders.Metaspace()
+    made.train_from_iterator(TEXT, trainers.WordLevelTrainer(special_tokens=special, show_progress=False))
+    end = names["eos"]
+    made.post_processor = TemplateProcessing(single=f"$A {end}", special_tokens=[(end, special.index(end))])
+    return _saved(folder, made, names)
+
+
+def _byte_level(folder: Path, special: list[str], **names: str) -> Any:
+    """Byte-level BPE, which puts <s> before and </s> after a text where there are both, or <s> alone for Llama."""
+    from tokenizers.processors import TemplateProcessing
+
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    made.train_from_iterator(
+        TEXT,
+        trainers.BpeTrainer(vocab_size=330, special_tokens=special, initial_alphabet=alphabet, show_progress=False),
+    )
+    if names.get("pad"):
+        template, used = "<s> $A </s>", ["<s>", "</s>"]
+    elif "<s>" in special:
+        template, used = "<s> $A", ["<s>"]
+    else:
+        return _saved(folder, made, names)
+    marks = [(one, special.index(one)) for one in used]
+    made.post_processor = TemplateProcessing(single=template, special_tokens=marks)
+    return _saved(folder, made, names)
+
+
+def _saved(folder: Path, made: Tokenizer, names: dict[str, str]) -> Any:
+    from transformers import PreTrainedTokenizerFast
+
+    fast = PreTrainedTokenizerFast(tokenizer_object=made, **{f"{name}_token": token for name, token in names.items()})
+    fast.save_pretrained(folder)
+    return fast

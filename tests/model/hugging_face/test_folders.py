@@ -1,0 +1,313 @@
+"""Folders of Hugging Face models run by our decoding: every number is that of transformers itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from model.attribution.foreign import foreign_attributions
+from model.decoding.constraints import Constraints
+from model.decoding.sampling import Sampling
+from model.decoding.steps import Strategy
+from model.experiments.ablation import compare
+from model.experiments.head_effects import head_effects
+from model.experiments.logit_lens import logit_lens
+from model.experiments.word_facts import word_facts
+from model.interventions.changes import InterventionError, parse
+from model.live.live_model import LiveModel
+from model.live.translation import InputError
+from model.trace import Kind
+from model.user_model import LocalError, LocalModel, load, named_folders
+from tests import folders
+from tests.folders import SENTENCE
+
+pytest.importorskip("transformers")
+pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
+
+WRITERS = ("marian", "t5", "bart", "m2m_100", "gpt2", "llama")
+EACH = pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=() if one in ("marian", "gpt2") else pytest.mark.walk) for one in WRITERS]
+)
+STEPS, TOLERANCE = 10, 1e-5
+ATTENTIONS: dict[Kind, str] = {
+    "encoder": "encoder_attentions",
+    "decoder": "decoder_attentions",
+    "cross": "cross_attentions",
+}
+
+Open = Callable[[str], LiveModel]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    base = tmp_path_factory.mktemp("folders")
+    return cache(lambda name: folders.FOLDERS[name](base / name))
+
+
+@pytest.fixture(scope="module")
+def opened(folder: Callable[[str], Path]) -> Open:
+    @cache
+    def load_once(name: str) -> LiveModel:
+        found = load(f"hf:{folder(name)}")
+        assert isinstance(found, LiveModel)
+        return found
+
+    return load_once
+
+
+@cache
+def reference(folder: Path) -> Any:
+    """The same folder loaded by transformers alone, with its eager attention."""
+    from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
+
+    kind: Any = AutoModelForCausalLM if folder.name in ("gpt2", "llama") else AutoModelForSeq2SeqLM
+    return kind.from_pretrained(folder, attn_implementation="eager", local_files_only=True).eval()
+
+
+def generated(live: LiveModel, folder: Path, **settings: Any) -> Any:
+    """What `generate` gives for the sentence, with what it attended to; no end is forced where it is cut off."""
+    begin = {"forced_bos_token_id": live.forced.prefix[0]} if live.forced.prefix else {}
+    source = torch.tensor([live.encode(SENTENCE).ids])
+    kept = {"return_dict_in_generate": True, "output_attentions": True, "output_logits": True, "output_scores": True}
+    settings = {"max_new_tokens": STEPS, "do_sample": False, "forced_eos_token_id": None, **begin, **kept, **settings}
+    return reference(folder).generate(source, **settings)
+
+
+def new_ids(live: LiveModel, sequence: torch.Tensor) -> tuple[int, ...]:
+    return tuple(sequence[1 if live.can("translate") else len(live.encode(SENTENCE).ids) :].tolist())
+
+
+@EACH
+def test_greedy_decoding_and_its_attention_are_those_of_generate(name: str, opened: Open, folder: Any) -> None:
+    live = opened(name)
+    found, expected = live.translate(SENTENCE, max_tokens=STEPS), generated(live, folder(name), num_beams=1)
+    assert found.target_ids == new_ids(live, expected.sequences[0])
+    for step, logits in zip(found.steps, expected.logits, strict=True):
+        log_probs = logits[0].log_softmax(-1)
+        assert step.log_prob == pytest.approx(log_probs[step.token_id].item(), abs=TOLERANCE)
+        for candidate in step.candidates:
+            assert candidate.log_prob == pytest.approx(log_probs[candidate.token_id].item(), abs=TOLERANCE)
+    assert live.check_observer(found).difference == 0
+    with torch.inference_mode():
+        ids, source = torch.tensor([found.target_ids]), torch.tensor([found.source_ids])
+        fed = torch.cat([torch.tensor([[live.model.start_id]]), ids[:, :-1]], 1)
+        given: dict[str, Any] = {"input_ids": source, "decoder_input_ids": fed}
+        given = given if live.can("translate") else {"input_ids": torch.cat([source, ids[:, :-1]], 1)}
+        whole = reference(folder(name))(**given, output_attentions=True)
+    assert set(found.trace.maps) == (set(ATTENTIONS) if live.can("translate") else {"decoder"})
+    for kind, one in found.trace.maps.items():
+        layers = whole[ATTENTIONS[kind] if live.can("translate") else "attentions"]
+        np.testing.assert_allclose(one.weights, torch.stack(layers)[:, 0].numpy(), atol=TOLERANCE)
+        assert not one.weights[:, :, ~one.mask].any()
+    causal = found.trace.maps["decoder"].mask
+    assert np.array_equal(causal, np.tril(np.ones_like(causal)))
+
+
+@EACH
+def test_beam_search_is_that_of_generate_and_its_tree_holds_it(name: str, opened: Open, folder: Any) -> None:
+    live = opened(name)
+    settings = {"num_beams": 3, "num_return_sequences": 3, "early_stopping": "never", "length_penalty": 1.0}
+    expected = generated(live, folder(name), **settings)
+    tree = live.search(SENTENCE, 3, 1.0, max_tokens=STEPS)
+    ends = live.model.end_ids
+    for hypothesis, sequence, score in zip(tree.best, expected.sequences, expected.sequences_scores, strict=True):
+        ids = new_ids(live, sequence)
+        cut = next((at + 1 for at, token in enumerate(ids) if token in ends), len(ids))
+        assert hypothesis.token_ids == ids[:cut]
+        assert hypothesis.score == pytest.approx(score.item(), abs=TOLERANCE)
+    leaf = next(node for node in tree.nodes if node.token_ids == tree.best[0].token_ids)
+    assert leaf.fate == "finished"
+    read = live.force(SENTENCE, tree.best[0].token_ids)
+    counted = read.steps[live.forced.uncounted :]
+    assert sum(step.log_prob for step in counted) == pytest.approx(leaf.score, abs=1e-4)
+
+
+@EACH
+def test_a_text_that_is_read_keeps_what_decoding_it_gave(name: str, opened: Open) -> None:
+    live = opened(name)
+    written = live.translate(SENTENCE, max_tokens=STEPS)
+    read = live.force(SENTENCE, written.target_ids, tensors=("q", "k", "v", "scores", "masked_scores"))
+    assert read.target_tokens == written.target_tokens
+    np.testing.assert_allclose(
+        [step.log_prob for step in read.steps], [step.log_prob for step in written.steps], atol=TOLERANCE
+    )
+    for kind, one in written.trace.maps.items():
+        again = read.trace.maps[kind]
+        np.testing.assert_allclose(again.weights, one.weights, atol=TOLERANCE)
+        assert (again.query_tokens, again.key_tokens) == (one.query_tokens, one.key_tokens)
+        masked = again.tensors["masked_scores"]
+        powers = np.exp(masked - masked.max(-1, keepdims=True))
+        np.testing.assert_allclose(powers / powers.sum(-1, keepdims=True), again.weights, atol=TOLERANCE)
+    own, first = written.trace.maps["decoder"], written.first_row
+    assert own.rows("predicted")[first:] == written.target_tokens
+    assert own.query_tokens[: first + 1][-1] == (written.source_tokens[first] if first else own.query_tokens[0])
+    assert written.to_target.weights.shape[2:] == (STEPS, STEPS) == (len(written.steps), len(written.steps))
+    assert written.to_source.weights.shape[2:] == (STEPS, len(written.source_ids))
+
+
+@pytest.mark.parametrize("name", ["marian", "gpt2"])
+def test_sampling_beginnings_and_forbidden_words(name: str, opened: Open) -> None:
+    live = opened(name)
+    draw = Strategy(Sampling(temperature=1.5), seed=3)
+    drawn = [live.translate(SENTENCE, draw, max_tokens=STEPS).target_ids for _ in range(2)]
+    assert drawn[0] == drawn[1] != live.translate(SENTENCE, max_tokens=STEPS).target_ids
+    begin = live.words("Hund")
+    forced = live.translate(SENTENCE, Strategy(constraints=Constraints(begin)), max_tokens=STEPS)
+    assert forced.target_ids[: len(begin)] == begin
+    assert all(step.forced for step in forced.steps[: len(begin)])
+    first = live.translate(SENTENCE, max_tokens=1).target_ids
+    without = live.translate(SENTENCE, Strategy(constraints=Constraints(forbidden=(first,))), max_tokens=STEPS)
+    assert first[0] not in without.target_ids
+
+
+@EACH
+def test_a_head_off_is_the_model_without_its_part_of_the_output_projection(
+    name: str, opened: Open, folder: Any
+) -> None:
+    live = opened(name)
+    before = live.translate(SENTENCE, max_tokens=STEPS)
+    kind: Kind = "cross" if live.can("translate") else "decoder"
+    changed = compare(live, before, parse(f"{kind}.2.3:off"))
+    site = next(one for one in live.model.modules() if getattr(one, "kind", "") == kind and one.layer == 1)
+    weight = site.output_projection
+    assert isinstance(weight, torch.Tensor)
+    width = weight.shape[1] // 4
+    kept = weight[:, 2 * width : 3 * width].clone()
+    weight[:, 2 * width : 3 * width] = 0  # a view of the model's own weights
+    try:
+        by_hand = [step.log_prob for step in live.force(SENTENCE, before.target_ids, capture=False).steps]
+    finally:
+        weight[:, 2 * width : 3 * width] = kept
+    np.testing.assert_allclose(changed.log_probs_after, by_hand, atol=1e-4)
+    assert max(abs(a - b) for a, b in zip(changed.log_probs_after, changed.log_probs_before, strict=True)) > 1e-3
+    effects = head_effects(live.model, before.source_ids, before.target_ids)
+    expected = np.subtract(changed.log_probs_after, changed.log_probs_before)
+    np.testing.assert_allclose(effects.changes[kind][1, 2], expected, atol=1e-4)
+    uniform = compare(live, before, parse(f"{kind}.1.1:uniform, {kind}.1.2:head.1")).after.trace.maps[kind]
+    np.testing.assert_allclose(uniform.weights[0, 0, -1], 1 / uniform.mask[-1].sum(), atol=1e-6)
+    assert np.array_equal(uniform.weights[0, 1], uniform.weights[0, 0])
+    with pytest.raises(InterventionError, match=r"has \d layers"):
+        compare(live, before, parse(f"{kind}.9.1:off"))
+
+
+@EACH
+def test_the_lens_goes_through_the_models_own_head(name: str, opened: Open, folder: Any) -> None:
+    live = opened(name)
+    found = live.translate(SENTENCE, max_tokens=STEPS)
+    lens = logit_lens(live, found)
+    assert lens.places == tuple(f"layer {number + 1}" for number in range(len(lens.places)))
+    np.testing.assert_allclose(lens.target_log_probs[-1], [step.log_prob for step in found.steps], atol=1e-4)
+    assert (lens.ranks[-1] == [step.rank for step in found.steps]).all()
+    assert abs(lens.target_log_probs[0] - lens.target_log_probs[-1]).max() > 1e-3
+    if live.can("word facts"):
+        facts = word_facts(live, SENTENCE, found.target_ids)
+        np.testing.assert_allclose(facts.attention.sum(-1), 1, atol=1e-4)
+
+
+def test_what_a_word_rests_on_by_the_embeddings_alone(opened: Open) -> None:
+    live = opened("marian")
+    found = live.translate(SENTENCE, max_tokens=STEPS)
+    every, _ = foreign_attributions(live.as_reader(), SENTENCE, 2, "all")
+    for one in every:
+        assert one.target_value == pytest.approx(found.steps[1].log_prob, abs=1e-4)
+        assert (len(one.source), len(one.prefix)) == (len(found.source_ids), 2)
+        assert np.abs(one.source).max() > 1e-3
+
+
+def test_two_visitors_at_once_do_not_mix(opened: Open) -> None:
+    live = opened("marian")
+    texts = [SENTENCE, "where did you buy this book ?", "a red bicycle stands by the river ."] * 3
+    alone = {text: live.translate(text, max_tokens=STEPS) for text in set(texts)}
+    changed = {text: compare(live, alone[text], parse("cross.1.1:off")) for text in set(texts)}
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(lambda text: live.translate(text, max_tokens=STEPS), texts))
+        without = list(threads.map(lambda text: compare(live, alone[text], parse("cross.1.1:off")), texts))
+    for text, found, other in zip(texts, together, without, strict=True):
+        assert found.target_ids == alone[text].target_ids
+        assert other.log_probs_after == changed[text].log_probs_after
+        for kind, one in found.trace.maps.items():
+            assert np.array_equal(one.weights, alone[text].trace.maps[kind].weights)
+
+
+def test_an_encoder_reads(folder: Any) -> None:
+    from transformers import AutoModel, AutoTokenizer
+
+    read = load(f"hf:{folder('bert')}")
+    assert isinstance(read, LocalModel)
+    trace = read.trace(SENTENCE)
+    assert set(trace.maps) == {"encoder"}
+    assert trace.maps["encoder"].key_tokens[0] == "[CLS]"
+    model = AutoModel.from_pretrained(folder("bert"), attn_implementation="eager").eval()
+    inputs = AutoTokenizer.from_pretrained(folder("bert"))(SENTENCE, return_tensors="pt")
+    with torch.inference_mode():
+        expected = torch.stack(model(**inputs, output_attentions=True).attentions)[:, 0].numpy()
+    np.testing.assert_allclose(trace.maps["encoder"].weights, expected, atol=TOLERANCE)
+    with pytest.raises(LocalError, match="64 at most"):
+        read.trace(SENTENCE * 40)
+
+
+def test_texts_that_cannot_be_read(opened: Open) -> None:
+    with pytest.raises(InputError, match="please type a sentence"):
+        opened("marian").translate("  ")
+    with pytest.raises(InputError, match="96 tokens at most"):
+        opened("gpt2").translate(SENTENCE * 20)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda folder: shutil.rmtree(folder), "There is no folder"),
+        (lambda folder: (folder / "config.json").unlink(), "no folder of a Hugging Face model"),
+        (lambda folder: (folder / "config.json").write_text("{"), "is not JSON"),
+        (lambda folder: _config(folder, auto_map={"AutoModel": "theirs.Model"}), "code from a folder is never run"),
+        (lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"), "which is never opened"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"no weights"), "cannot be run"),
+        (lambda folder: _config(folder, model_type="nothing-known"), "cannot be run"),
+        (lambda folder: _config(folder, n_layer=9), "lacks 72 of the model's tensors"),
+    ],
+)
+def test_a_folder_that_cannot_be_run_says_why(change: Any, said: str, folder: Any, tmp_path: Path) -> None:
+    copy = tmp_path / "gpt2"
+    shutil.copytree(folder("gpt2"), copy)
+    change(copy)
+    with pytest.raises(LocalError, match=said):
+        load(f"hf:{copy}")
+
+
+def _config(folder: Path, **changed: Any) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+
+
+def test_without_transformers_it_says_what_to_install(folder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = folder("gpt2")
+    for name in [one for one in sys.modules if one.startswith("model.hugging_face.load")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("model.hugging_face.load", raising=False)
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(LocalError, match="pip install transformers"):
+        load(f"hf:{path}")
+
+
+def test_a_directory_of_folders_and_the_language_that_is_written(folder: Any, tmp_path: Path) -> None:
+    base = folder("m2m_100").parent
+    assert named_folders(["--models", str(base)])["m2m_100"] == f"hf:{base / 'm2m_100'}"
+    assert named_folders([]) == {}
+    with pytest.raises(LocalError, match="no folder in it holds"):
+        named_folders([f"--models={tmp_path}"])
+    french = load(f"hf:{folder('m2m_100')}?source=en&target=fr")
+    assert isinstance(french, LiveModel)
+    assert french.translate(SENTENCE, max_tokens=2).target_tokens[0] == "__fr__"
+    assert french.card["target_language"] == "fr"
+    with pytest.raises(LocalError, match="style is unknown"):
+        load(f"hf:{folder('m2m_100')}?style=old")

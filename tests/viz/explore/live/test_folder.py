@@ -1,0 +1,140 @@
+"""A Hugging Face folder on every page: what it can do runs, and what it cannot is one sentence."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from model.attribution.foreign import NOT_COMPUTED
+from tests import folders
+from tests.viz.page_texts import captions
+from viz.ui import cache
+
+APP = Path(__file__).resolve().parents[4] / "app.py"
+pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
+VIEWS = ("links", "text", "pipeline", "joint", "flow", "layers")
+
+Start = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("transformers")
+    base = tmp_path_factory.mktemp("models")
+    for name in ("marian", "gpt2", "bert"):
+        folders.FOLDERS[name](base / name)
+    (base / "not-a-model").mkdir()
+    (base / "broken").mkdir()
+    (base / "broken" / "config.json").write_text("{}", encoding="utf-8")
+    return base
+
+
+@pytest.fixture
+def start(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    monkeypatch.setattr(sys, "argv", ["app.py", "--models", str(directory)])
+    cache._folders.clear()
+
+    def begin(model: str, **address: str) -> AppTest:
+        app = AppTest.from_file(str(APP), default_timeout=150)
+        for name, value in {"model": model, "sentence": folders.SENTENCE, "layer": "1", **address}.items():
+            app.query_params[name] = value
+        app.run()
+        assert not app.exception
+        return app
+
+    yield begin
+    for one in (cache._folders, cache._local, cache.local_trace, cache._loaded, cache.translation, cache.word_facts):
+        one.clear()
+
+
+def page(app: AppTest, name: str) -> AppTest:
+    app.switch_page(f"viz/pages/{name}.py").run()
+    assert not app.exception
+    return app
+
+
+def said(app: AppTest) -> list[str]:
+    return [one.value.replace("\\", "") for one in app.info]
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("model", ["marian", "gpt2"])
+def test_every_view_is_drawn(model: str, start: Start) -> None:
+    app = start(model, pin="target.14", order="effect")
+    for view in VIEWS:
+        app.segmented_control(key="view").set_value(view).run()
+        assert not app.exception, view
+        assert not app.info, view
+
+
+def test_two_sides_are_read_changed_and_decoded(start: Start) -> None:
+    app = start("marian", pin="target.2", view="layers")
+    assert not app.info
+    assert not app.error
+    assert set(app.segmented_control(key="kind").options) == {"encoder", "cross", "decoder"}
+    app = start("marian", changes="cross.1.2:off,encoder.1.1:uniform")
+    assert any("before" in one and "after" in one for one in captions(app))
+    app = start("marian", forced="true", given="der alte Hund .")
+    assert any("Log-probability" in one for one in captions(app))
+    for strategy in ("greedy", "sample", "beam", "given"):
+        app = page(start("marian", method=strategy, given="der alte Hund ."), "decode")
+        assert not app.info, strategy
+
+
+def test_pages_that_need_our_own_model_say_so_in_one_sentence(start: Start) -> None:
+    app = page(start("marian"), "why")
+    assert not app.info
+    assert any(NOT_COMPUTED in one for one in captions(app))
+    for model in ("marian", "gpt2"):
+        pages = (
+            ("positions", "positions"),
+            ("training", "training"),
+            *([("why", "rests on")] if model == "gpt2" else []),
+        )
+        for name, of in pages:
+            (sentence,) = said(page(start(model), name))
+            assert of in sentence
+            assert "a model of this project can" in sentence
+        app = page(start(model), "masks")
+        app.segmented_control(key="part").set_value("try on the model").run()
+        assert not app.exception
+        assert "Masks are not tried" in said(app)[0]
+
+
+def test_a_decoder_alone_is_a_prompt_and_its_continuation(start: Start) -> None:
+    app = start("gpt2", pin="target.14")
+    assert not app.info
+    assert any("The first 12 rows and columns are the prompt" in one for one in captions(app))
+    app = start("gpt2", changes="decoder.2.3:off", order="effect")
+    assert any("before" in one and "after" in one for one in captions(app))
+    for strategy in ("greedy", "beam", "given"):
+        app = page(start("gpt2", method=strategy, given="the river", pin="target.14"), "decode")
+        assert not app.info, strategy
+        assert any("The first line is the prompt" in one for one in captions(app))
+
+
+def test_an_encoder_is_on_explore_and_others_say_where(start: Start) -> None:
+    app = start("bert")
+    assert any("Masks: encoder no contradiction" in one for one in captions(app))
+    assert "bert only reads" in said(page(app, "decode"))[0]
+
+
+def test_a_folder_that_cannot_be_run_is_said_and_another_can_be_chosen(start: Start) -> None:
+    app = start("broken")
+    assert "names no model_type" in app.error[0].value.replace("\\", "")
+    assert {"marian", "gpt2", "bert", "broken"} < set(app.selectbox(key="model").options)
+    app.selectbox(key="model").set_value("gpt2").run()
+    assert not app.exception
+    assert not app.error
+
+
+def test_a_directory_that_is_not_there_leaves_our_own_models(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["app.py", "--models", "/nowhere"])
+    cache._folders.clear()
+    app = start("everyday-en-de")
+    assert "There is no folder /nowhere" in app.error[0].value.replace("\\", "")
+    assert not app.info
