@@ -12,7 +12,7 @@ LACKS_OF_TRANSLATION: Mapping[Ability, str] = {
     "cache check": "",
     "examples": "",
     "attribution": f"What a word rests on is not computed for a model from a folder; {OURS}.",
-    "mask trial": f"Masks are not tried on a model from a folder; {OURS}; its own masks can be judged here.",
+    "mask trial": f"Masks are not tried on a model from a folder; {OURS} take any.",
     "positions": f"The positions of a model from a folder are not known to this page; {OURS} show them.",
     "training": f"A folder says nothing of its training; {OURS}.",
 }
@@ -39,8 +39,6 @@ def generation_notes(settings: Any) -> tuple[str, ...]:
     """Return what a page has to say of a folder's generation settings, `transformers.GenerationConfig`."""
     asked = {name: getattr(settings, name, None) for name in NOT_APPLIED}
     left = [f"{name} {value}" for name, value in asked.items() if value and value != NOT_APPLIED[name]]
-    return (
-        (f"The folder's generation settings also ask for {', '.join(left)}, which is not applied here.",)
-        if left
-        else ()
-    )
+    if not left:
+        return ()
+    return (f"The folder's generation settings also ask for {', '.join(left)}, which is not applied here.",)

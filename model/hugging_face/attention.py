@@ -27,8 +27,6 @@ from ..network.hooks import is_observed
 NAME = "attenscope"
 POINTS = "attention_points"
 """The name of the hook points in an attention module."""
-
-
 _finding: ContextVar[Counter[nn.Module] | None] = ContextVar("finding", default=None)
 
 

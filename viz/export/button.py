@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HELP = "The whole talk as one HTML file for a USB stick: no server, no network. Making it takes a second or so a scene."
 
 
-def save_talk(talk: Talk, models: Mapping[str, TransformerConfig]) -> None:
+def save_talk(talk: Talk, models: Mapping[str, TransformerConfig | None]) -> None:
     """Make the file once the button is pressed, in the colours that the visitor sees; `models` are those there are."""
     name = re.sub(r"[^\w]+", "-", talk.title.lower(), flags=re.ASCII).strip("-") or "talk"
     st.download_button(

@@ -35,7 +35,7 @@ MISSING = "This scene is shown by the app only: open the page {page} there."
 
 def talk_file(
     talk: Talk,
-    models: Mapping[str, TransformerConfig],
+    models: Mapping[str, TransformerConfig | None],
     palette: Palette,
     made: date,
     progress: Callable[[int], None] = lambda number: None,
@@ -52,7 +52,7 @@ def talk_file(
     return talk_page(talk.title, slides, palette, made)
 
 
-def slide(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig], palette: Palette) -> Slide:
+def slide(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None], palette: Palette) -> Slide:
     """One scene of a talk."""
     texts = (scene.notes, scene.point, scene.hide, (*scene.omit, REMARKS))
     checked = check(replace(talk, scenes=(scene,)), models)

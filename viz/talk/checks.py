@@ -29,8 +29,11 @@ class CheckedTalk:
     """The scenes that can be shown: those that ask for nothing that is missing."""
 
 
-def check(talk: Talk, models: Mapping[str, TransformerConfig]) -> CheckedTalk:
-    """Hold every scene against the pages and the `models` there are, by name; the first is the default."""
+def check(talk: Talk, models: Mapping[str, TransformerConfig | None]) -> CheckedTalk:
+    """Hold every scene against the pages and the `models` there are, by name; the first is the default.
+
+    None stands for a model of the command line, which is not one of this project.
+    """
     mistakes: list[Mistake] = []
     shown = []
     for number, scene in enumerate(talk.scenes, 1):
@@ -46,7 +49,7 @@ def _mistake(number: int, scene: Scene, key: str, text: str) -> Mistake:
     return Mistake(line, text if line else f"Scene {number}: {text}")
 
 
-def _missing(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig]) -> Iterator[tuple[str, str]]:
+def _missing(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None]) -> Iterator[tuple[str, str]]:
     """What the scene cannot be shown without: the key that asks for it, and what to do."""
     if scene.page not in PAGES:
         yield "page", f"There is no page {scene.page!r}, so the scene is left out; use {', '.join(PAGES)}."
@@ -58,6 +61,8 @@ def _missing(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig]) 
         return
     for key, kind, layer, head in _heads(scene):
         config = models[name]
+        if config is None:  # whose heads are not known before it is loaded
+            continue
         layers = config.encoder_layers if kind == "encoder" else config.decoder_layers
         if not (1 <= layer <= layers and 1 <= head <= config.heads):
             what = f"There is no layer {layer}, head {head} in the {kind} attention of {name}, so the scene is left out"

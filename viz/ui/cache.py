@@ -104,10 +104,14 @@ def checkpoints() -> list[str]:
 
 
 @st.cache_data(ttl=10, show_spinner=False)
-def configurations() -> dict[str, TransformerConfig]:
-    """What each checkpoint that can be chosen is like, by name; nothing is loaded for it."""
+def configurations() -> dict[str, TransformerConfig | None]:
+    """What each model that can be chosen is like, by name; no checkpoint is loaded for it.
+
+    None for one of the command line, which need not be of this project.
+    """
     folders = {name: folder_of(name) for name in checkpoints()}
-    return {name: config_of(folder, read_facts(folder)) for name, folder in folders.items()}
+    known = {name: config_of(folder, read_facts(folder)) for name, folder in folders.items()}
+    return {name: known.get(name) for name in models()}
 
 
 @st.cache_data(ttl=10, show_spinner=False)
@@ -136,8 +140,8 @@ def _source_language(name: str) -> str:
 
 
 @st.cache_resource(show_spinner="Loading the model …")
-def _local(spec: str) -> LiveModel | LocalModel | LocalError:
-    """A failure is kept too: the factory runs once."""
+def _local(spec: str, device: str) -> LiveModel | LocalModel | LocalError:
+    """A failure is kept too: the factory runs once, and again where another `device` is chosen from then on."""
     try:
         return load_local(spec)
     except LocalError as error:
@@ -147,7 +151,7 @@ def _local(spec: str) -> LiveModel | LocalModel | LocalError:
 def local() -> LiveModel | LocalModel | LocalError | None:
     """The model that the command line names, or why there is none."""
     spec = option(sys.argv[1:])
-    return None if spec is None else _local(spec)
+    return None if spec is None else _local(spec, str(chosen_device()))
 
 
 @st.cache_data(ttl=10, show_spinner=False)
@@ -171,7 +175,7 @@ def brought(name: str) -> LiveModel | LocalModel | LocalError | None:
     if isinstance(own, LiveModel | LocalModel) and own.name == name:
         return own
     spec = _folders()[0].get(name)
-    return None if spec is None else _local(spec)
+    return None if spec is None else _local(spec, str(chosen_device()))
 
 
 def reader(name: str) -> LocalModel | None:

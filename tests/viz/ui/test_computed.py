@@ -60,9 +60,9 @@ def test_other_errors_pass(with_gpu: None) -> None:
 def test_a_model_that_did_not_fit_is_loaded_on_the_cpu(with_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
     monkeypatch.setattr(cache, "_loaded", lambda name, device: loaded.append(device))
-    cache.translator("any")
+    cache.live("any")
     devices.leave_gpu()
-    cache.translator("any")
+    cache.live("any")
     assert loaded == ["cuda", "cpu"]
 
 

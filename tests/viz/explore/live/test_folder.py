@@ -12,6 +12,8 @@ from streamlit.testing.v1 import AppTest
 from model.attribution.foreign import NOT_COMPUTED
 from tests import folders
 from tests.viz.page_texts import captions
+from viz.talk.checks import check
+from viz.talk.talk_file import Scene, Talk
 from viz.ui import cache
 
 APP = Path(__file__).resolve().parents[4] / "app.py"
@@ -138,3 +140,13 @@ def test_a_directory_that_is_not_there_leaves_our_own_models(start: Start, monke
     app = start("everyday-en-de")
     assert "There is no folder /nowhere" in app.error[0].value.replace("\\", "")
     assert not app.info
+
+
+def test_a_talk_shows_a_folder(start: Start) -> None:
+    start("gpt2")
+    scene = Scene("explore", "A prompt", view={"model": "gpt2", "layer": "3", "head": "4"})
+    checked = check(Talk("Ours and theirs", scenes=(scene,)), cache.configurations())
+    assert checked.shown == (scene,)
+    assert not checked.mistakes
+    nobody = Scene("explore", "Nobody", view={"model": "nobody"})
+    assert "There is no model 'nobody'" in check(Talk("x", scenes=(nobody,)), cache.configurations()).mistakes[0].text
