@@ -144,9 +144,9 @@ def test_a_directory_that_is_not_there_leaves_our_own_models(start: Start, monke
 
 def test_a_talk_shows_a_folder(start: Start) -> None:
     start("gpt2")
-    scene = Scene("explore", "A prompt", view={"model": "gpt2", "layer": "3", "head": "4"})
+    scene = Scene("A prompt", "explore", view={"model": "gpt2", "layer": "3", "head": "4"})
     checked = check(Talk("Ours and theirs", scenes=(scene,)), cache.configurations())
     assert checked.shown == (scene,)
     assert not checked.mistakes
-    nobody = Scene("explore", "Nobody", view={"model": "nobody"})
+    nobody = Scene("Nobody", "explore", view={"model": "nobody"})
     assert "There is no model 'nobody'" in check(Talk("x", scenes=(nobody,)), cache.configurations()).mistakes[0].text
