@@ -193,7 +193,7 @@ def models() -> list[str]:
     return list(dict.fromkeys([*first, *_folders()[0], *checkpoints()]))
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@computed(64)
 def local_trace(name: str, sentence: str) -> OpenedTrace:
     """A sentence through a model of the command line that only reads; frozen. Raises LocalError."""
     own = reader(name)
