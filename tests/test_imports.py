@@ -33,7 +33,7 @@ LEVELS = (
     "model.__main__",
     "viz.streamlit_internals viz.turns viz.figures",
     "viz.figures.* viz.components viz.ui.url_state",
-    "viz.components.presenter viz.components.save viz.ui.addresses",
+    "viz.components.presenter viz.components.save viz.ui.addresses viz.engine",
     "viz.components.*",
     "viz.ui",
     "viz.traces viz.talk viz.__main__",

@@ -1,0 +1,45 @@
+import { kernel } from "./kernel.js";
+
+/** The number of each of the 65,536 half-precision numbers. */
+function halves() {
+  const table = new Float32Array(65536);
+  for (let bits = 0; bits < 65536; bits += 1) {
+    const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
+    const size = exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -24 * fraction;
+    table[bits] = (bits & 32768 ? -1 : 1) * (exponent === 31 ? (fraction ? NaN : Infinity) : size);
+  }
+  return table;
+}
+
+const HALVES = halves();
+
+/** How each form of a tensor is read (engine/package.py writes them): `fill(bytes, count, to, outer)`. */
+const READ = {
+  /** All low bytes, then all high bytes: alike ones beside each other are compressed better. */
+  half(bytes, count, to) {
+    for (let i = 0; i < count; i += 1) to[i] = HALVES[bytes[i] | (bytes[count + i] << 8)];
+  },
+  /** A float32 scale for each row, then the rows as signed bytes. */
+  int8(bytes, count, to, rows) {
+    const scales = new Float32Array(bytes.slice(0, 4 * rows).buffer);
+    const numbers = new Int8Array(bytes.buffer, bytes.byteOffset + 4 * rows, count);
+    const width = count / rows;
+    for (let i = 0; i < count; i += 1) to[i] = numbers[i] * scales[Math.floor(i / width)];
+  },
+};
+
+/** The tensors of a model by name, matrices in the kernel's memory and vectors as they are, with the kernel's functions. */
+export function readWeights(described, body, code) {
+  const size = ({ shape }) => shape.reduce((product, one) => product * one, 1);
+  const floats = described.reduce((sum, one) => sum + size(one) + 4, 0);
+  const { matrix, ...functions } = kernel(code, floats);
+  const tensors = new Map();
+  for (const one of described) {
+    const { name, shape, at, length, form } = one;
+    const isMatrix = shape.length === 2;
+    const made = isMatrix ? matrix(...shape) : new Float32Array(size(one));
+    READ[form](body.subarray(at, at + length), size(one), isMatrix ? made.values : made, shape[0]);
+    tensors.set(name, made);
+  }
+  return { tensors, ...functions };
+}
