@@ -98,7 +98,7 @@ def show_result(model: LiveModel, run: runs.Run, look: Look) -> SavedView:
         agreement = cache.agreement(model.name, result.source_ids, result.target_ids, run.request.changes)
         sentences.append(texts.agreement_text(agreement, changed=bool(run.request.changes)))
         caption(sentences[-1])
-    return saved_view(result, _start(result, run.request), look, progress.tree, sentences, run.request, path)
+    return saved_view(model, result, _start(result, run.request), look, progress.tree, sentences, run.request, path)
 
 
 def _start(result: Translation, request: Request) -> PlayerStart:

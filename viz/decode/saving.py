@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ..components.decode_player import PlayerStart, packed
+from ..export.live_file import live_files
 from ..export.parts import Chart, Component, Part, Words
 from ..export.save import SavedView, facts_of
 from ..figures.beam_tree import beam_tree
@@ -17,13 +18,14 @@ from ..figures.labels import readable
 
 if TYPE_CHECKING:
     from model.decoding.beam_tree import BeamTree
-    from model.translate import Translation
+    from model.translate import Translation, Translator
 
     from ..figures.palette import Look, Palette
     from .request import Request
 
 
 def saved_view(
+    model: Translator,
     result: Translation,
     start: PlayerStart,
     look: Look,
@@ -47,9 +49,9 @@ def saved_view(
         return [*drawn, *map(Words, sentences)]
 
     facts = facts_of(result.trace, strategy=request.name, **({"changes": request.changes} if request.changes else {}))
-    return SavedView(
-        f"decode-{request.method}", parts, lambda: numbers(result), "Decoded step by step", facts, width=1280
-    )
+    live = live_files(model.checkpoint)
+    name = f"decode-{request.method}"
+    return SavedView(name, parts, lambda: numbers(result), "Decoded step by step", facts, live, width=1280)
 
 
 def numbers(result: Translation) -> pd.DataFrame:

@@ -81,6 +81,11 @@ export function engine({ header, body }, code) {
   const tokens = tokenizer(body.subarray(from, from + length));
   const model = transformer(config, readWeights(tensors, body, code));
 
+  const named = ({ best, nodes }) => ({
+    best: best.map((one) => ({ ...one, text: tokens.decode(one.ids) })),
+    nodes: nodes.map((node) => ({ ...node, token: tokens.token(node.ids.at(-1)) })),
+  });
+
   const translate = (text, { beam = 1, alpha = 1, stop = "proven", changes: given = "", constraints = {}, target = null } = {}) => {
     const encoded = pieces(text, tokens, config.max_length);
     const changes = changesOf(given);
@@ -101,7 +106,7 @@ export function engine({ header, body }, code) {
       logProbs: Float32Array.from(steps, ({ logProb }) => logProb),
       steps: steps.map((step) => told(step, tokens.token)),
       stopped: ids.at(-1) === END ? "eos" : "length",
-      tree: tree && { ...tree, nodes: tree.nodes.map((node) => ({ ...node, token: tokens.token(node.ids.at(-1)) })) },
+      tree: tree && named(tree),
       maps: mapsOf(weights, steps, config.heads, encoded.ids.length, changes),
     };
   };

@@ -12,10 +12,12 @@ import numpy as np
 import pandas as pd
 
 from viz.components.overview import packed as packed_overview
+from viz.export.live_file import live_files
 from viz.export.parts import Chart, Columns, Component, Part, Words
 from viz.export.save import SavedView, facts_of, save
 from viz.figures.labels import KIND_NAMES
 from viz.figures.pooled import block
+from viz.ui import cache
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -60,6 +62,7 @@ def offer(view: DrawnView, scene: Scene, name: str) -> None:
     trace = scene.trace
     # What is pinned and switched off belongs to the session, which a download no longer knows.
     texts, changed = scene.source.saved_texts(), scene.source.changed_heads(scene.kind)
+    live = live_files(cache.translator(scene.source.run.model).checkpoint) if scene.source.run else {}
     save(
         SavedView(
             f"{scene.kind}-layer{scene.layer + 1}-head{scene.head + 1}-{name}",
@@ -67,7 +70,7 @@ def offer(view: DrawnView, scene: Scene, name: str) -> None:
             view.numbers or (lambda: table(scene)),
             f"{KIND_NAMES[scene.kind]} · {scene.source.model}" if has_all_heads(view, scene) else scene.title,
             facts_of(trace, view=name),
-            {"The whole trace (safetensors)": ("trace.safetensors", lambda: file_of(trace))},
+            {"The whole trace (safetensors)": ("trace.safetensors", lambda: file_of(trace))} | live,
         )
     )
 

@@ -1,4 +1,8 @@
-"""A talk as one HTML file: ``python -m viz.export TALK.toml OUT.html [--dark]``."""
+"""A talk, or models that run in the browser, as one HTML file.
+
+``python -m viz.export TALK.toml OUT.html [--dark]``
+``python -m viz.export live [--checkpoint NAME ...] [--half | --int8] OUT.html``
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,16 @@ from ..figures.palette import DARK, LIGHT
 from ..talk.checks import CheckedTalk, check
 from ..talk.scenes import Mistake
 from ..talk.talk_file import read, scene_count
-from . import collect
+from . import collect, live_command
 
 
 def main() -> int:
     """Write the scenes that can be shown and say of the others, by their lines, why not; 1 where one is left out."""
-    parser = argparse.ArgumentParser(prog="python -m viz.export", description="A talk as one HTML file.")
+    if sys.argv[1:2] == ["live"]:
+        return live_command.main(sys.argv[2:])
+    parser = argparse.ArgumentParser(
+        prog="python -m viz.export", description="A talk as one HTML file; or, with the word live, see live --help."
+    )
     parser.add_argument("talk", type=Path, help="the talk, a TOML file")
     parser.add_argument("out", type=Path, help="the HTML file to write")
     parser.add_argument("--dark", action="store_true", help="light ink on dark paper")

@@ -65,9 +65,9 @@ def talk_page(title: str, slides: Sequence[Slide], palette: Palette, made: date)
 def _file(title: str, slides: Sequence[Slide], palette: Palette, made: date, *, talk: bool, more: str = "") -> str:
     every = [part for slide in slides for part in leaves(slide.parts)]
     names = sorted({part.name for part in every if isinstance(part, Component)})
-    code = _code(names)
+    code = f"{component_code(names)}{scoped(BROWSER / 'page.js')}(components);"
     charts = any(isinstance(part, Chart) for part in every)
-    hashes = [_hash(code)] + ([_hash(get_plotlyjs())] if charts else [])
+    hashes = [hash_of(code)] + ([hash_of(get_plotlyjs())] if charts else [])
     packed = Packed()
     header = {
         "title": title,
@@ -133,23 +133,24 @@ def _part(part: Part, packed: Packed) -> dict[str, Any]:
     return {"is": "component", "name": part.name, "role": part.role, "follows": part.follows} | data
 
 
-def _code(names: Iterable[str]) -> str:
-    """What runs in the file: the components it shows, each in a scope of its own, and what mounts them."""
-    components = "".join(f"components.{name} = {_scoped(HERE / name / f'{name}.js')};\n" for name in names)
-    code = f"const components = {{}};\n{components}{_scoped(BROWSER / 'page.js')}(components);"
-    if "</script" in code.lower():
-        raise ValueError("A script of the project holds the text </script and cannot stand in a page.")
-    return code
+def component_code(names: Iterable[str]) -> str:
+    """The components a file shows, each in a scope of its own, as members of one constant."""
+    return "const components = {};\n" + "".join(
+        f"components.{name} = {scoped(HERE / name / f'{name}.js')};\n" for name in names
+    )
 
 
-def _scoped(entry: Path) -> str:
+def scoped(entry: Path) -> str:
     """The modules of `entry` as an expression: its default export."""
     source = bundle(entry)
+    if "</script" in source.lower():
+        raise ValueError("A script of the project holds the text </script and cannot stand in a page.")
     name = DEFAULT.findall(source)[-1]
     return f"(() => {{\n{EXPORT.sub('', source)}\nreturn {name};\n}})()"
 
 
-def _hash(code: str) -> str:
+def hash_of(code: str) -> str:
+    """A script's hash, as a security policy names it."""
     return base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
 
 

@@ -21,6 +21,7 @@ from viz.components import decode_player, links, overview, tokens
 from viz.components.bundle import HERE, bundle
 from viz.export import collect
 from viz.export.__main__ import main as command_line
+from viz.export.live_file import HERE as LIVE
 from viz.export.page import BROWSER, talk_page, view_page
 from viz.export.parts import Chart, Columns, Component, Slide, View, Words, leaves
 from viz.figures.palette import DARK, LIGHT, Look
@@ -124,13 +125,14 @@ def test_no_name_stands_twice_in_a_component(name: str) -> None:
     assert len(names) == len(set(names))
 
 
-def test_no_name_stands_twice_in_the_page_and_it_never_writes_html() -> None:
-    code = bundle(BROWSER / "page.js")
+@pytest.mark.parametrize("entry", [BROWSER / "page.js", LIVE / "live.js"], ids=lambda path: path.name)
+def test_no_name_stands_twice_in_a_page_and_it_never_writes_html(entry: Path) -> None:
+    code = bundle(entry)
     names = NAMES.findall(code)
     assert len(names) == len(set(names))
     for unsafe in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
         assert unsafe not in code
-    assert all(len(path.read_text(encoding="utf-8").splitlines()) <= 150 for path in BROWSER.glob("*.js"))
+    assert all(len(path.read_text(encoding="utf-8").splitlines()) <= 150 for path in entry.parent.glob("*.js"))
 
 
 TALK = """[[scene]]

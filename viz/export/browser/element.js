@@ -5,3 +5,10 @@ export function element(tag, className = "", text = "") {
   made.textContent = text;
   return made;
 }
+
+/** An element for a component in `host`, in a shadow root of its own, so that no style meets another's. */
+export function shadowed(host, style) {
+  const root = host.attachShadow({ mode: "open" });
+  root.append(element("style", "", style));
+  return root.appendChild(element("div"));
+}

@@ -1,17 +1,7 @@
 import { unpack } from "../../components/shared/packed.js";
+import { pack } from "./pack.js";
 
 const SIDES = ["query", "key"];
-const encoder = new TextEncoder();
-
-/** The inverse of packed.js. */
-function pack(header, body) {
-  const text = encoder.encode(JSON.stringify(header));
-  const packed = new Uint8Array(4 + text.length + body.length);
-  new DataView(packed.buffer).setUint32(0, text.length, true);
-  packed.set(text, 4);
-  packed.set(body, 4 + text.length);
-  return packed;
-}
 
 const bytesOf = ({ at: [start, length] }, file) => file.body.subarray(start, start + length);
 const leaves = (parts) => parts.flatMap((part) => (part.is === "columns" ? part.columns.flatMap(leaves) : [part]));

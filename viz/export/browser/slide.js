@@ -1,16 +1,14 @@
 import { library } from "./inflate.js";
 import { cover } from "../../components/presenter/parts.js";
-import { element } from "./element.js";
+import { element, shadowed } from "./element.js";
 import { fit } from "./fit.js";
 import { followed, hears, stateOf } from "./follow.js";
 
 const NEEDS_MODEL = "That needs the running model: open this view in Attenscope.";
 
-/** A component in a shadow root of its own, as it stands in the app, so that no style meets another's. */
+/** A component as it stands in the app, and what it tells. */
 function component(host, part, view) {
-  const root = host.attachShadow({ mode: "open" });
-  root.append(element("style", "", view.file.header.styles[part.name]));
-  const parent = root.appendChild(element("div"));
+  const parent = shadowed(host, view.file.header.styles[part.name]);
   const mount = view.components[part.name];
   let leave = () => {};
   const draw = () => {

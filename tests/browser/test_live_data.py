@@ -1,0 +1,124 @@
+"""What the live file makes of a run for the app's components, held against what Python makes of the same run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page
+
+from model.analysis.alignment import rank_alignment
+from model.translate import Translator
+from viz.components.bundle import bundle
+from viz.components.decode_player import PlayerStart
+from viz.components.decode_player import packed as player
+from viz.components.heatmap import packed as heatmap
+from viz.components.links import Lines
+from viz.components.links import packed as links
+from viz.components.overview import packed as overview
+from viz.components.text import packed as text
+from viz.components.tokens import line
+from viz.export.live_file import HERE, palette_of
+from viz.figures.heatmap import head_grid
+from viz.figures.palette import DARK, Look
+from viz.figures.words import head_in_words, row_in_words
+
+from .. import toy
+from ..viz.components.test_packing import unpack
+from .engine_page import EnginePage
+from .test_engine import toy_checkpoint
+
+TEXT = "the small dog sees a cat. <b> 中文字幕很长很长的词 \u202e"
+NAMES = "mapOf, overviewData, heatmapData, linksData, textData, tokensData, playerData, bestAligning, headInWords"
+CALL = """([text, options, name, kind, rest]) => {
+  const run = window.running.translate(text, options);
+  const found = window.views[name](kind ? window.views.mapOf(run, kind) : run, ...rest);
+  return found instanceof Uint8Array ? Array.from(found) : found;
+}"""
+PINNED = (2, 1)
+LOOK = Look(DARK)
+
+
+class Views:
+    """The modules beside the engine in one page."""
+
+    def __init__(self, page: Page, folder: Path, **fields: object) -> None:
+        self.page, self.translator = page, Translator(toy_checkpoint(**fields))
+        EnginePage(page, folder, self.translator.checkpoint)
+        page.add_script_tag(type="module", content=f"{bundle(HERE / 'live.js')}; window.views = {{ {NAMES} }};")
+        self.palette = json.loads(json.dumps(palette_of(DARK)))
+
+    def __call__(self, name: str, kind: str | None, *rest: Any) -> Any:
+        return self.page.evaluate(CALL, [TEXT, {}, name, kind, list(rest)])
+
+
+@pytest.fixture
+def views(disk: Page, tmp_path: Path) -> Views:
+    return Views(disk, tmp_path)
+
+
+def equal(own: list[int], expected: bytes, width: int = 1) -> None:
+    """The same header, and the same numbers but for the last digit of a weight at a border between two."""
+    (header, body), (other, rest) = unpack(bytes(own)), unpack(expected)
+    assert rounded(header) == rounded(other)
+    numbers, theirs = (np.frombuffer(one, f"<u{width}").astype(int) for one in (body, rest))
+    assert np.abs(numbers - theirs).max() <= 1
+
+
+def rounded(value: Any) -> Any:
+    """Numbers to four digits after the point: both sides compute in float32, in another order."""
+    if isinstance(value, dict):
+        return {name: rounded(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return round(value, 4) if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_heads_by_every_view(views: Views, kind: Any) -> None:
+    attention = views.translator.translate(TEXT).trace.maps[kind]
+    place, pins = {"layer": 1, "head": 2}, list(PINNED)
+    alt = row_in_words(attention, 1, 2, PINNED[0], "predicted")
+    equal(views("overviewData", kind, place, views.palette), overview(attention, 1, 2, LOOK))
+    grid = head_grid(attention, 1, 2, "predicted")
+    special = tuple(
+        [at for at, token in enumerate(tokens) if token in ("<s>", "</s>")]
+        for tokens in (attention.rows("predicted"), attention.key_tokens)
+    )
+    names: dict[str, Any] = {"model": "toy", "follows": attention_name(kind), "special": special, "pins": True}
+    expected = heatmap(grid, LOOK, alt, pinned=PINNED, **names)
+    equal(views("heatmapData", kind, place, views.palette, pins, "toy"), expected, 2)
+    lines = links(attention, Lines(1, 2, (0, 3)), LOOK, "predicted", PINNED, alt)
+    equal(views("linksData", kind, place, views.palette, pins, [0, 3]), lines)
+    shaded = text(attention, 1, 2, LOOK, "predicted", PINNED, alt)
+    equal(views("textData", kind, place, views.palette, pins), shaded)
+    assert views("headInWords", kind, place, None) == head_in_words(attention, 1, 2, "predicted")
+
+
+def attention_name(kind: str) -> str:
+    return {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "cross": "Cross-attention"}[kind]
+
+
+def test_the_translation_and_its_steps(views: Views) -> None:
+    result = views.translator.translate(TEXT)
+    cross = result.trace.cross
+    assert cross is not None
+    best = rank_alignment(cross, readings=("predicted",))[0]
+    found = views("bestAligning", "cross")
+    assert (found["layer"], found["head"]) == (best.layer, best.head)
+    assert rounded(views("tokensData", None, 1)) == rounded(line(result.steps, 1))
+    start = PlayerStart(3, "aligning", "2.mean", (best.layer, best.head))
+    given = {"id": "7", "step": 3, "aligning": found}
+    equal(views("playerData", None, given, views.palette), player(result, start, LOOK, "7"))
+
+
+def test_a_long_map_is_pooled_alike(disk: Page, tmp_path: Path) -> None:
+    long = Views(disk, tmp_path, max_length=400)
+    sentence = " ".join(word for _ in range(10) for word in toy.WORDS)
+    found = long.translator.force(sentence, "der Hund").trace.maps["encoder"]
+    assert max(found.mask.shape) > 128
+    call = lambda name, kind, *rest: long.page.evaluate(CALL, [sentence, {"target": [5]}, name, kind, list(rest)])  # noqa: E731
+    equal(call("overviewData", "encoder", {"layer": 0, "head": 0}, long.palette), overview(found, 0, 0, LOOK))

@@ -1,0 +1,173 @@
+"""The file that runs a model, opened from disk with the network cut off."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from model.interventions.apply import intervening
+from model.interventions.changes import parse
+from model.network.config import PAD_ID
+from model.translate import InputError, Translator
+from viz.export.live_file import live_file
+
+from .conftest import visit
+from .steps import open_file, point, tile
+from .test_accessibility import findings
+from .test_engine import toy_checkpoint
+
+HOSTILE = "the <img src=x onerror=alert(1)> dog </script> \u202e 狗"
+CALL = """async ([text, options]) => {
+  const found = await window.attenscope.translate(text, options);
+  const maps = Object.entries(found.maps).map(([kind, { shape, data }]) => [kind, { shape, data: Array.from(data) }]);
+  return { ...found, logProbs: Array.from(found.logProbs), maps: Object.fromEntries(maps) };
+}"""
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return Translator(toy_checkpoint())
+
+
+@pytest.fixture(scope="module")
+def page_text(translator: Translator) -> str:
+    return live_file([translator.checkpoint], date(2026, 11, 22))
+
+
+@pytest.fixture
+def live(disk: Page, tmp_path: Path, page_text: str) -> Page:
+    file = tmp_path / "live.html"
+    file.write_text(page_text, encoding="utf-8")
+    disk.emulate_media(reduced_motion="reduce")
+    open_file(disk, file)
+    expect(disk.locator("body")).to_have_attribute("data-drawn", "1")
+    return disk
+
+
+def say(page: Page, text: str) -> None:
+    page.get_by_label("Sentence", exact=True).fill(text)
+    page.get_by_label("Sentence", exact=True).press("Enter")
+
+
+def words(page: Page) -> str:
+    return " ".join(page.locator(".tokens .line").inner_text().split())
+
+
+def test_a_new_sentence_and_every_view(live: Page, translator: Translator) -> None:
+    text = "the old dog sees a tree today."
+    say(live, text)
+    expected = translator.translate(text)
+    expect(live.locator(".tokens button")).to_have_count(len(expected.steps))
+    shown = live.locator(".tokens button").all_inner_texts()
+    assert shown == [step.token.strip() or "␣" for step in expected.steps]
+    tile(live, 2, 3).click()
+    expect(live.get_by_role("img", name="Layer 2, head 3").or_(live.locator(".heatmap .plot"))).to_be_visible()
+    point(live, live.locator(".heatmap .plot"), 0.3, 0.3)
+    assert expected.trace.cross is not None
+    row, column = (int(0.3 * size) for size in expected.trace.cross.mask.shape)
+    weight = expected.trace.cross.weights[1, 2, row, column]
+    expect(live.locator(".tip b")).to_have_text(f"{weight:.3f}")
+    live.get_by_role("button", name="Encoder").click()
+    live.get_by_role("button", name="Links").click()
+    expect(live.locator("svg .token")).to_have_count(2 * len(expected.source_tokens))
+    live.get_by_role("button", name="Text", exact=True).click()
+    expect(live.locator(".texts button")).to_have_count(2 * len(expected.source_tokens))
+    assert not findings(live)
+
+
+def test_step_by_step_with_candidates_and_beams(live: Page, translator: Translator) -> None:
+    text = "the old dog sees a tree today."
+    say(live, text)
+    live.get_by_role("button", name="Step by step").click()
+    plain = translator.translate(text)
+    other = plain.steps[0].candidates[1]
+    live.locator(".candidate .name").nth(1).click()
+    expect(live.locator(".tokens button").first).to_have_text(other.token.strip() or "␣")
+    live.locator(".candidate").first.hover()
+    live.locator(".candidate .forbid").first.click()
+    live.get_by_label("Decoding", exact=True).select_option("4")
+    best = translator.search(text, 4).best
+    expect(live.locator(".version .words")).to_have_text([translator.tokenizer.decode(one.token_ids) for one in best])
+    live.locator(".version").nth(2).click()
+    expect(live.locator(".tokens button")).to_have_count(len(best[1].token_ids))
+    assert not findings(live)
+
+
+def test_a_head_switched_off(live: Page, translator: Translator) -> None:
+    before = words(live)
+    live.get_by_text("Heads off").click()
+    live.get_by_label("Cross-attention, all heads of layer 1").click()
+    changes = ",".join(f"cross.1.{head}:off" for head in range(1, 5))
+    text = live.get_by_label("Sentence", exact=True).input_value()
+    with intervening(translator.model, parse(changes)):
+        changed = translator.translate(text)
+    expect(live.locator(".tokens button")).to_have_count(len(changed.steps))
+    assert words(live) != before
+    expect(live.locator(".overview .tile.changed")).to_have_count(4)
+
+
+def test_scripts_may_ask_and_bad_input_gets_its_sentence(live: Page, translator: Translator) -> None:
+    for text, options in ((HOSTILE, {}), ("the cat likes a house.", {"beam": 4})):
+        found = live.evaluate(CALL, [text, options])
+        ids = translator.search(text, 4).best[0].token_ids if options else None
+        assert not ids or PAD_ID not in ids  # which teacher forcing masks
+        expected = translator.force(text, ids) if ids else translator.translate(text)
+        assert (found["text"], found["tokens"]) == (expected.text, list(expected.target_tokens))
+        assert found["sourceTokens"] == list(expected.source_tokens)
+        assert found["logProbs"] == pytest.approx([step.log_prob for step in expected.steps], abs=1e-3)
+        for kind, one in expected.trace.maps.items():
+            own = np.array(found["maps"][kind]["data"]).reshape(found["maps"][kind]["shape"])
+            assert np.abs(own - one.weights).max() < 1e-4
+    say(live, HOSTILE)
+    expect(live.locator(".says")).to_contain_text("The vocabulary has no pieces for")
+    drawn = live.locator("body").get_attribute("data-drawn")
+    for text in ("", " \u200b", "a " * 300, "b" * 5000):
+        say(live, text)
+        with pytest.raises(InputError) as problem:
+            translator.encode(text)
+        expect(live.locator(".says")).to_have_text(str(problem.value))
+    assert live.locator("body").get_attribute("data-drawn") == drawn
+
+
+def test_a_file_that_was_cut_off_says_so(disk: Page, tmp_path: Path, page_text: str) -> None:
+    at = page_text.index('id="model-0"')
+    changed = page_text[: at + 4000] + ("A" if page_text[at + 4000] != "A" else "B") + page_text[at + 4001 :]
+    for name, text in (("half", page_text[: (at + len(page_text)) // 2]), ("changed", changed)):
+        file = tmp_path / f"{name}.html"
+        file.write_text(text, encoding="utf-8")
+        disk.goto(file.as_uri())
+        expect(disk.locator(".says")).to_have_text(re.compile("^This file is not whole"))
+    (tmp_path / "start.html").write_text(page_text[: at // 2], encoding="utf-8")
+    disk.goto((tmp_path / "start.html").as_uri())
+    expect(disk.get_by_text("download it again")).to_be_visible()
+
+
+@pytest.fixture
+def phone(chromium: Browser) -> Iterator[Page]:
+    with visit(chromium, "file:", offline=True, viewport={"width": 390, "height": 844}, color_scheme="dark") as page:
+        yield page
+
+
+def test_two_models_on_a_phone(phone: Page, tmp_path: Path, translator: Translator) -> None:
+    file = tmp_path / "two.html"
+    other = toy_checkpoint(preset="pad_row")
+    text = live_file([translator.checkpoint, other], date(2026, 11, 22))
+    assert len(re.sub(r'id="model-\d">[^<]*', "", text)) < 500_000
+    file.write_text(text, encoding="utf-8")
+    open_file(phone, file)
+    phone.get_by_label("Model", exact=True).select_option("1")
+    expect(phone.locator("body")).to_have_attribute("data-drawn", "2")
+    text = phone.get_by_label("Sentence", exact=True).input_value()
+    expect(phone.locator(".tokens button")).to_have_count(len(Translator(other).translate(text).steps))
+    assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    background = "getComputedStyle(document.body).backgroundColor"
+    before = phone.evaluate(background)
+    phone.get_by_role("button", name="Light / dark").click()
+    expect(phone.locator("body")).not_to_have_css("background-color", before)
+    assert not findings(phone)

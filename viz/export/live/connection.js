@@ -1,0 +1,53 @@
+const MISSING = {
+  WebAssembly: () => typeof WebAssembly === "object",
+  Workers: () => typeof Worker === "function",
+  DecompressionStream: () => typeof DecompressionStream === "function",
+};
+
+/** What this browser lacks of what the file needs; "" if nothing. */
+export function lacking() {
+  const names = Object.keys(MISSING).filter((name) => !MISSING[name]());
+  return names.length ? `This browser cannot run the model: it has no ${names.join(", no ")}. A current Chromium, Firefox or Safari has all of it.` : "";
+}
+
+/** A sentence to show, as opposed to a fault of the program. */
+export class Problem extends Error {}
+
+const textOf = (id) => document.getElementById(id)?.textContent ?? "";
+
+/** The packed model: in the page, or, of a folder, in a file beside it. */
+async function packedOf({ id, file }) {
+  if (!file) {
+    const element = document.getElementById(id);
+    const text = element?.textContent ?? "";
+    element?.remove(); // It is needed once, and large.
+    return text;
+  }
+  const answer = await fetch(file).catch(() => null);
+  if (!answer?.ok) throw new Problem(`${file} could not be fetched. Open this page from a web host that has the whole folder.`);
+  return new Uint8Array(await answer.arrayBuffer());
+}
+
+/** A model in a worker of its own: `ready` resolves once it can run, `translate(text, options)` asks it. */
+export function connect(model) {
+  const worker = new Worker(URL.createObjectURL(new Blob([textOf("worker")], { type: "text/javascript" })));
+  const waiting = new Map();
+  const ask = (message) =>
+    new Promise((resolve, reject) => {
+      const number = waiting.size ? Math.max(...waiting.keys()) + 1 : 1;
+      waiting.set(number, { resolve, reject });
+      worker.postMessage({ ...message, number });
+    });
+  worker.onmessage = ({ data: { number, found, problem, error } }) => {
+    const { resolve, reject } = waiting.get(number);
+    waiting.delete(number);
+    if (found) resolve(found);
+    else reject(problem ? new Problem(problem) : new Error(error));
+  };
+  worker.onerror = ({ message }) => {
+    for (const { reject } of waiting.values()) reject(new Error(message));
+    waiting.clear();
+  };
+  const ready = packedOf(model).then((packed) => ask({ load: { packed, sha256: model.sha256, code: textOf("kernel") } }));
+  return { ready, translate: (text, options) => ready.then(() => ask({ text, options })) };
+}

@@ -1,0 +1,85 @@
+import { pack } from "../browser/pack.js";
+import { mapOf } from "./attention_map.js";
+import { percentOf, readable } from "./labels.js";
+import { quantised } from "./levels.js";
+
+const SURE = 0.6;
+const CANDIDATES = 8;
+
+function noteOf({ id, token, logProb, candidates }) {
+  const others = candidates.filter((one) => one.id !== id).slice(0, 3);
+  const after = others.map((one) => `${readable(one.token)} ${percentOf(Math.exp(one.logProb))}`);
+  return `${readable(token)} ${percentOf(Math.exp(logProb))}${after.length ? `; next best: ${after.join(", ")}` : ""}`;
+}
+
+/** What tokens.js reads: the translation, with the pieces of which the model was unsure. */
+export function tokensData(run, pinned) {
+  const pieces = run.steps.map((step, at) => ({
+    text: step.token,
+    doubt: Math.round((1 - Math.exp(step.logProb)) * 1000) / 1000,
+    unsure: Math.exp(step.logProb) < SURE,
+    special: at === run.steps.length - 1 && run.stopped === "eos",
+    note: noteOf(step),
+  }));
+  return { pieces, pinned, keep: false, word: [] };
+}
+
+const wordsOf = (tokens) => tokens.map((token) => ({ text: readable(token), space: token.startsWith(" ") }));
+
+function stepsOf(steps) {
+  let total = 0;
+  return steps.map(({ id, token, logProb, rank, candidates }) => {
+    total += logProb;
+    const shown = candidates.slice(0, CANDIDATES).map((one) => {
+      const row = { id: one.id, text: readable(one.token), p: Math.exp(one.logProb) };
+      return one.forbidden ? { ...row, forbidden: true } : row;
+    });
+    return { total, chosen: { id, text: readable(token), p: Math.exp(logProb), rank }, candidates: shown };
+  });
+}
+
+/** The bytes of a map's heads, each layer's followed by those of their mean. */
+function withMeans(map) {
+  const { layers, heads, queries, keys } = map;
+  const size = queries * keys;
+  const all = new Uint8Array(layers * (heads + 1) * size);
+  for (let layer = 0; layer < layers; layer += 1) {
+    const weights = map.weights(layer, 0, heads);
+    const mean = Float64Array.from({ length: size }, (_, at) => {
+      let sum = 0;
+      for (let head = 0; head < heads; head += 1) sum += weights[head * size + at];
+      return sum / heads;
+    });
+    all.set(quantised(weights, (at) => map.anywhere(at % size)), layer * (heads + 1) * size);
+    all.set(quantised(mean, map.anywhere), (layer * (heads + 1) + heads) * size);
+  }
+  return all;
+}
+
+/** What decode_player.js reads; `aligning` is the best aligning head. */
+export function playerData(run, { id, step, aligning }, palette) {
+  const [cross, own] = ["cross", "decoder"].map((kind) => mapOf(run, kind));
+  const shape = ({ layers, heads, queries, keys }) => [layers, heads, queries, keys];
+  const header = {
+    id,
+    start: Math.min(step, run.steps.length - 1),
+    source: wordsOf(run.sourceTokens),
+    target: wordsOf([own.columns[0], ...run.tokens]),
+    steps: stepsOf(run.steps),
+    cross: { shape: shape(cross), chosen: "aligning" },
+    own: { shape: shape(own), chosen: `${own.layers}.mean` },
+    aligning: [aligning.layer, aligning.head],
+    stops: palette.stops,
+    scale: palette.scale,
+    masked: palette.masked,
+    background: palette.background,
+    inks: [palette.ink, palette.background],
+    line: palette.line,
+    accent: palette.accent,
+  };
+  const parts = [cross, own].map(withMeans);
+  const body = new Uint8Array(parts[0].length + parts[1].length);
+  body.set(parts[0]);
+  body.set(parts[1], parts[0].length);
+  return pack(header, body);
+}

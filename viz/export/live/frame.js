@@ -1,0 +1,103 @@
+import { element } from "../browser/element.js";
+
+/** A row of buttons of which one is chosen: `show(value)` marks it. */
+function choiceOf(label, options, choose) {
+  const row = element("div", "choice");
+  row.setAttribute("role", "group");
+  row.setAttribute("aria-label", label);
+  const buttons = Object.entries(options).map(([value, text]) => {
+    const button = row.appendChild(element("button", "", text));
+    button.type = "button";
+    button.onclick = () => choose(value);
+    return [value, button];
+  });
+  return { row, show: (chosen) => buttons.forEach(([value, button]) => button.setAttribute("aria-pressed", value === chosen)) };
+}
+
+function selectOf(label, options, choose) {
+  const select = element("select");
+  select.setAttribute("aria-label", label);
+  for (const [value, text] of Object.entries(options)) {
+    const option = select.appendChild(element("option", "", text));
+    option.value = value;
+  }
+  select.onchange = () => choose(select.value);
+  return select;
+}
+
+function sentenceForm(say) {
+  const form = element("form");
+  const box = form.appendChild(element("textarea"));
+  box.rows = 1;
+  box.dir = "auto";
+  box.setAttribute("aria-label", "Sentence");
+  box.placeholder = "Type a sentence and press Enter";
+  box.spellcheck = false;
+  const submit = form.appendChild(element("button", "translate", "Translate"));
+  form.onsubmit = (event) => {
+    event.preventDefault();
+    say(box.value);
+  };
+  box.onkeydown = (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    form.requestSubmit();
+  };
+  return { form, box, submit };
+}
+
+function chips(texts, say) {
+  const row = element("div", "chips");
+  for (const text of texts) {
+    const chip = row.appendChild(element("button", "", text));
+    chip.type = "button";
+    chip.onclick = () => say(text);
+  }
+  return row;
+}
+
+const KINDS = { encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
+const VIEWS = { heatmap: "Heatmap", links: "Links", text: "Text", decode: "Step by step" };
+const SEARCHES = { 1: "Greedy", 4: "Beam 4" };
+
+function facts(known) {
+  const details = element("details");
+  const list = element("dl");
+  for (const [name, value] of Object.entries(known)) list.append(element("dt", "", name), element("dd", "", value));
+  details.append(element("summary", "", "What this was made from"), list);
+  return details;
+}
+
+/** All that stands on the page but the pictures; `act` hears what a visitor does. */
+export function frame(header, act) {
+  const main = element("main", "live");
+  const head = main.appendChild(element("header"));
+  head.append(element("h1", "", header.title));
+  const names = Object.fromEntries(header.models.map(({ title }, at) => [at, title]));
+  const model = selectOf("Model", names, (at) => act.model(Number(at)));
+  model.hidden = header.models.length < 2;
+  const search = selectOf("Decoding", SEARCHES, (width) => act.search(Number(width)));
+  const theme = element("button", "theme", "Light / dark");
+  theme.type = "button";
+  theme.onclick = act.theme;
+  head.append(model, search, theme);
+  const { form, box, submit } = sentenceForm(act.sentence);
+  const says = element("p", "says");
+  says.setAttribute("role", "status");
+  const [examples, translation, see] = [element("div"), element("div", "translation"), element("p", "see")];
+  const kind = choiceOf("Attention", KINDS, act.kind);
+  const view = choiceOf("View", VIEWS, act.view);
+  const controls = element("div", "controls");
+  controls.append(view.row, kind.row);
+  const pictures = element("div", "pictures");
+  const switches = element("details", "switches");
+  switches.append(element("summary", "", "Heads off"));
+  const foot = element("footer");
+  main.append(form, examples, says, translation, see, controls, pictures, switches, foot);
+  document.getElementById("starting").replaceWith(main); // The models stand behind it.
+  const show = ({ examples: texts, facts: known }) => {
+    examples.replaceChildren(chips(texts, act.sentence));
+    foot.replaceChildren(facts(known));
+  };
+  return { main, box, submit, says, translation, see, kind, view, pictures, switches, model, search, controls, show };
+}

@@ -1,0 +1,108 @@
+import { pack } from "../browser/pack.js";
+import { pooled, specialPlaces } from "./attention_map.js";
+import { labelText, quoted, readable, rowInWords } from "./labels.js";
+import { fine, quantised } from "./levels.js";
+
+// What the `packed` function of each component in viz/components makes of a map, in the browser.
+export const KIND_NAMES = { encoder: "Encoder self-attention", decoder: "Decoder self-attention", cross: "Cross-attention" };
+const QUERIES = { encoder: "The sentence, attending", decoder: "The translation, attending", cross: "The translation" };
+const KEYS = { encoder: "The sentence, attended to", decoder: "The translation so far", cross: "The sentence" };
+const LONGEST = 11;
+
+/** What overview.js reads. `off` are the heads switched off, [kind, layer, head] each. */
+export function overviewData(map, { layer, head }, palette, off = []) {
+  const { queries, keys, weights, allowed } = pooled(map);
+  const { kind, layers, heads } = map;
+  const changed = off.filter(([own]) => own === kind).map(([, ...place]) => place[0] * heads + place[1]);
+  const sizes = { layers, heads, paths: [], queries, keys, layer, head };
+  const { stops, scale, masked } = palette;
+  const header = { ...sizes, label: `${KIND_NAMES[kind]}: all layers and heads`, stops, scale, masked, changed, order: [] };
+  return pack(header, quantised(weights, allowed));
+}
+
+/** Where the pinned row of a head looks, or else its strongest link. */
+export function headInWords(map, { layer, head }, query) {
+  if (query !== null) return `Pinned: ${rowInWords(map.rows[query], map.columns, map.row(layer, head, query))}`;
+  const weights = map.weights(layer, head);
+  const best = weights.indexOf(Math.max(...weights));
+  const [row, column] = [Math.floor(best / map.keys), best % map.keys];
+  const link = `${quoted(map.rows[row])} → ${quoted(map.columns[column])}`;
+  return `Layer ${layer + 1}, head ${head + 1}: its strongest link is ${link}, ${weights[best].toFixed(2)}.`;
+}
+
+const COLOURS = ["background", "ink", "soft", "line", "accent", "masked", "hatch"];
+
+export function heatmapData(map, place, palette, pinned, model) {
+  const { layer, head } = place;
+  const [rows, columns] = [map.rows, map.columns];
+  const header = {
+    title: `${KIND_NAMES[map.kind]} · layer ${layer + 1}, head ${head + 1}`,
+    model,
+    follows: KIND_NAMES[map.kind],
+    special: specialPlaces(map),
+    alt: headInWords(map, place, pinned[0]),
+    rows: rows.map(readable),
+    columns: columns.map(readable),
+    rowLabels: rows.map((token) => labelText(token, LONGEST)),
+    columnLabels: columns.map((token) => labelText(token, LONGEST)),
+    breaks: [],
+    top: 1,
+    scale: palette.scale,
+    stops: palette.stops,
+    colours: Object.fromEntries(COLOURS.map((name) => [name, palette[name]])),
+    pinned,
+    pins: true,
+    numbers: false,
+  };
+  return pack(header, fine(map.weights(layer, head), map.allowed(layer)));
+}
+
+export function linksData(map, place, palette, pinned, beside = []) {
+  const { layer, head } = place;
+  const header = {
+    queries: map.rows.map((token) => labelText(token)),
+    keys: map.columns.map((token) => labelText(token)),
+    alt: headInWords(map, place, pinned[0]),
+    label: `${KIND_NAMES[map.kind]}, layer ${layer + 1}, as lines from queries to keys`,
+    head,
+    beside,
+    colours: Array.from({ length: map.heads }, (_, at) => palette.heads[at % palette.heads.length]),
+    threshold: "strongest",
+    horizontal: false,
+    fixed: false,
+    scale: palette.scale,
+    pinned,
+  };
+  return pack(header, quantised(map.weights(layer, 0, map.heads), map.allowed(layer)));
+}
+
+const piecesOf = (tokens) => tokens.map((token) => ({ text: readable(token), space: /^[ <\u2581]/.test(token) }));
+
+export function textData(map, place, palette, pinned) {
+  const { layer, head } = place;
+  const [weights, allowed] = [map.weights(layer, head), map.allowed(layer)];
+  const header = {
+    query: { title: QUERIES[map.kind], tokens: piecesOf(map.rows) },
+    key: { title: KEYS[map.kind], tokens: piecesOf(map.columns) },
+    alt: headInWords(map, place, pinned[0]),
+    label: `${KIND_NAMES[map.kind]}, layer ${layer + 1}, head ${head + 1}, as shaded text`,
+    stops: palette.stops,
+    scale: palette.scale,
+    masked: palette.masked,
+    inks: [palette.ink, palette.background],
+    pinned,
+    fixed: false,
+  };
+  const [sums, counts] = [new Float64Array(map.keys), new Float64Array(map.keys)];
+  weights.forEach((weight, at) => {
+    if (!allowed(at)) return;
+    sums[at % map.keys] += weight;
+    counts[at % map.keys] += 1;
+  });
+  const means = sums.map((sum, at) => sum / Math.max(counts[at], 1));
+  const parts = [quantised(weights, allowed), quantised(means, (at) => counts[at] > 0)];
+  const body = new Uint8Array(parts[0].length + parts[1].length);
+  body.set(parts[0]);
+  body.set(parts[1], parts[0].length);
+  return pack(header, body);
+}

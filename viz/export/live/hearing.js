@@ -1,0 +1,33 @@
+import { FREELY, pinName } from "./state.js";
+
+const toggled = (pins, name, at) => ({ ...pins, [name]: pins[name] === at ? null : at });
+
+/** What the components tell, by the place where they stand: each `(name, value)` changes the state or asks the model. */
+export function hearing(state, { change, translate }) {
+  const again = (fields) => translate(fields, { keep: true });
+  const pin = (side, at) => change({ pins: toggled(state.pins, pinName(state.kind, side), at) });
+  const pinCell = ({ row, column }) => {
+    const [query, key] = ["query", "key"].map((side) => pinName(state.kind, side));
+    const same = state.pins[query] === row && state.pins[key] === column;
+    change({ pins: { ...state.pins, [query]: same ? null : row, [key]: same ? null : column } });
+  };
+  const written = (step) => state.run.ids.slice(0, step);
+  return {
+    overview: (name, place) => name === "pick" && change({ place, beside: state.beside.filter((one) => one !== place.head) }),
+    head(name, value) {
+      if (name === "beside") change({ beside: value.heads });
+      if (name === "pin") pin(value.side, value.index);
+      if (name === "cell") pinCell(value);
+    },
+    tokens: (name, { position }) => change({ pins: toggled(state.pins, "target", position) }),
+    switches: (name, off) => again({ off, target: null, current: 0 }),
+    best: (name, { number }) => again({ target: state.run.tree.best[number].ids, current: number }),
+    player(name, value) {
+      const { prefix, forbidden = [] } = state.constraints;
+      if (name === "step") state.step = value;
+      // A candidate is gone on from greedily: a search would weigh other beginnings.
+      if (name === "pick") again({ ...FREELY, beam: 1, step: value.step, constraints: { prefix: [...written(value.step), value.id], forbidden } });
+      if (name === "forbid") again({ ...FREELY, step: value.step, constraints: { prefix, forbidden: [...forbidden, [value.id]] } });
+    },
+  };
+}

@@ -1,0 +1,32 @@
+import { application } from "./application.js";
+import { lacking } from "./connection.js";
+
+/** What scripts may use, as the README describes it. */
+function publish(app) {
+  const own = { ready: false };
+  own.translate = async (text, { beam = 1 } = {}) => {
+    const { text: written, tokens, sourceTokens, logProbs, maps } = await app.connection().translate(text, { beam });
+    const plain = Object.entries(maps).map(([kind, { shape, data }]) => [kind, { shape, data }]);
+    return { text: written, tokens, sourceTokens, logProbs, maps: Object.fromEntries(plain) };
+  };
+  window.attenscope = own;
+  const say = () => {
+    own.ready = true;
+    document.body.dataset.ready = "yes";
+  };
+  app.connection().ready.then(say, () => {}); // What went wrong stands on the page.
+}
+
+export default async function live(header, components) {
+  // The models stand behind the script.
+  if (document.readyState === "loading") await new Promise((done) => addEventListener("DOMContentLoaded", done));
+  const missing = lacking();
+  if (missing) {
+    document.getElementById("starting").textContent = missing;
+    return;
+  }
+  const app = application(header, components);
+  const opened = app.open(0);
+  publish(app);
+  await opened;
+}

@@ -1,0 +1,31 @@
+import { bestAligning, tellingRow } from "./alignment.js";
+import { mapOf } from "./attention_map.js";
+
+/** What a decoding is held to beyond the model's own choice: nothing. */
+export const FREELY = { constraints: {}, target: null, current: 0 };
+
+/**
+ * What the page shows at first. `place` is the open head, `pins` the pinned positions by what they are of, `off` the
+ * heads switched off, `number` counts the translations, `current` is the one of a search that is looked at.
+ */
+export const begun = (scheme) => ({
+  ...{ at: 0, text: "", beam: 1, view: "heatmap", kind: "cross", place: null, pins: {}, off: [], beside: [] },
+  ...{ step: 0, number: 0, run: null, aligning: null, scheme, ...FREELY },
+});
+
+export const changesText = (off) => off.map(([kind, layer, head]) => `${kind}.${layer + 1}.${head + 1}:off`).join(",");
+
+/** The name of the pin of a row or a column in an attention of one kind. */
+export const pinName = (kind, side) => (side === "key" ? `${kind} key` : kind === "encoder" ? "source" : "target");
+
+/** A new run is there: it begins with its best aligning head and a telling word, or where the last one was left. */
+export function arrive(state, run, keep) {
+  const cross = mapOf(run, "cross");
+  const aligning = bestAligning(cross, state.off);
+  Object.assign(state, { run, aligning, number: state.number + 1 });
+  if (keep) {
+    if (state.pins.target >= run.tokens.length) state.pins = { ...state.pins, target: null };
+    return;
+  }
+  Object.assign(state, { place: aligning, kind: "cross", pins: { target: tellingRow(cross, aligning) }, step: 0, beside: [] });
+}
