@@ -15,7 +15,19 @@ import torch
 
 from .timing import Row
 
-NAMES = ("attribution", "capture", "decode", "gpu", "greedy", "overview", "positions", "snapshots", "training", "views")
+NAMES = (
+    "attribution",
+    "capture",
+    "decode",
+    "gpu",
+    "greedy",
+    "live",
+    "overview",
+    "positions",
+    "snapshots",
+    "training",
+    "views",
+)
 README = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- table: python -m bench --write -->\n", "<!-- end of table -->\n"
 PACKAGES = ("torch", "transformers", "bertviz")

@@ -1,0 +1,179 @@
+"""The live file in headless Chromium: its size, the time until it can be used, and its translations against Python's.
+
+The file is that of everyday-en-de, in half precision, opened from disk. The sentence has 18 pieces; both sides take
+turns, Python in one thread, and both record every weight of every head. The kernel is held against the same product in
+plain JavaScript on typed arrays.
+"""
+
+from __future__ import annotations
+
+import base64
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from statistics import median
+
+import torch
+from playwright.sync_api import Browser, Page
+
+from model.checkpoint.files import folder_of
+from model.translate import Translator
+from viz.components.bundle import bundle
+from viz.engine.package import ENGINE, KERNEL, package
+from viz.export import collect
+
+from .browser import chromium
+from .timing import Row
+
+MODEL = "everyday-en-de"
+SENTENCE = "When I came home last night, the children were already asleep in their warm bed."
+PIECES = 18
+OPENINGS, ROUNDS = 5, 15
+READY, SIZE, SLOWER, KEY = 3000.0, 1.4, 3.0, 50.0
+"""Goals: milliseconds, a share of the weights, times Python's time, milliseconds."""
+OPENED = "body[data-drawn]"
+TRANSLATE = """async ([text, beam]) => {
+  const start = performance.now();
+  await window.attenscope.translate(text, { beam });
+  return performance.now() - start;
+}"""
+KEYS = """async (text) => {
+  const waits = [];
+  let busy = true;
+  const work = Promise.all(Array.from({ length: 4 }, () => window.attenscope.translate(text, { beam: 4 })));
+  work.then(() => (busy = false));
+  while (busy) {
+    const start = performance.now();
+    await new Promise((done) => setTimeout(done, 20));
+    waits.push(performance.now() - start - 20);
+  }
+  return waits.sort((one, other) => one - other)[waits.length >> 1];
+}"""
+PRODUCT = "product(from, at, to, rows, 4 * inner, outer);"
+PLAIN = """
+    const [v, w] = [x, new Float32Array(memory.buffer, at, outer * inner)];
+    const out = new Float32Array(memory.buffer, to, rows * outer);
+    for (let r = 0; r < rows; r += 1) for (let o = 0; o < outer; o += 1) {
+      let a = 0, b = 0, c = 0, d = 0;
+      for (let i = 0, p = r * inner, q = o * inner; i < inner; i += 4) {
+        a += v[p + i] * w[q + i]; b += v[p + i + 1] * w[q + i + 1];
+        c += v[p + i + 2] * w[q + i + 2]; d += v[p + i + 3] * w[q + i + 3];
+      }
+      out[r * outer + o] = a + b + c + d;
+    }"""
+START = """([packed, code]) => {
+  const bytes = (text) => {
+    const binary = atob(text);
+    return Uint8Array.from({ length: binary.length }, (_, i) => binary.charCodeAt(i));
+  };
+  window.running = engine(unpack(bytes(packed)), bytes(code));
+}"""
+RUN = """(text) => {
+  const start = performance.now();
+  window.running.translate(text);
+  return performance.now() - start;
+}"""
+
+
+def measure() -> list[Row]:
+    collect.begin()
+    torch.set_num_threads(1)
+    translator = Translator.load(MODEL, "cpu")
+    with chromium() as browser, tempfile.TemporaryDirectory() as folder:
+        file = written(translator, Path(folder))
+        weights = (folder_of(MODEL) / "model.safetensors").stat().st_size
+        share = file.stat().st_size / weights
+        size = Row(
+            "live: MB of the file / of the weights in half precision",
+            *(f"{one / 1e6:.1f}" for one in (file.stat().st_size, weights)),
+            share,
+            f"at most {SIZE:g}",
+            share <= SIZE,
+        )
+        return [size, *opened(browser, file, translator), *kernels(browser, Path(folder), translator)]
+
+
+def written(translator: Translator, folder: Path) -> Path:
+    from viz.export.live_file import live_file  # after the runtime, as all that draws components
+
+    file = folder / "live.html"
+    file.write_text(live_file([translator.checkpoint], date.today()), encoding="utf-8")
+    return file
+
+
+def opened(browser: Browser, file: Path, translator: Translator) -> list[Row]:
+    starts = []
+    for _ in range(OPENINGS):
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        begin = time.perf_counter()
+        page.goto(file.as_uri(), wait_until="commit")
+        page.wait_for_selector(OPENED)
+        starts.append(1000 * (time.perf_counter() - begin))
+        if len(starts) < OPENINGS:
+            page.close()
+    assert len(translator.encode(SENTENCE).ids) == PIECES, len(translator.encode(SENTENCE).ids)
+    rows = [
+        limited(
+            "live: ms from opening the file to its first translation drawn, ours / the limit", median(starts), READY
+        )
+    ]
+    for name, beam in (("greedy", 1), ("beam 4", 4)):
+        ours, theirs = turns(page, translator, beam)
+        what = f"live: ms of {name}, {PIECES} source pieces, with all weights, Chromium / Python"
+        rows.append(
+            Row(what, f"{ours:.0f}", f"{theirs:.0f}", ours / theirs, f"at most {SLOWER:g}", ours <= SLOWER * theirs)
+        )
+    waited = float(page.evaluate(KEYS, SENTENCE))
+    page.close()
+    return [
+        *rows,
+        limited("live: ms that an event of the page waits while the model works, ours / the limit", waited, KEY),
+    ]
+
+
+def limited(what: str, ours: float, limit: float) -> Row:
+    return Row(what, f"{ours:.0f}", f"{limit:.0f}", ours / limit, "at most 1", ours <= limit)
+
+
+def turns(page: Page, translator: Translator, beam: int) -> tuple[float, float]:
+    """Median milliseconds of a translation in the page and in Python, taking turns."""
+
+    def python() -> None:
+        if beam == 1:
+            translator.translate(SENTENCE)
+        else:
+            translator.force(SENTENCE, translator.search(SENTENCE, beam).best[0].token_ids)
+
+    ours, theirs = [], []
+    for _ in range(ROUNDS):
+        ours.append(float(page.evaluate(TRANSLATE, [SENTENCE, beam])))
+        theirs.append(milliseconds(python))
+    return median(ours), median(theirs)
+
+
+def milliseconds(work: Callable[[], None]) -> float:
+    begin = time.perf_counter()
+    work()
+    return 1000 * (time.perf_counter() - begin)
+
+
+def kernels(browser: Browser, folder: Path, translator: Translator) -> list[Row]:
+    """The kernel against the same product on typed arrays."""
+    source = bundle(ENGINE / "engine.js") + bundle(ENGINE.parent / "components" / "shared" / "packed.js")
+    assert PRODUCT in source
+    given = [base64.b64encode(data).decode() for data in (package(translator.checkpoint), KERNEL.read_bytes())]
+    pages = []
+    for name, code in (("kernel", source), ("plain", source.replace(PRODUCT, PLAIN))):
+        file = folder / f"{name}.html"
+        script = f"{code}\nObject.assign(window, {{ engine, unpack }});"
+        file.write_text(f'<meta charset="utf-8"><script type="module">{script}</script>', encoding="utf-8")
+        page = browser.new_page()
+        page.goto(file.as_uri())
+        page.evaluate(START, given)
+        pages.append(page)
+    times = [[float(page.evaluate(RUN, SENTENCE)) for page in pages] for _ in range(ROUNDS)]
+    ours, plain = (median(one) for one in zip(*times, strict=True))
+    what = f"live: ms of greedy, {PIECES} source pieces, WebAssembly kernel / plain typed arrays"
+    return [Row(what, f"{ours:.0f}", f"{plain:.0f}", ours / plain, "below 1", ours < plain)]
