@@ -85,13 +85,9 @@ def measure() -> list[Row]:
         file = written(translator, Path(folder))
         weights = (folder_of(MODEL) / "model.safetensors").stat().st_size
         share = file.stat().st_size / weights
-        size = Row(
-            "live: MB of the file / of the weights in half precision",
-            *(f"{one / 1e6:.1f}" for one in (file.stat().st_size, weights)),
-            share,
-            f"at most {SIZE:g}",
-            share <= SIZE,
-        )
+        mine, theirs = (f"{one / 1e6:.1f}" for one in (file.stat().st_size, weights))
+        what = "live: MB of the file / of the weights in half precision"
+        size = Row(what, mine, theirs, share, f"at most {SIZE:g}", share <= SIZE)
         return [size, *opened(browser, file, translator), *kernels(browser, Path(folder), translator)]
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import date
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -15,7 +18,7 @@ from model.interventions.apply import intervening
 from model.interventions.changes import parse
 from model.network.config import PAD_ID
 from model.translate import InputError, Translator
-from viz.export.live_file import live_file
+from viz.export.live_file import live_file, live_folder
 
 from .conftest import visit
 from .steps import open_file, point, tile
@@ -148,6 +151,34 @@ def test_a_file_that_was_cut_off_says_so(disk: Page, tmp_path: Path, page_text: 
     expect(disk.get_by_text("download it again")).to_be_visible()
 
 
+def test_a_browser_that_lacks_something_is_told_what(disk: Page, tmp_path: Path, page_text: str) -> None:
+    (tmp_path / "live.html").write_text(page_text, encoding="utf-8")
+    disk.add_init_script("delete window.DecompressionStream; WebAssembly.validate = () => false;")
+    disk.goto((tmp_path / "live.html").as_uri())
+    expect(disk.locator("#starting")).to_contain_text("it has no WebAssembly SIMD, no DecompressionStream.")
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Nothing on the terminal."""
+
+
+def test_a_folder_on_a_web_host(chromium: Browser, tmp_path: Path, translator: Translator) -> None:
+    made = live_folder([translator.checkpoint], date(2026, 11, 22))
+    for name, data in made.items():
+        (tmp_path / name).write_bytes(data)
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/"
+        asked: list[str] = []
+        with visit(chromium, url) as page:
+            page.on("request", lambda request: asked.append(request.url.removeprefix(url)))
+            page.goto(url)
+            expect(page.locator("body")).to_have_attribute("data-drawn", "1")
+        server.shutdown()
+    assert sorted(one for one in asked if not one.startswith("blob:")) == sorted(["", *set(made) - {"index.html"}])
+
+
 @pytest.fixture
 def phone(chromium: Browser) -> Iterator[Page]:
     with visit(chromium, "file:", offline=True, viewport={"width": 390, "height": 844}, color_scheme="dark") as page:
@@ -161,6 +192,7 @@ def test_two_models_on_a_phone(phone: Page, tmp_path: Path, translator: Translat
     assert len(re.sub(r'id="model-\d">[^<]*', "", text)) < 500_000
     file.write_text(text, encoding="utf-8")
     open_file(phone, file)
+    expect(phone.locator("body")).to_have_attribute("data-drawn", "1")
     phone.get_by_label("Model", exact=True).select_option("1")
     expect(phone.locator("body")).to_have_attribute("data-drawn", "2")
     text = phone.get_by_label("Sentence", exact=True).input_value()

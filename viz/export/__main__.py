@@ -1,7 +1,7 @@
 """A talk, or models that run in the browser, as one HTML file.
 
 ``python -m viz.export TALK.toml OUT.html [--dark]``
-``python -m viz.export live [--checkpoint NAME ...] [--half | --int8] OUT.html``
+``python -m viz.export live [--checkpoint NAME ...] [--half | --int8] [--folder] OUT``
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Models that run in the browser, from the command line: ``python -m viz.export live OUT.html``."""
+"""Models that run in the browser, from the command line: ``python -m viz.export live OUT``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from model.atomic_write import write_file
 from model.checkpoint.load import CheckpointError, available, load_checkpoint
 from model.cli.writable import WritableError, check_writable
 
-from ..engine.package import PackageError
+from ..engine.package import Form, PackageError
 from . import collect
 
 
@@ -24,26 +24,39 @@ def main(arguments: Sequence[str]) -> int:
         print("There is no checkpoint: train one with `python -m model train`.", file=sys.stderr)
         return 1
     collect.begin()
-    from .live_file import live_file  # after the runtime, as all that draws components
+    from .live_file import live_file, live_folder  # after the runtime, as all that draws components
 
+    form: Form = "int8" if given.int8 else "half"
     try:
-        check_writable(given.out)
+        if given.folder:
+            given.out.mkdir(parents=True, exist_ok=True)
+        else:
+            check_writable(given.out)
         checkpoints = [load_checkpoint(name) for name in names]
-        page = live_file(checkpoints, date.today(), "int8" if given.int8 else "half")
+        if given.folder:
+            made = live_folder(checkpoints, date.today(), form)
+            files = {given.out / name: data for name, data in made.items()}
+        else:
+            files = {given.out: live_file(checkpoints, date.today(), form).encode()}
+    except OSError as error:
+        print(f"{given.out} cannot be written: {error}", file=sys.stderr)
+        return 1
     except (WritableError, CheckpointError) as error:
         print(error, file=sys.stderr)
         return 1
     except PackageError as error:
         print(f"{', '.join(names)} cannot run in the browser: {error}.", file=sys.stderr)
         return 1
-    write_file(given.out, page)
-    print(f"{given.out}: {len(page.encode()) / 1e6:.1f} MB")
+    for path, data in files.items():
+        write_file(path, data)
+        print(f"{path}: {len(data) / 1e6:.1f} MB")
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m viz.export live", description="Models that run in one HTML file.")
-    parser.add_argument("out", type=Path, help="the HTML file to write")
+    parser.add_argument("out", type=Path, help="the HTML file, or the folder, to write")
+    parser.add_argument("--folder", action="store_true", help="a folder for a web host, each model beside the page")
     parser.add_argument(
         "--checkpoint", action="append", metavar="NAME", help="a checkpoint, by name or folder; may be given repeatedly"
     )

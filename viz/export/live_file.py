@@ -70,6 +70,16 @@ def live_file(checkpoints: Sequence[Checkpoint], made: date, form: Form = "half"
     return page(facts, made, models)
 
 
+def live_folder(checkpoints: Sequence[Checkpoint], made: date, form: Form = "half") -> dict[str, bytes]:
+    """The same as a page for a web host: by their names, the page and each model beside it. PackageError."""
+    packed = [packed_model(one, form) for one in checkpoints]
+    # Named by its content, so that no browser keeps the model of an earlier page.
+    names = [f"{one.facts['sha256'][:16]}.bin" for one in packed]
+    facts = [one.facts | {"file": name} for one, name in zip(packed, names, strict=True)]
+    files = {name: one.data for name, one in zip(names, packed, strict=True)}
+    return {"index.html": page(facts, made, "", "'self'").encode()} | files
+
+
 def live_files(checkpoint: Checkpoint) -> dict[str, tuple[str, Callable[[], bytes]]]:
     """The file of one model among those a page can save, made once it is asked for; nothing where it cannot run."""
     try:

@@ -56,6 +56,20 @@ def test_a_file_holds_the_model_and_one_script(
     assert 'id="model-1"' in out.read_text(encoding="utf-8")
 
 
+def test_a_folder_holds_the_page_and_the_model_beside_it(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(monkeypatch, "--folder", "--checkpoint", folder, tmp_path / "site" / "live") == 0
+    written = {path.name: path.read_bytes() for path in (tmp_path / "site" / "live").iterdir()}
+    page = written.pop("index.html").decode()
+    ((name, data),) = written.items()
+    assert f'"file": "{name}"' in page
+    assert hashlib.sha256(gzip.decompress(data)).hexdigest().startswith(name.removesuffix(".bin"))
+    assert "connect-src 'self'" in page
+    (tmp_path / "taken").write_text("a file")
+    assert run(monkeypatch, "--folder", "--checkpoint", folder, tmp_path / "taken") == 1
+
+
 def test_what_cannot_be_written_is_said(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -78,6 +78,7 @@ export function application(header, components) {
     parts.model.value = at;
     parts.show(header.models[at]);
     Object.assign(state, { at, off: [] });
+    parts.says.textContent = "The model is being read …";
     return sentence(header.models[at].examples[0]);
   };
   const parts = frame(header, {

@@ -1,19 +1,19 @@
-const MISSING = {
-  WebAssembly: () => typeof WebAssembly === "object",
+const textOf = (id) => document.getElementById(id)?.textContent ?? "";
+
+const NEEDED = {
+  "WebAssembly SIMD": () => typeof WebAssembly === "object" && WebAssembly.validate(Uint8Array.from(atob(textOf("kernel")), (one) => one.charCodeAt(0))),
   Workers: () => typeof Worker === "function",
   DecompressionStream: () => typeof DecompressionStream === "function",
 };
 
 /** What this browser lacks of what the file needs; "" if nothing. */
 export function lacking() {
-  const names = Object.keys(MISSING).filter((name) => !MISSING[name]());
+  const names = Object.keys(NEEDED).filter((name) => !NEEDED[name]());
   return names.length ? `This browser cannot run the model: it has no ${names.join(", no ")}. A current Chromium, Firefox or Safari has all of it.` : "";
 }
 
 /** A sentence to show, as opposed to a fault of the program. */
 export class Problem extends Error {}
-
-const textOf = (id) => document.getElementById(id)?.textContent ?? "";
 
 /** The packed model: in the page, or, of a folder, in a file beside it. */
 async function packedOf({ id, file }) {
