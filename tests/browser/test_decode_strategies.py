@@ -115,7 +115,7 @@ def test_sampling_by_seed(page: Page) -> None:
 def test_the_beam_tree_and_its_best(page: Page) -> None:
     open_decode(page, "&method=beam&width=3")
     at_step(page, 1)
-    expect(page.locator(".st-key-tree .point").first).to_be_visible()
+    expect(page.locator(".st-key-tree .node").first).to_be_visible()
     rows = page.locator(".st-key-best button.version")
     expect(rows).to_have_count(3)
     click(rows.nth(1))
@@ -128,9 +128,9 @@ def test_the_beam_tree_and_its_best(page: Page) -> None:
 def test_a_node_of_the_tree_is_shown_in_the_player(page: Page) -> None:
     open_decode(page, "&method=beam&width=3")
     at_step(page, 1)
-    point = page.locator(".st-key-tree .point").nth(4)
+    point = page.locator(".st-key-tree .node").nth(4)
     point.scroll_into_view_if_needed()
-    point.click(force=True)
+    point.click()
     linked(page, "way=")
 
 

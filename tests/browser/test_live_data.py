@@ -12,6 +12,7 @@ from playwright.sync_api import Page
 
 from model.analysis.alignment import rank_alignment
 from model.translate import Translator
+from viz.components.beam_tree import tree_data
 from viz.components.bundle import bundle
 from viz.components.decode_player import PlayerStart
 from viz.components.decode_player import packed as player
@@ -32,7 +33,9 @@ from .engine_page import EnginePage
 from .test_engine import toy_checkpoint
 
 TEXT = "the small dog sees a cat. <b> 中文字幕很长很长的词 \u202e"
-NAMES = "mapOf, overviewData, heatmapData, linksData, textData, tokensData, playerData, bestAligning, headInWords"
+NAMES = (
+    "mapOf, overviewData, heatmapData, linksData, textData, tokensData, playerData, bestAligning, treeData, headInWords"
+)
 CALL = """([text, options, name, kind, rest]) => {
   const run = window.running.translate(text, options);
   const found = window.views[name](kind ? window.views.mapOf(run, kind) : run, ...rest);
@@ -113,6 +116,17 @@ def test_the_translation_and_its_steps(views: Views) -> None:
     start = PlayerStart(3, "aligning", "2.mean", (best.layer, best.head))
     given = {"id": "7", "step": 3, "aligning": found}
     equal(views("playerData", None, given, views.palette), player(result, start, LOOK, "7"))
+
+
+def test_a_beam_tree(views: Views) -> None:
+    tree = views.translator.search(TEXT, 3)
+    ids = tree.best[1].token_ids
+    call = "([text, ids]) => window.views.treeData(window.running.translate(text, { beam: 3 }).tree, ids)"
+    found, expected = views.page.evaluate(call, [TEXT, list(ids)]), tree_data(tree, ids)
+    last = tree.nodes[-1].position  # the fate of what is left at the length limit is open
+    for data in (found, expected):
+        data["nodes"] = [node for node in data["nodes"] if node["column"] < last]
+    assert found == expected
 
 
 def test_a_long_map_is_pooled_alike(disk: Page, tmp_path: Path) -> None:

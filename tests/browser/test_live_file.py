@@ -97,6 +97,13 @@ def test_step_by_step_with_candidates_and_beams(live: Page, translator: Translat
     live.get_by_label("Decoding", exact=True).select_option("4")
     best = translator.search(text, 4).best
     expect(live.locator(".version .words")).to_have_text([translator.tokenizer.decode(one.token_ids) for one in best])
+    nodes = live.get_by_role("group", name="The beam search as a tree").get_by_role("button")
+    expect(nodes).to_have_count(len(translator.search(text, 4).nodes))
+    nodes.first.focus()
+    live.keyboard.press("ArrowRight")
+    live.keyboard.press("Enter")
+    expect(live.locator(".tokens button")).to_have_count(2)
+    expect(nodes).to_have_count(len(translator.search(text, 4).nodes))
     live.locator(".version").nth(2).click()
     expect(live.locator(".tokens button")).to_have_count(len(best[1].token_ids))
     assert not findings(live)

@@ -20,7 +20,7 @@ EXPLORE = {
 DECODE = {
     "greedy": ".decode-player canvas",
     "sample": ".decode-player .drawn",
-    "beam": ".st-key-tree .point",
+    "beam": ".st-key-tree .node",
     "given&given=Er+ging.": ".decode-player canvas",
 }
 WHY = {

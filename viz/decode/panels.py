@@ -10,13 +10,12 @@ import streamlit as st
 
 from model.decoding.constraints import FREE
 
-from ..components.chart import chart
+from ..components.beam_tree import beam_tree
 from ..components.decode_player import PlayerStart, decode_player
 from ..components.switchboard import switchboard
 from ..components.versions import Version, versions
 from ..components.word_card import CardActions
 from ..export.save import SavedView
-from ..figures.beam_tree import beam_tree, node_in_words
 from ..figures.labels import signed
 from ..turns import TURNS
 from ..ui import cache
@@ -45,7 +44,7 @@ POLL = 0.2
 """Seconds between two looks at a decoding under way."""
 
 
-def show_progress(run: runs.Run, look: Look) -> None:
+def show_progress(run: runs.Run) -> None:
     """What an unfinished decoding has written so far, in the room of its player, and a button to stop it."""
 
     @st.fragment(run_every=POLL)
@@ -61,7 +60,7 @@ def show_progress(run: runs.Run, look: Look) -> None:
             if result is not None:
                 st.html(f'<p class="so-far" dir="auto">{html.escape(result.text)}</p>')
             elif tree is not None and len(tree.nodes) <= LARGEST_LIVE_TREE:
-                _tree(tree, look, ())
+                _tree(tree, ())
 
     watch()
 
@@ -90,7 +89,7 @@ def show_result(model: LiveModel, run: runs.Run, look: Look) -> SavedView:
     for sentence in sentences:
         caption(sentence)
     if progress.tree:
-        _tree(progress.tree, look, path or result.target_ids)
+        _tree(progress.tree, path or result.target_ids)
         _best(model, run, progress.tree, path)
     _heads(result, run.request)
     _versions(model, run)
@@ -142,7 +141,7 @@ def _given(model: LiveModel, run: runs.Run, result: Translation) -> str:
     return "" if own.target_ids == result.target_ids else result.text
 
 
-def _tree(tree: BeamTree, look: Look, chosen: tuple[int, ...]) -> None:
+def _tree(tree: BeamTree, chosen: tuple[int, ...]) -> None:
     places = {(node.place, node.position): node.token_ids for node in tree.nodes}
 
     def clicked(row: int, column: int) -> None:
@@ -150,13 +149,7 @@ def _tree(tree: BeamTree, look: Look, chosen: tuple[int, ...]) -> None:
             controls.choose_path(places[row, column])
 
     st.subheader("Beam tree", anchor=False)
-    chart(
-        beam_tree(tree, look.palette, chosen),
-        "The beam search as a tree",
-        key="tree",
-        on_cell=clicked,
-        nodes=[(node.place, node.position, node_in_words(node)) for node in tree.nodes],
-    )
+    beam_tree(tree, chosen, key="tree", on_node=clicked)
     caption(
         "A column is a step, its best candidate on top. Click a node, or go there with the arrow keys and press Enter, "
         "and the player shows the way to it."

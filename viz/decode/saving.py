@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from ..components.beam_tree import tree_data
 from ..components.decode_player import PlayerStart, packed
 from ..export.live_file import live_files
-from ..export.parts import Chart, Component, Part, Words
+from ..export.parts import Component, Part, Words
 from ..export.save import SavedView, facts_of
-from ..figures.beam_tree import beam_tree
 from ..figures.labels import readable
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def saved_view(
             chosen = path or result.target_ids
             drawn += [
                 Words("Beam tree", "tree", "heading"),
-                Chart(beam_tree(tree, palette, chosen), "The beam search as a tree", "tree"),
+                Component("beam_tree", tree_data(tree, chosen), "tree"),
             ]
         return [*drawn, *map(Words, sentences)]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from model.checkpoint.load import Checkpoint
 
 HERE = Path(__file__).parent / "live"
-COMPONENTS = ("decode_player", "heatmap", "links", "overview", "switchboard", "text", "tokens", "versions")
+COMPONENTS = ("beam_tree", "decode_player", "heatmap", "links", "overview", "switchboard", "text", "tokens", "versions")
 HEAD_COLOURS = 8
 FORM_NAMES: dict[Form, str] = {"half": "half precision", "int8": "8 bits a weight"}
 PAGE = Template("""<!doctype html>

@@ -24,7 +24,7 @@ if problem := runs.input_problem(run):
     if request.changes:  # They may be what is wrong: heads that the model before had and this one has not.
         st.button("Undo all changes", key="undo", type="tertiary", on_click=controls.turn_off, args=([],))
 elif run.working or run.progress.result is None or run.check is None:
-    panels.show_progress(run, look)
+    panels.show_progress(run)
 else:
     with header:
         badge(model, run.progress.result, run.check)

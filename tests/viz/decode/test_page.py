@@ -20,12 +20,12 @@ from model.experiments.cache_agreement import Agreement, agreement_of
 from model.trace import AttentionTrace
 from model.translate import Translation, Translator
 from tests.viz.page_texts import captions
+from viz.components.beam_tree import tree_data
 from viz.components.decode_player import PlayerStart, packed
 from viz.components.packing import FULL, MASKED
 from viz.decode.request import Request
 from viz.decode.texts import agreement_text, problems
-from viz.figures.beam_tree import beam_tree
-from viz.figures.palette import LIGHT, Look
+from viz.figures.palette import Look
 from viz.ui import cache
 from viz.ui.addresses.decode import BRANCH, WITHOUT, write_ids, write_several_ids
 from viz.ui.addresses.shared import CHANGES
@@ -142,16 +142,18 @@ def test_agreement_text(toy_translator: Translator) -> None:
 
 def test_the_beam_tree_draws_every_candidate_once(toy_translator: Translator) -> None:
     tree = toy_translator.search(SENTENCE, 3)
-    figure = beam_tree(tree, LIGHT, tree.best[0].token_ids)
-    points = [trace for trace in figure.data if trace.showlegend is not False]
-    drawn = sorted((x, y) for trace in points for x, y in zip(trace.x, trace.y, strict=True))
-    assert drawn == sorted((node.position, node.place) for node in tree.nodes)
-    ring = figure.data[-1]
-    assert list(ring.x) == [len(tree.best[0].token_ids) - 1]
-    edges = figure.data[0]
-    assert len(edges.x) == 3 * sum(node.parent is not None for node in tree.nodes)
-    best = figure.data[1]
-    assert list(best.y[::3]) == [node.place for node in tree.nodes if tree.on_best_way(node)][:-1]
+    best = tree.best[0].token_ids
+    data = tree_data(tree, best)
+    places = [(node["column"], node["row"]) for node in data["nodes"]]
+    assert places == [(node.position, node.place) for node in tree.nodes]
+    assert len(set(places)) == len(places)
+    assert tree.nodes[data["chosen"]].token_ids == best
+    assert [node.token_ids[-1] for node, drawn in zip(tree.nodes, data["nodes"], strict=True) if drawn["best"]] == [
+        *best
+    ]
+    for node, drawn in zip(tree.nodes, data["nodes"], strict=True):
+        assert drawn["parent"] is None or tree.nodes[drawn["parent"]].token_ids == node.token_ids[:-1]
+    assert tree_data(tree, (9, 9))["chosen"] == -1
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-import { arrowKeys } from "../shared/mounted.js";
+import { walk } from "../shared/walk.js";
 
 /** One button for each of the chart's nodes, so that whoever uses no mouse can choose them; the mouse passes through. */
 export function buildNodes(root, label, nodes, choose) {
@@ -14,27 +14,9 @@ export function buildNodes(root, label, nodes, choose) {
     return button;
   });
   box.append(...buttons);
-  box.onkeydown = (event) => move(event, nodes, buttons);
+  box.onkeydown = (event) => walk(event, nodes, buttons);
   root.append(box);
   return { box, buttons, nodes };
-}
-
-/** Up and down within a column, left and right to the nearest node of the next one; Home and End to either end. */
-function move(event, nodes, buttons) {
-  const from = nodes[buttons.indexOf(event.target)];
-  const across = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  const down = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-  if (!from || (!across && !down)) return arrowKeys(event, buttons, 1);
-  const distance = ({ row, column }) => {
-    if (across) return column === from.column + across ? Math.abs(row - from.row) : Infinity;
-    return column === from.column && (row - from.row) * down > 0 ? Math.abs(row - from.row) : Infinity;
-  };
-  const nearest = nodes.reduce((best, one) => (distance(one) < distance(best) ? one : best));
-  event.preventDefault();
-  if (distance(nearest) === Infinity) return;
-  const to = buttons[nodes.indexOf(nearest)];
-  for (const button of buttons) button.tabIndex = button === to ? 0 : -1;
-  to.focus();
 }
 
 /** Put every button where the chart has its node. */

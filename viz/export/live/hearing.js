@@ -22,6 +22,11 @@ export function hearing(state, { change, translate }) {
     tokens: (name, { position }) => change({ pins: toggled(state.pins, "target", position) }),
     switches: (name, off) => again({ off, target: null, current: 0 }),
     best: (name, { number }) => again({ target: state.run.tree.best[number].ids, current: number }),
+    tree(name, { row, column }) {
+      const { best, nodes } = state.run.tree;
+      const { ids } = nodes.find(({ place, position }) => place === row && position === column);
+      again({ target: ids, current: best.findIndex((one) => String(one.ids) === String(ids)), step: ids.length - 1 });
+    },
     player(name, value) {
       const { prefix, forbidden = [] } = state.constraints;
       if (name === "step") state.step = value;

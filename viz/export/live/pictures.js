@@ -1,6 +1,7 @@
 import { element, shadowed } from "../browser/element.js";
 import { mapOf } from "./attention_map.js";
 import { playerData, tokensData } from "./decoding_views.js";
+import { treeData } from "./tree_view.js";
 import { KIND_NAMES, heatmapData, linksData, overviewData, textData } from "./head_views.js";
 
 /** A component of the app in `host`: `draw(data, hear)` mounts it, or gives the one that is mounted other data. */
@@ -38,10 +39,10 @@ export function pictures(parts, resources, act) {
   const build = (view) => {
     const host = element("div", view === "decode" ? "stage" : "columns");
     const make = (name, parent = host) => placed(parent.appendChild(element("div", "column")), name, resources);
-    const drawers = view === "decode" ? { player: make("decode_player"), best: make("versions") } : { overview: make("overview"), head: make(view) };
+    const drawers = view === "decode" ? { player: make("decode_player"), tree: make("beam_tree"), best: make("versions") } : { overview: make("overview"), head: make(view) };
     const line = host.lastChild.appendChild(element("p", "words caption"));
     parts.pictures.replaceChildren(host);
-    return { view, line, ...drawers, versions: host.lastChild };
+    return { view, line, ...drawers, search: [...host.children].slice(1) };
   };
 
   const drawHead = ({ run, view, kind, place, pins, off, palette, model, beside }) => {
@@ -54,8 +55,10 @@ export function pictures(parts, resources, act) {
 
   const drawDecoding = ({ run, number, step, aligning, palette, current }) => {
     mounted.player(playerData(run, { id: `${number}`, step, aligning }, palette), act.player);
-    mounted.versions.hidden = !run.tree;
-    if (run.tree) mounted.best(versionsData(run.tree, current), act.best);
+    for (const column of mounted.search) column.hidden = !run.tree;
+    if (!run.tree) return;
+    mounted.tree(treeData(run.tree, run.ids), act.tree);
+    mounted.best(versionsData(run.tree, current), act.best);
   };
 
   const draw = (state) => {
