@@ -12,7 +12,7 @@ from playwright.sync_api import Page
 
 from model.checkpoint.load import Checkpoint
 from viz.components.bundle import bundle
-from viz.engine.package import ENGINE, KERNEL, package
+from viz.engine.package import ENGINE, KERNEL, Form, package
 
 START = """([packed, code]) => {
   const bytes = (text) => {
@@ -42,7 +42,7 @@ TRANSLATE = """([text, options]) => {
 class EnginePage:
     """One checkpoint in the engine, in a page of its own."""
 
-    def __init__(self, page: Page, folder: Path, checkpoint: Checkpoint) -> None:
+    def __init__(self, page: Page, folder: Path, checkpoint: Checkpoint, form: Form = "half") -> None:
         self.page = page
         file = folder / "engine.html"
         modules = bundle(ENGINE / "engine.js")
@@ -50,7 +50,7 @@ class EnginePage:
         start = "window.engineOf = (packed, code) => engine(unpack(packed), code);"
         file.write_text(f'<!doctype html><meta charset="utf-8"><script type="module">{modules}{unpack}{start}</script>')
         page.goto(file.as_uri())
-        page.evaluate(START, [_text(package(checkpoint)), _text(KERNEL.read_bytes())])
+        page.evaluate(START, [_text(package(checkpoint, form)), _text(KERNEL.read_bytes())])
 
     def translate(self, text: str, **options: Any) -> dict[str, Any]:
         """What the engine returns, its typed arrays as numpy's."""

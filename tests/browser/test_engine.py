@@ -20,6 +20,7 @@ from model.network.presets import PRESETS, preset
 from model.network.transformer import Transformer
 from model.text.tokenizer import Tokenizer
 from model.translate import InputError, Translation, Translator
+from viz.engine.package import quantised
 
 from .. import toy
 from .engine_page import EnginePage, weights
@@ -74,7 +75,7 @@ def check_tokenizer(engine: EnginePage, tokenizer: Tokenizer, texts: list[str], 
     assert engine.decode(ids) == [tokenizer.decode(one) for one in ids]
 
 
-def check_numbers(engine: EnginePage, result: Translation, found: dict) -> None:
+def check_numbers(result: Translation, found: dict) -> None:
     """The tokens of `result` and, at its own precision, all that there is to see of it."""
     assert (found["text"], tuple(found["ids"])) == (result.text, result.target_ids)
     assert tuple(found["sourceTokens"]) == result.source_tokens
@@ -111,9 +112,9 @@ def toy_checkpoint(**fields: object) -> Checkpoint:
 def test_every_preset_computes_what_torch_computes(disk: Page, tmp_path: Path, name: str, fields: dict) -> None:
     checkpoint = toy_checkpoint(preset=name, **fields)
     engine, translator = EnginePage(disk, tmp_path, checkpoint), Translator(checkpoint)
-    check_numbers(engine, translator.translate(TOY), engine.translate(TOY))
+    check_numbers(translator.translate(TOY), engine.translate(TOY))
     given = (9, 20, 2, 33, 1, 5, 60)
-    check_numbers(engine, translator.force(TOY, given), engine.translate(TOY, target=list(given)))
+    check_numbers(translator.force(TOY, given), engine.translate(TOY, target=list(given)))
     tree, found = translator.search(TOY, 3), engine.translate(TOY, beam=3)["tree"]
     assert [tuple(one["ids"]) for one in found["best"]] == [one.token_ids for one in tree.best]
     assert [one["score"] for one in found["best"]] == pytest.approx([one.score for one in tree.best], abs=1e-3)
@@ -124,20 +125,29 @@ def test_every_preset_computes_what_torch_computes(disk: Page, tmp_path: Path, n
         assert all(own[one] == getattr(node, one) for one in names if (one, node.position) != ("fate", last))
 
 
+def test_weights_of_eight_bits(disk: Page, tmp_path: Path) -> None:
+    checkpoint = toy_checkpoint()
+    with torch.no_grad():
+        for parameter in checkpoint.model.parameters():
+            if parameter.ndim == 2:
+                scales, numbers = quantised(parameter.numpy())
+                parameter.copy_(torch.from_numpy(scales[:, None] * numbers))
+    engine = EnginePage(disk, tmp_path, checkpoint, "int8")
+    check_numbers(Translator(checkpoint).translate(TOY), engine.translate(TOY))
+
+
 def test_changed_heads_and_masks_and_constraints(disk: Page, tmp_path: Path) -> None:
     checkpoint = toy_checkpoint()
     engine, translator = EnginePage(disk, tmp_path, checkpoint), Translator(checkpoint)
     with intervening(translator.model, parse(CHANGES)):
         changed = translator.translate(TOY)
-    check_numbers(engine, changed, engine.translate(TOY, changes=CHANGES))
+    check_numbers(changed, engine.translate(TOY, changes=CHANGES))
     plain = translator.translate(TOY)
     assert plain.target_ids != changed.target_ids
     ids = plain.target_ids
     constraints = Constraints((ids[0], 7), ((ids[3],), (7, ids[2])))
     own = {"prefix": [ids[0], 7], "forbidden": [[ids[3]], [7, ids[2]]]}
-    check_numbers(
-        engine, translator.translate(TOY, Strategy(constraints=constraints)), engine.translate(TOY, constraints=own)
-    )
+    check_numbers(translator.translate(TOY, Strategy(constraints=constraints)), engine.translate(TOY, constraints=own))
     best = translator.search(TOY, 4, constraints=constraints).best
     found = engine.translate(TOY, beam=4, constraints=own)["tree"]["best"]
     assert [tuple(one["ids"]) for one in found] == [one.token_ids for one in best]
@@ -149,7 +159,7 @@ def test_a_released_model(disk: Page, tmp_path: Path) -> None:
     engine, translator = EnginePage(disk, tmp_path, checkpoint), Translator(checkpoint)
     check_tokenizer(engine, translator.tokenizer, [*SENTENCES.values(), *HOSTILE, *random_texts(500, 1)])
     text = SENTENCES[translator.card["source_language"]]
-    check_numbers(engine, translator.translate(text), engine.translate(text))
+    check_numbers(translator.translate(text), engine.translate(text))
     best = translator.search(text, 4).best
     found = engine.translate(text, beam=4)
     assert tuple(found["ids"]) == best[0].token_ids
@@ -189,7 +199,7 @@ def test_dev_sentences(disk: Page, tmp_path: Path, name: str) -> None:
     for text in dev_lines(translator.card["source_language"])[:500]:
         result, found = translator.translate(text), engine.translate(text)
         if tuple(found["ids"]) == result.target_ids:
-            check_numbers(engine, result, found)
+            check_numbers(result, found)
         else:
             other += 1
     assert other <= 1

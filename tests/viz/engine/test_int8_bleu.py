@@ -1,0 +1,52 @@
+"""What 8 bits a weight lose: the figures that stand in files, measured again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import sacrebleu
+import torch
+
+from model.checkpoint.load import available, unique_weights
+from model.translate import Translator
+from viz.engine.package import quantised
+from viz.export.live_file import INT8_BLEU, weights_in_words
+
+DATA = Path(os.environ.get("ATTENSCOPE_DATA", "/nowhere"))
+
+
+def test_every_released_model_was_measured_and_loses_little() -> None:
+    released = {name: Translator.load(name, "cpu").checkpoint.hash for name in available()}
+    measured = {found["checkpoint"]: own for own, found in INT8_BLEU.items()}
+    assert {name: measured.get(name) for name in released} == released
+    assert all(abs(found["half"] - found["int8"]) < 0.3 for found in INT8_BLEU.values())
+
+
+def test_a_file_says_what_is_known() -> None:
+    one, found = next(iter(INT8_BLEU.items()))
+    assert f"BLEU {found['int8']:.2f}, in half precision {found['half']:.2f}" in weights_in_words(one, "int8")
+    assert weights_in_words(one, "half") == "half precision"
+    assert weights_in_words("another", "int8").endswith("was not measured")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(not DATA.is_dir(), reason="set ATTENSCOPE_DATA to the folder that holds tatoeba/dev.en")
+@pytest.mark.parametrize("found", INT8_BLEU.values(), ids=lambda found: found["checkpoint"])
+def test_the_loss_of_a_model(found: dict) -> None:
+    source, reference = (
+        (DATA / found[side]).read_text(encoding="utf-8").splitlines()[: found["sentences"]]
+        for side in ("source", "reference")
+    )
+    translator = Translator.load(found["checkpoint"], "cpu")
+    for form in ("half", "int8"):
+        if form == "int8":
+            with torch.no_grad():
+                for weight in unique_weights(translator.model).values():
+                    if weight.ndim == 2:
+                        scales, numbers = quantised(weight.numpy())
+                        weight.copy_(torch.from_numpy(scales[:, None] * numbers))
+        bleu = sacrebleu.corpus_bleu(translator.translate_batch(source), [reference]).score
+        assert bleu == pytest.approx(found[form], abs=0.05)
