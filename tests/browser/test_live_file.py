@@ -21,7 +21,7 @@ from model.translate import InputError, Translator
 from viz.export.live_file import live_file, live_folder
 
 from .conftest import visit
-from .steps import open_file, point, tile
+from .steps import open_file, open_page, point, saved, tile
 from .test_accessibility import findings
 from .test_engine import toy_checkpoint
 
@@ -210,3 +210,15 @@ def test_two_models_on_a_phone(phone: Page, tmp_path: Path, translator: Translat
     phone.get_by_role("button", name="Light / dark").click()
     expect(phone.locator("body")).not_to_have_css("background-color", before)
     assert not findings(phone)
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("path", ["/?layer=1", "/decode?step=1"])
+def test_a_run_is_saved_with_its_model(page: Page, disk: Page, tmp_path: Path, path: str) -> None:
+    open_page(page, path)
+    file = saved(page, "Live file", tmp_path)
+    open_file(disk, file)
+    expect(disk.locator("body")).to_have_attribute("data-drawn", "1")
+    say(disk, "I do not know.")
+    expect(disk.locator("body")).to_have_attribute("data-drawn", "2")
+    assert words(disk).startswith("Ich weiß")
