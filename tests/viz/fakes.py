@@ -45,7 +45,6 @@ class FakeTranslator:
     name = "fake-en-de"
     device = SimpleNamespace(type="cpu")
     card: ClassVar[dict[str, Any]] = {"source_language": "en", "target_language": "de"}
-    checkpoint = SimpleNamespace(tokenizer=SimpleNamespace(model=b""))  # which no live file can hold
     notes = ()
 
     def can(self, ability: str) -> bool:

@@ -18,14 +18,15 @@ from ..figures.labels import readable
 
 if TYPE_CHECKING:
     from model.decoding.beam_tree import BeamTree
-    from model.translate import Translation, Translator
+    from model.live.live_model import LiveModel
+    from model.translate import Translation
 
     from ..figures.palette import Look, Palette
     from .request import Request
 
 
 def saved_view(
-    model: Translator,
+    model: LiveModel,
     result: Translation,
     start: PlayerStart,
     look: Look,
@@ -49,7 +50,7 @@ def saved_view(
         return [*drawn, *map(Words, sentences)]
 
     facts = facts_of(result.trace, strategy=request.name, **({"changes": request.changes} if request.changes else {}))
-    live = live_files(model.checkpoint)
+    live = live_files(model)
     name = f"decode-{request.method}"
     return SavedView(name, parts, lambda: numbers(result), "Decoded step by step", facts, live, width=1280)
 

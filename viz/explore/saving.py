@@ -62,7 +62,7 @@ def offer(view: DrawnView, scene: Scene, name: str) -> None:
     trace = scene.trace
     # What is pinned and switched off belongs to the session, which a download no longer knows.
     texts, changed = scene.source.saved_texts(), scene.source.changed_heads(scene.kind)
-    live = live_files(cache.translator(scene.source.run.model).checkpoint) if scene.source.run else {}
+    live = live_files(cache.live(scene.source.run.model)) if scene.source.run else {}
     save(
         SavedView(
             f"{scene.kind}-layer{scene.layer + 1}-head{scene.head + 1}-{name}",

@@ -19,6 +19,8 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from model.translate import Translator
+
 from ..components.bundle import style
 from ..engine.package import ENGINE, KERNEL, Form, PackageError, check_tokenizer, package
 from ..figures.palette import DARK, LIGHT, Look, Palette, head_colour
@@ -27,6 +29,7 @@ from .page import BROWSER, component_code, hash_of, scoped
 
 if TYPE_CHECKING:
     from model.checkpoint.load import Checkpoint
+    from model.live.live_model import LiveModel
 
 HERE = Path(__file__).parent / "live"
 COMPONENTS = ("beam_tree", "decode_player", "heatmap", "links", "overview", "switchboard", "text", "tokens", "versions")
@@ -81,14 +84,16 @@ def live_folder(checkpoints: Sequence[Checkpoint], made: date, form: Form = "hal
     return {"index.html": page(facts, made, "", "'self'").encode()} | files
 
 
-def live_files(checkpoint: Checkpoint) -> dict[str, tuple[str, Callable[[], bytes]]]:
+def live_files(model: LiveModel) -> dict[str, tuple[str, Callable[[], bytes]]]:
     """The file of one model among those a page can save, made once it is asked for; nothing where it cannot run."""
+    if not isinstance(model, Translator):
+        return {}
     try:
-        check_tokenizer(checkpoint.tokenizer.model)
+        check_tokenizer(model.tokenizer.model)
     except PackageError:
         return {}
-    made = lambda: live_file([checkpoint], date.today()).encode()  # noqa: E731
-    return {"Live file: the model too (HTML)": (f"{checkpoint.name}-live.html", made)}
+    made = lambda: live_file([model.checkpoint], date.today()).encode()  # noqa: E731
+    return {"Live file: the model too (HTML)": (f"{model.name}-live.html", made)}
 
 
 def page(models: Sequence[dict[str, Any]], made: date, data: str, connect: str = "'none'") -> str:

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     checkpoint = toy.checkpoint(toy.random_model(), "toy </script><b>")
-    checkpoint.card["title"] = "A model </script><b>"
+    checkpoint = replace(checkpoint, card={**checkpoint.card, "title": "A model </script><b>"})
     save_checkpoint(checkpoint, tmp_path / "toy")
     return tmp_path / "toy"
 
