@@ -20,6 +20,7 @@ PAGES = [
     EXPLORE,
     st.Page("viz/pages/decode.py", title="Decode"),
     st.Page("viz/pages/why.py", title="Why"),
+    st.Page("viz/pages/heads.py", title="Heads"),
     st.Page("viz/pages/positions.py", title="Positions"),
     st.Page("viz/pages/training.py", title="Training"),
     st.Page("viz/pages/masks.py", title="Masks"),

@@ -21,6 +21,7 @@ NAMES = (
     "decode",
     "gpu",
     "greedy",
+    "heads",
     "live",
     "overview",
     "positions",

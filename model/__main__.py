@@ -1,4 +1,4 @@
-"""train, translate, trace, evaluate, quality, why, attribution, check or diagnose, from the command line."""
+"""train, translate, trace, evaluate, quality, why, attribution, check, atlas, heads or diagnose: the command line."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ COMMANDS = {
         "run_measure",
     ),
     "check": Command("compare every model on this machine's GPU with the same model on the CPU", "cli.check"),
+    "atlas": Command("measure what every head does over a corpus", "cli.atlas"),
+    "heads": Command("say what an atlas tells of each head, and search it", "cli.heads"),
     "diagnose": Command("say what is wrong with masks or attention weights", "cli.diagnose"),
 }
 

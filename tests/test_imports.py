@@ -28,7 +28,8 @@ LEVELS = (
     "model.interventions model.analysis model.behaviour model.training model.translate model.hugging_face",
     "model.testing model.faults model.positions model.user_model",
     "model.attribution",
-    "model.experiments model.evaluation",
+    "model.experiments model.evaluation model.atlas",
+    "model.heads",
     "model.cli",
     "model.__main__",
     "viz.streamlit_internals viz.turns viz.figures",
@@ -38,14 +39,14 @@ LEVELS = (
     "viz.ui",
     "viz.traces viz.talk viz.__main__",
     "viz.export viz.frame viz.masks.judge.input viz.why.texts",
-    "viz.explore viz.decode viz.why viz.positions viz.training viz.masks.*",
+    "viz.explore viz.decode viz.why viz.heads viz.positions viz.training viz.masks.*",
     "viz.explore.views viz.why.views",
     "viz.explore.*",
     "viz.pages",
     "app",
 )
 """The rooms, lowest level first: a room imports only rooms of lower levels, so none stands in a circle."""
-PAGES = ("viz.explore", "viz.decode", "viz.why", "viz.positions", "viz.training", "viz.masks")
+PAGES = ("viz.explore", "viz.decode", "viz.why", "viz.heads", "viz.positions", "viz.training", "viz.masks")
 """Rooms of one page each: none imports another."""
 NEVER = {
     "model": {"viz", "streamlit", "plotly", "bench", "tests"},
@@ -148,7 +149,11 @@ def test_reading_and_judging_need_no_torch() -> None:
 
 def test_only_the_modules_named_cache_cache() -> None:
     """What pages share, and what Why alone computes."""
-    assert {file for file in files() if "st.cache_" in ast.unparse(tree(file))} == {"viz.ui.cache", "viz.why.cache"}
+    assert {file for file in files() if "st.cache_" in ast.unparse(tree(file))} == {
+        "viz.ui.cache",
+        "viz.why.cache",
+        "viz.heads.cache",
+    }
 
 
 def test_few_modules_stand_beside_the_rooms_of_the_model() -> None:

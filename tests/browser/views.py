@@ -32,6 +32,11 @@ WHY = {
     "two+sentences&second=He+turned+the+book+down.": ".st-key-patches .hm image",
     "layers": ".st-key-lens .hm image",
 }
+HEADS = {
+    "map": ".st-key-head-map .plot",
+    "head": "ol.shaded li",
+    "search": "ol.shaded li",
+}
 POSITIONS = {
     "table": ".st-key-picture .plot",
     "waves": ".st-key-picture .curves",
@@ -65,6 +70,7 @@ PAGES = {
     f"/?{SENTENCE}&view=": EXPLORE,
     f"/decode?{SENTENCE}&method=": DECODE,
     f"/why?{SENTENCE}&why=": WHY,
+    "/heads?heads=": HEADS,
     f"/positions?{SENTENCE}&plot=": POSITIONS,
     f"/training?{SENTENCE}&training=": TRAINING,
     f"/masks?{SENTENCE}&": MASKS,

@@ -1,4 +1,4 @@
-"""What is computed once and shared. Only this module and :mod:`viz.why.cache` call st.cache_*."""
+"""What is computed once and shared. Only this module and the caches of Why and Heads call st.cache_*."""
 
 from __future__ import annotations
 

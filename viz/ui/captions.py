@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from model.devices import has_left_gpu
+from model.text.language import NAMES, foreign
 
 from ..components.tokens import SURE, is_unsure
 from ..figures.labels import quoted
 from . import cache
 from .addresses.shared import MODEL
 from .glossary import with_meanings
-from .language import NAMES, foreign
 
 if TYPE_CHECKING:
     from model.decoding.observer_check import ObserverCheck

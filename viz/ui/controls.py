@@ -13,6 +13,7 @@ from model.checkpoint.summary import Summary, grouped
 from model.decoding.observer_check import ObserverCheck
 from model.live.abilities import Ability
 from model.live.live_model import LiveModel
+from model.text.language import NAMES
 from model.trace import AttentionMap, Kind
 from model.translate import InputError, Translation, Translator
 from model.user_model import LocalError, LocalModel
@@ -23,7 +24,6 @@ from ..figures.palette import SCALE_NAMES, Look
 from . import cache, theme, widgets
 from .addresses.shared import COLOURS, HEAD, KIND, LAYER, LOOK, MODEL, ROWS, SCALE, SENTENCE
 from .captions import caption, choose_model, plain
-from .language import NAMES
 from .url_state.page import carry
 
 if TYPE_CHECKING:

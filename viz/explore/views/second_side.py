@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from model.live.live_model import LiveModel
+from model.text.language import guess
 from viz.figures.labels import label_text
 from viz.ui import cache, widgets
 from viz.ui.addresses.explore import (
@@ -21,7 +22,6 @@ from viz.ui.addresses.explore import (
     Second,
 )
 from viz.ui.captions import caption
-from viz.ui.language import guess
 
 from ..run_key import RunKey
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from viz.ui.language import NAMES, SCRIPTS, foreign, guess
+from model.text.language import NAMES, SCRIPTS, foreign, guess
 
 
 @pytest.mark.parametrize(

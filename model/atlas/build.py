@@ -1,0 +1,167 @@
+"""An atlas built from a corpus, part after part, by one process or by many that share a folder.
+
+A part is so many lines of the corpus, whoever runs it, and its tables depend on these lines alone: so one process and
+several give the same atlas, and a build that was killed goes on with the parts that are not there yet. Nothing is sent
+between the processes; the folder is all that they share.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow.parquet as pq
+import torch
+
+from ..decoding.steps import greedy_batch
+from ..network.autoregressive import pad
+from ..network.config import EOS_ID
+from ..translate import Translator
+from .corpus import Corpus, Pair, Skipped, usable
+from .folder import MANIFEST, PARTS, AtlasError, Manifest, Plan, read_manifest
+from .forward import TOKENS_A_BATCH, Sentence, batches, run
+from .measures import measure
+from .merge import finish
+from .tables import LINKS, SENTENCES, PartTables, Tables
+
+REPORT = "report.json"
+LINES_A_PART = 100
+POLL = 0.2
+"""Seconds between two looks whether the other processes have written their parts."""
+
+OnProgress = Callable[[int], None]
+"""Called with the number of lines that were done since the last call."""
+
+
+class Share(NamedTuple):
+    """Which of the parts a process runs."""
+
+    rank: int = 0
+    world: int = 1
+
+    @classmethod
+    def of_environment(cls) -> Share:
+        """As torchrun says it to the processes that it starts."""
+        return cls(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
+
+
+def build(
+    translator: Translator,
+    corpus: Corpus,
+    folder: Path,
+    *,
+    costs: bool = True,
+    least_weight: float = 0.0,
+    licence: str = "",
+    share: Share = Share(),  # noqa: B008  (a tuple)
+    on_progress: OnProgress = lambda lines: None,
+) -> Manifest | None:
+    """Build an atlas, or go on with one; the first process finishes it and returns its manifest, others None.
+
+    Raises AtlasError where the folder holds anything else.
+    """
+    target = corpus.target.name if corpus.target else ""
+    facts = translator.name, translator.checkpoint.hash, corpus.source.name, target
+    plan = Plan(*facts, corpus.lines, corpus.size, corpus.sha256, costs, least_weight)
+    found = _begin(folder, plan, licence)
+    if found.complete:
+        return found if share.rank == 0 else None
+    for number in range(share.rank, plan.parts, share.world):
+        if not _part(folder, number).is_dir():
+            _write_part(folder, number, *_built(translator, corpus, number, plan))
+        on_progress(min(corpus.size, corpus.lines - number * corpus.size))
+    if share.rank:
+        return None
+    while missing := [number for number in range(plan.parts) if not _part(folder, number).is_dir()]:
+        time.sleep(POLL if len(missing) < plan.parts else 10 * POLL)
+    return finish(folder, found, [_part(folder, number) for number in range(plan.parts)])
+
+
+def _begin(folder: Path, plan: Plan, licence: str) -> Manifest:
+    """The manifest of a new atlas, or of the one that is there if it is made of the same."""
+    if (folder / MANIFEST).exists():
+        found = read_manifest(folder)
+        if found.plan != plan:
+            changed = [name for name, value in vars(plan).items() if vars(found.plan)[name] != value]
+            raise AtlasError(
+                f"{folder} holds an atlas that is made of something else ({', '.join(changed)}): "
+                "choose another --output, or remove that folder."
+            )
+        return found
+    if folder.exists() and any(path.name != PARTS for path in folder.iterdir()):
+        raise AtlasError(f"{folder} holds other files: choose an empty folder for --output.")
+    (folder / PARTS).mkdir(parents=True, exist_ok=True)
+    manifest = Manifest(plan, licence=licence)
+    manifest.write(folder)
+    return manifest
+
+
+def _built(translator: Translator, corpus: Corpus, number: int, plan: Plan) -> tuple[Tables, dict[str, object]]:
+    started = time.perf_counter()
+    pairs, skipped = usable(translator, corpus, number)
+    sentences = _sentences(translator, pairs)
+    tables = PartTables(plan.least_weight)
+    for batch in batches(sentences, translator.device):
+        found = run(translator.model, batch)
+        tables.add(found, measure(translator.model, found, plan.costs))
+    made = tables.tables()
+    report: dict[str, object] = {
+        "sentences": made[SENTENCES].num_rows,
+        "links": made[LINKS].num_rows,
+        "tokens": sum(len(one.target_ids) for one in sentences),
+        "seconds": time.perf_counter() - started,
+        "skipped": vars(skipped),
+    }
+    return made, report
+
+
+def _sentences(translator: Translator, pairs: Sequence[Pair]) -> list[Sentence]:
+    """Every pair as the model reads it, the translations that are not given made by the model."""
+    card, tokenizer = translator.card, translator.tokenizer
+    languages = str(card.get("source_language", "")), str(card.get("target_language", ""))
+    written = _translated(translator, [pair for pair in pairs if pair.target_encoded is None])
+    found = []
+    for pair in pairs:
+        ids = written[pair.line] if pair.target_encoded is None else list(pair.target_encoded.ids)
+        text = tokenizer.decode(ids) if pair.target_encoded is None else pair.target
+        sides = (pair.source_encoded.ids, ids)
+        found.append(Sentence.of(pair.line, (pair.source, text), sides, tokenizer, languages))
+    return found
+
+
+@torch.inference_mode()
+def _translated(translator: Translator, pairs: Sequence[Pair]) -> dict[int, list[int]]:
+    """Greedy translations by line, their </s> with them, also of one that was cut off."""
+    found: dict[int, list[int]] = {}
+    ordered = sorted(pairs, key=lambda pair: (len(pair.source_encoded.ids), pair.line))
+    while ordered:
+        longest = len(ordered[-1].source_encoded.ids)
+        rows, ordered = ordered[-max(1, TOKENS_A_BATCH // longest) :], ordered[: -max(1, TOKENS_A_BATCH // longest)]
+        source = pad([pair.source_encoded.ids for pair in rows]).to(translator.device)
+        for pair, ids in zip(rows, greedy_batch(translator.model, source), strict=True):
+            found[pair.line] = [*ids[: translator.config.max_length - 1], EOS_ID]
+    return found
+
+
+def _part(folder: Path, number: int) -> Path:
+    return folder / PARTS / f"{number:06}"
+
+
+def _write_part(folder: Path, number: int, tables: Tables, report: dict[str, object]) -> None:
+    """Write the tables of a part beside its place, then rename their folder: it is there whole or not at all."""
+    place = _part(folder, number)
+    beside = place.with_name(f".{place.name}.new")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    for name, table in tables.items():
+        pq.write_table(table, beside / f"{name}.parquet", compression="zstd")
+    (beside / REPORT).write_text(json.dumps(report), encoding="utf-8")
+    beside.replace(place)
+
+
+__all__ = ["LINES_A_PART", "Share", "Skipped", "build"]

@@ -1,0 +1,125 @@
+"""An atlas on disk: its manifest and tables, and the parts of one that is being built.
+
+atlas.json            what it was made of, with the model's hash; what was left out; the size of every file
+heads.parquet         a row a map x layer x head, a column a measure
+halves.parquet        the same for the sentences of even and of odd numbers
+sentences.parquet     a row a sentence
+tags.parquet          the weight between parts of speech, of each head
+costs.parquet         a row a sentence and head: what switching the head off costs
+links/*.parquet       the heaviest keys of each row of each head
+parts/                only while it is being built: the same tables of so many lines each
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..atomic_write import write_file
+
+FORMAT = "attenscope-atlas-1"
+MANIFEST, PARTS = "atlas.json", "parts"
+HEADS, HALVES, SENTENCES, TAG_MASS, COSTS, LINKS = "heads", "halves", "sentences", "tags", "costs", "links"
+SINGLE = (HEADS, HALVES, SENTENCES, TAG_MASS, COSTS)
+"""Tables of one file each."""
+ATLAS = "atlas"
+"""The folder of a released model's atlas, beside its weights."""
+
+
+class AtlasError(ValueError):
+    """An atlas that cannot be used or built; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an atlas is made of: only the same goes on."""
+
+    model: str
+    model_hash: str
+    source: str
+    """The name of the corpus, without its folder."""
+    target: str
+    """The same of the given translations; "" where the model made them."""
+    lines: int
+    lines_a_part: int
+    corpus_sha256: str
+    costs: bool
+    least_weight: float = 0.0
+    """Below which no link is kept."""
+
+    @property
+    def parts(self) -> int:
+        """How many parts there are."""
+        return -(-self.lines // self.lines_a_part)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What atlas.json says."""
+
+    plan: Plan
+    complete: bool = False
+    sentences: int = 0
+    links: int = 0
+    tokens: int = 0
+    """Of all translations, </s> included."""
+    seconds: float = 0.0
+    """That the parts took, of all processes together."""
+    skipped: dict[str, int] = field(default_factory=dict)
+    skipped_lines: dict[str, list[int]] = field(default_factory=dict)
+    """The first lines of each reason, from 1."""
+    licence: str = ""
+    """Of the corpus, with whom to name, in the words of whoever built the atlas."""
+    files: dict[str, int] = field(default_factory=dict)
+    """The size of every table in bytes, by its path in the folder."""
+
+    def write(self, folder: Path) -> None:
+        """Write atlas.json, whole or not at all."""
+        facts = {"format": FORMAT, **asdict(self)}
+        write_file(folder / MANIFEST, json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return what atlas.json says. AtlasError."""
+    path = folder / MANIFEST
+    try:
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
+        if found.pop("format") != FORMAT:
+            raise AtlasError(
+                f"{path} was written by another version of this project ({FORMAT} is read here): build the atlas again."
+            )
+        return Manifest(plan=Plan(**found.pop("plan")), **found)
+    except FileNotFoundError as error:
+        raise AtlasError(
+            f"There is no atlas in {folder}: make one with `python -m model atlas --source FILE --output {folder}`."
+        ) from error
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        if isinstance(error, AtlasError):
+            raise
+        raise AtlasError(f"{path} is damaged ({error!r}): build the atlas again.") from error
+
+
+def check_complete(folder: Path, manifest: Manifest) -> None:
+    """Raise AtlasError, naming the file, where a table is missing or is not as long as it was when it was written."""
+    if not manifest.complete:
+        raise AtlasError(f"The atlas in {folder} is not finished: the command that began it goes on with it.")
+    for name, size in manifest.files.items():
+        path = folder / name
+        if not path.is_file():
+            raise AtlasError(f"{path} is missing: restore the atlas from its source, or build it again.")
+        if path.stat().st_size != size:
+            raise AtlasError(
+                f"{path} is damaged: it has {path.stat().st_size:,} bytes and was written with {size:,}. "
+                "Restore the atlas from its source, or build it again."
+            )
+
+
+def check_model(manifest: Manifest, name: str, model_hash: str) -> None:
+    """Raise AtlasError for the atlas of another model, or of the same before it was trained further."""
+    if manifest.plan.model_hash != model_hash:
+        raise AtlasError(
+            f"This atlas is of {manifest.plan.model} with the hash {manifest.plan.model_hash}; the model here is "
+            f"{name} with {model_hash}. Build an atlas of this one: python -m model atlas --checkpoint {name} ..."
+        )

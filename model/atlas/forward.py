@@ -1,0 +1,236 @@
+"""One batch of sentences through the model by teacher forcing, with all that the measures need of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..attribution.recording import sublayers
+from ..capture.sites import AttentionSite, attention_sites
+from ..network.autoregressive import pad, shift_right
+from ..network.config import PAD_ID
+from ..network.hooks import record
+from ..network.masks import causal_mask, combine, padding_mask
+from ..network.transformer import Transformer
+from ..text.tokenizer import Tokenizer
+from ..trace import KINDS, Kind
+from .places import ALIGNED, PLACES, place_cells
+from .tokens import Side, side_of
+
+TOKENS_A_BATCH = 1000
+"""Source and target tokens of a batch, padding included."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sentence:
+    """A sentence with its translation, as ids and as tokens."""
+
+    line: int
+    """From 0: its number in every table of an atlas."""
+    source: str
+    target: str
+    source_ids: tuple[int, ...]
+    target_ids: tuple[int, ...]
+    source_side: Side
+    target_side: Side
+    """The tokens predicted."""
+
+    @classmethod
+    def of(
+        cls,
+        line: int,
+        texts: tuple[str, str],
+        ids: tuple[Sequence[int], Sequence[int]],
+        tokenizer: Tokenizer,
+        languages: tuple[str, str],
+    ) -> Sentence:
+        """Name and tag the tokens of both sides."""
+        sides = [
+            side_of([tokenizer.token(one) for one in row], language)
+            for row, language in zip(ids, languages, strict=True)
+        ]
+        return cls(line, *texts, tuple(ids[0]), tuple(ids[1]), *sides)
+
+    def sides(self, kind: Kind) -> tuple[Side, Side]:
+        """Queries and keys of a map: of the decoder's the tokens fed in, of the cross map's rows those predicted."""
+        if kind == "cross":
+            return self.target_side, self.source_side
+        side = self.source_side if kind == "encoder" else self.target_side.fed()
+        return side, side
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Sentences of like length, padded."""
+
+    sentences: tuple[Sentence, ...]
+    source: Tensor
+    """(B, S)"""
+    target_in: Tensor
+    """(B, T), <s> first."""
+    target_out: Tensor
+    """(B, T)"""
+
+    def allowed(self, kind: Kind) -> Tensor:
+        """Return what may be attended to, in rows that are no padding: (B, Q, K) bool."""
+        queries, keys = self.real(kind)
+        found = queries[:, :, None] & keys[:, None, :]
+        return found.tril() if kind == "decoder" else found
+
+    def real(self, kind: Kind) -> tuple[Tensor, Tensor]:
+        """Return which queries (B, Q) and keys (B, K) are no padding."""
+        source, target = self.source != PAD_ID, self.target_out != PAD_ID
+        return (source if kind == "encoder" else target), (target if kind == "decoder" else source)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What one pass of a batch computed."""
+
+    batch: Batch
+    sites: tuple[AttentionSite, ...]
+    tensors: dict[str, Tensor]
+    """By module path."""
+    log_probs: Tensor
+    """(B, T) of the target tokens, 0 at padding; natural logarithm."""
+
+    def of_kind(self, kind: Kind) -> list[AttentionSite]:
+        """The attention modules of a map, in the order of their layers."""
+        return sorted((site for site in self.sites if site.kind == kind), key=lambda site: site.layer)
+
+    def weights(self, kind: Kind) -> Tensor:
+        """(B, L, H, Q, K)"""
+        return torch.stack([self.tensors[f"{site.path}.weights"] for site in self.of_kind(kind)], 1)
+
+
+def batches(sentences: Sequence[Sentence], device: torch.device) -> Iterator[Batch]:
+    """Yield sentences of like length together; what is in a batch depends on these sentences alone."""
+    ordered = sorted(sentences, key=lambda one: (len(one.source_ids), len(one.target_ids), one.line))
+    rows: list[Sentence] = []
+    for one in ordered:
+        widths = [max(len(ids) for ids in side) for side in _ids([*rows, one])]
+        if rows and (len(rows) + 1) * sum(widths) > TOKENS_A_BATCH:
+            yield batch_of(rows, device)
+            rows = []
+        rows.append(one)
+    if rows:
+        yield batch_of(rows, device)
+
+
+def batch_of(sentences: Sequence[Sentence], device: torch.device) -> Batch:
+    """Pad sentences to one length."""
+    source, target_out = (pad(ids).to(device) for ids in _ids(sentences))
+    target_in = shift_right(target_out).masked_fill(target_out == PAD_ID, PAD_ID)
+    return Batch(tuple(sentences), source, target_in, target_out)
+
+
+@torch.inference_mode()
+def run(model: Transformer, batch: Batch) -> Run:
+    """Read a batch with every hook point that the measures use recorded."""
+    sites = attention_sites(model)
+    points = [f"{site.path}.{point}" for site in sites for point in ("weights", "context")]
+    points += [name for name, _ in model.named_modules() if name.endswith(".stream")]
+    points += [block.path for block in sublayers(model, "decoder")]
+    with record(model, *points, "encoder.output") as tensors:
+        mask = padding_mask(batch.source, PAD_ID)
+        states = model.decode(batch.target_in, model.encode(batch.source), mask)
+    return Run(batch, tuple(sites), tensors, target_log_probs(model, states, batch.target_out))
+
+
+def target_log_probs(model: Transformer, states: Tensor, target: Tensor) -> Tensor:
+    """states (B, T, D) before the generator, target (B, T) -> log-probabilities of its tokens (B, T), 0 at padding."""
+    real = target != PAD_ID
+    logits = model.generator(states[real])
+    found = torch.zeros(target.shape, device=target.device)
+    found[real] = logits.gather(-1, target[real][:, None])[:, 0] - logits.logsumexp(-1)
+    return found
+
+
+def decoder_mask(batch: Batch) -> Tensor | None:
+    """Return the mask of the decoder's self-attention, as the model makes it."""
+    target = batch.target_in
+    return combine(causal_mask(target.shape[1], device=target.device), padding_mask(target, PAD_ID))
+
+
+@torch.inference_mode()
+def shuffled_overlap(model: Transformer, found: Run) -> dict[Kind, Tensor]:
+    """Return what of each row's weight stays on its tokens when the words of the source change places.
+
+    The words are put in a random order that is the same in every run, pieces of a word kept together and </s> at the
+    end; the translation is given as it was. -> (B, L, H, Q), 0 to 1 for each map: sum over the keys of the lesser of
+    both weights. NaN for sentences of one word.
+    """
+    batch = found.batch
+    orders = [shuffled_order(one) for one in batch.sentences]
+    width = batch.source.shape[1]
+    padded = np.stack([np.concatenate([order, np.arange(len(order), width)]) for order in orders])
+    places = torch.tensor(padded, device=batch.source.device)
+    moved = Batch(batch.sentences, batch.source.gather(1, places), batch.target_in, batch.target_out)
+    after = run(model, moved)
+    back = places.argsort(1)
+    kept = torch.tensor([bool((np.diff(order) != 1).any()) for order in orders], device=back.device)
+    overlaps: dict[Kind, Tensor] = {}
+    for kind in KINDS:
+        weights, other = found.weights(kind), after.weights(kind)
+        if kind != "decoder":
+            other = other.gather(-1, back[:, None, None, None, :].expand_as(other))
+        if kind == "encoder":
+            other = other.gather(-2, back[:, None, None, :, None].expand_as(other))
+        same = torch.minimum(weights, other).sum(-1)
+        overlaps[kind] = same.masked_fill(~kept[:, None, None, None], torch.nan)
+    return overlaps
+
+
+def cells_of(found: Run, kind: Kind) -> Tensor:
+    """Return the cells of every place that may be attended to: (B, Q, K, P) bool."""
+    batch = found.batch
+    allowed = batch.allowed(kind)
+    cells = torch.zeros((*allowed.shape, len(PLACES)), dtype=torch.bool, device=allowed.device)
+    for row, sentence in enumerate(batch.sentences):
+        own = torch.from_numpy(place_cells(kind, *sentence.sides(kind)))
+        cells[row, : own.shape[0], : own.shape[1]] = own
+    if kind == "cross":
+        predicted, fed = aligned_cells(found)
+        cells[..., PLACES.index(ALIGNED[0])], cells[..., PLACES.index(ALIGNED[1])] = predicted, fed
+    return cells & allowed[..., None]
+
+
+def aligned_cells(found: Run) -> tuple[Tensor, Tensor]:
+    """Return the source token that all cross-attention heads together align, at both readings: (B, Q, K) bool each.
+
+    As :func:`model.analysis.alignment.alignment_cells` does for one sentence.
+    """
+    mean = found.weights("cross").double().mean((1, 2))
+    for row, sentence in enumerate(found.batch.sentences):
+        special = torch.from_numpy(sentence.source_side.special)
+        if not special.all():
+            mean[row, :, : len(special)].masked_fill_(special.to(mean.device), 0.0)
+    keys = torch.nn.functional.one_hot(mean.argmax(-1), mean.shape[-1]).bool()
+    text = torch.zeros(mean.shape[:2], dtype=torch.bool, device=mean.device)
+    for row, sentence in enumerate(found.batch.sentences):
+        special = torch.from_numpy(sentence.target_side.special)
+        text[row, : len(special)] = torch.ones_like(special) if special.all() else ~special
+    predicted = keys & text[..., None]
+    return predicted, torch.cat([torch.zeros_like(predicted[:, :1]), predicted[:, :-1]], 1)
+
+
+def shuffled_order(sentence: Sentence) -> np.ndarray:
+    """A random order of the source's tokens, words kept whole, that is not the order they have."""
+    numbers = sentence.source_side.word_numbers
+    special = sentence.source_side.special
+    words = np.unique(numbers[~special])
+    tokens = np.arange(len(numbers))
+    if len(words) < 2:
+        return tokens
+    random, order = np.random.default_rng(sentence.line), words
+    while (order == words).all():
+        order = random.permutation(words)
+    return np.concatenate([*(tokens[numbers == word] for word in order), tokens[special]])
+
+
+def _ids(sentences: Sequence[Sentence]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    return [one.source_ids for one in sentences], [one.target_ids for one in sentences]

@@ -1,0 +1,96 @@
+"""Questions put to an atlas in SQL, by DuckDB: it reads the Parquet files where they lie, and no index is made.
+
+A connection serves one query. It sees the files of its atlas and nothing else of the machine, its memory is limited,
+and a query that takes long is ended. What a visitor types reaches it as a parameter alone, never as a part of the SQL.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+from ..atlas.folder import COSTS, LINKS, SENTENCES, TAG_MASS, AtlasError
+from .question import QuestionError
+
+MEMORY, THREADS, SECONDS = "512MB", 2, 30.0
+"""What one query may use; then it is ended."""
+TABLES = {LINKS: f"{LINKS}/*.parquet", **{name: f"{name}.parquet" for name in (COSTS, SENTENCES, TAG_MASS)}}
+
+
+def query(folder: Path, table: str, sql: str, parameters: Sequence[Any] = (), seconds: float = SECONDS) -> pd.DataFrame:
+    """Run one SELECT over a table of an atlas, which `sql` calls {table}; ``?`` stands for a parameter.
+
+    AtlasError for a damaged file, which it names, for a query that takes more than `seconds`, and for one that needs
+    more memory than it may have.
+    """
+    files = [str(path) for path in sorted(folder.glob(TABLES[table]))]
+    if not files:
+        raise AtlasError(f"{folder / TABLES[table]} is missing: restore the atlas from its source, or build it again.")
+    try:
+        with _connection(folder, seconds) as connection:
+            return connection.execute(sql.format(table="read_parquet(?)"), [files, *parameters]).df()
+    except duckdb.InterruptException as error:
+        raise AtlasError(f"This question took more than {seconds:.0f} seconds: ask for one map or one head.") from error
+    except duckdb.OutOfMemoryException as error:
+        raise AtlasError("This question needs too much memory: ask for one map or one head.") from error
+    except duckdb.Error as error:
+        damaged = _damaged(files)
+        if damaged is None:
+            raise
+        text = f"{damaged} is damaged: restore the atlas from its source, or build it again. ({_first_line(error)})"
+        raise AtlasError(text) from error
+
+
+def check_pattern(pattern: str) -> None:
+    """Raise QuestionError for a regular expression that RE2 does not read."""
+    try:
+        with duckdb.connect(":memory:") as connection:
+            connection.execute("SELECT regexp_matches('', ?)", [pattern])
+    except duckdb.Error as error:
+        raise QuestionError(f"The regular expression “{pattern}” cannot be read: {_first_line(error)}.") from error
+
+
+@contextmanager
+def _connection(folder: Path, seconds: float) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection in memory that may read one folder, interrupted when it has run so long."""
+    limits: dict[str, str | bool | int | float | list[str]] = {"memory_limit": MEMORY, "threads": THREADS}
+    limits |= {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    connection = duckdb.connect(":memory:", config=limits)
+    end = threading.Timer(seconds, connection.interrupt)
+    end.daemon = True
+    try:
+        # A path is no parameter of SET; quotes are doubled, so that it stays one string whatever it holds.
+        place = str(folder).replace("'", "''")
+        connection.execute(f"SET allowed_directories = ['{place}/']")
+        connection.execute("SET temp_directory = ''")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        end.start()
+        yield connection
+    finally:
+        end.cancel()
+        connection.close()
+
+
+def _damaged(files: Sequence[str]) -> str | None:
+    """The first of the files that cannot be read."""
+    import pyarrow.parquet as pq
+
+    for file in files:
+        try:
+            with pq.ParquetFile(file) as table:
+                for _ in table.iter_batches():
+                    pass
+        except Exception:  # whatever a damaged file makes of itself
+            return file
+    return None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0][:200]

@@ -1,0 +1,155 @@
+"""The page Heads on a toy model and a small atlas: its views, what it says, and what it does without an atlas."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from model.atlas.build import build
+from model.atlas.corpus import Corpus
+from model.atlas.folder import ATLAS
+from model.atlas.measures import EXPLAINED
+from model.checkpoint import files as folders
+from model.heads.atlas import Atlas, Head, open_atlas
+from model.heads.question import read_question
+from model.heads.rows import ShownRow
+from model.heads.search import search
+from model.translate import Translator
+from tests.viz.page_texts import as_read
+from viz.figures.heads.bars import Strip, strips
+from viz.figures.heads.scatter import Dot, scatter
+from viz.figures.palette import DARK, LIGHT
+from viz.heads import all_heads, one_head, searching, shaded, texts
+from viz.heads import cache as atlases
+from viz.ui import cache
+from viz.ui.addresses.heads import MEASURE_NAMES, MEASURES
+
+from ... import toy
+
+PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "heads.py"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, toy_checkpoint: Path, toy_translator: Translator) -> Path:
+    """A folder of checkpoints: one with an atlas."""
+    place = tmp_path_factory.mktemp("checkpoints")
+    shutil.copytree(toy_checkpoint, place / "toy-en-de")
+    for name, side in (("a.en", 0), ("a.de", 1)):
+        lines = [*(pair[side] for pair in toy.sentences(30, seed=5)), "the <b>dog</b>"]
+        (place / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    corpus = Corpus.read(place / "a.en", place / "a.de", 50)
+    build(toy_translator, corpus, place / "toy-en-de" / ATLAS, licence="made up, CC0")
+    return place
+
+
+@pytest.fixture
+def atlas(folder: Path, monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> Atlas:
+    monkeypatch.setattr(folders, "FOLDER", folder)
+    monkeypatch.setattr(cache, "checkpoints", lambda: ["toy-en-de"])
+    for one in (cache._loaded, cache.configurations, cache.summaries, atlases._opened, atlases.answer):
+        one.clear()
+    for kept in (atlases.rows, atlases.pairs, atlases.costs):
+        kept.clear()
+    return open_atlas(folder / "toy-en-de" / ATLAS, "toy-en-de", toy_translator.checkpoint.hash)
+
+
+def opened(**address: str) -> AppTest:
+    app = AppTest.from_file(str(PAGE), default_timeout=150)
+    app.query_params.update(address)
+    app.run()
+    assert not app.exception
+    return app
+
+
+def said(app: AppTest) -> str:
+    texts_of = [one.value for one in (*app.caption, *app.info, *app.error, *app.markdown)]
+    return " ".join(as_read(texts_of))
+
+
+def test_the_map_says_what_it_shows(atlas: Atlas) -> None:
+    app = opened(across="entropy", up="cost")
+    found = said(app)
+    assert texts.corpus(atlas) in found
+    assert texts.measures("entropy", "cost") in found
+    assert "made up, CC0" in texts.corpus(atlas)
+    table = all_heads.numbers(atlas)
+    assert len(table) == len(atlas.names) == 12
+    assert table["label"].tolist() == [atlas.label(head).text for head in atlas.names]
+    opened(across="nonsense", up="previous token")
+
+
+def test_a_head_is_shown_with_rows_costs_and_pairs(atlas: Atlas) -> None:
+    app = opened(heads="head", kind="cross", layer="2", head="1")
+    found = said(app)
+    head: Head = ("cross", 1, 0)
+    assert texts.cost(atlas, head) in found
+    assert atlas.label(head).text in found
+    rank = sorted(atlas.heads["cost"], reverse=True).index(atlas.row(head)["cost"]) + 1
+    assert f"rank {rank} of 12" in texts.cost(atlas, head)
+    own = {strip.name: strip for strip in one_head.measures(atlas, head)}
+    assert own["cost"].own == atlas.row(head)["cost"]
+    assert len(own["cost"].others) == 4
+    assert "previous token" not in own
+    opened(heads="head", kind="cross", layer="77", head="99")
+
+
+def test_a_search_says_its_question_and_its_answer_in_words(atlas: Atlas) -> None:
+    typed = "pos=NOUN -> pos=DET distance=-1"
+    found = search(atlas, read_question(typed))
+    app = opened(heads="search", ask=typed)
+    assert found.question.words in said(app)
+    assert found.sentence in said(app)
+    bars = searching.bars_of(found)
+    assert [one.lift for one in bars] == sorted((one.lift for one in bars), reverse=True)
+    assert "one arrow" in said(opened(heads="search", ask="dog"))
+    assert "No link begins so." in said(opened(heads="search", ask="word=zebra -> "))
+
+
+def test_without_an_atlas_of_this_model_the_page_says_how_to_make_one(
+    atlas: Atlas, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own = tmp_path / "own"
+    shutil.copytree(folder / "toy-en-de" / ATLAS, own)
+    monkeypatch.setattr(folders, "FOLDER", tmp_path)
+    shutil.copytree(folder / "toy-en-de", tmp_path / "toy-en-de", ignore=shutil.ignore_patterns(ATLAS))
+    assert "make one with python -m model atlas" in said(opened()).replace("`", "")
+    monkeypatch.setattr("sys.argv", ["app.py", "--atlas", str(own)])
+    assert texts.corpus(atlas) in said(opened())
+    manifest = own / "atlas.json"
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace(atlas.manifest.plan.model_hash, "f" * 12))
+    assert "This atlas is of toy-en-de with the hash ffffffffffff" in said(opened())
+
+
+def test_rows_are_html_in_which_tokens_are_escaped() -> None:
+    row = ShownRow(0, 1, (" <b>", " x"), (" <b>", " x"), np.array([0.97, 0.0], dtype=np.float32))
+    markup = shaded.rows_markup([row], ["encoder"], "a <name>")
+    assert "<b>" not in markup
+    assert "&lt;b&gt;" in markup
+    assert 'class="w10" title="97% of the weight"' in markup
+    assert 'class="attends">x' in markup
+    cross = shaded.rows_markup([row], ["cross"], "name", ["cross 1.1"])
+    assert re.search(r'class="attends">x</span> ← ', cross)
+
+
+def test_figures_hold_the_numbers_that_they_show() -> None:
+    dots = [Dot("encoder 1.1", "encoder", 1.0, 2.0, 0.0, "mixed"), Dot("cross 1.1", "cross", 3.0, 4.0, 0.04, "mixed")]
+    for palette in (LIGHT, DARK):
+        shown = scatter(dots, "entropy", "cost", "title", palette)
+        assert [mark.points.tolist() for mark in shown.marks] == [[[1.0, 2.0]], [[3.0, 4.0]]]
+        assert shown.marks[0].size < shown.marks[1].size
+        figure = strips([Strip("cost", 0.2, (0.1, 0.2, 0.5))], "title", palette)
+        grey, own = figure.data
+        assert list(grey.x) == pytest.approx([0.0, 0.25, 1.0])
+        assert list(own.x) == pytest.approx([0.25])
+
+
+def test_every_measure_has_a_name_and_a_meaning() -> None:
+    assert set(MEASURES) == set(MEASURE_NAMES) == set(EXPLAINED)
+    assert len(set(MEASURE_NAMES.values())) == len(MEASURES)
+    assert texts.untagged(("zh", "en")).startswith("Parts of speech of the source are not known")
+    assert texts.untagged(("en", "de")) == ""

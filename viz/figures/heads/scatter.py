@@ -1,0 +1,64 @@
+"""Every head as a dot over two measures: coloured by its map, as large as what switching it off costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..curves import Axis, Curves, Mark, Note, linear
+from ..diverging import negative
+from ..palette import Palette
+
+HEIGHT = 520
+SMALLEST, LARGEST = 4.0, 15.0
+"""Radii in pixels; the area grows with the cost."""
+NAMED = 6
+"""Heads whose name stands beside their dot: those that cost most."""
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A head on the map."""
+
+    name: str
+    kind: str
+    x: float
+    y: float
+    cost: float
+    """In nats; 0 where it is not known."""
+    label: str
+    chosen: bool = False
+
+
+def scatter(dots: Sequence[Dot], across: str, up: str, title: str, palette: Palette) -> Curves:
+    """A mark a dot, in the order of `dots`, so that a click names its head."""
+    colours = kind_colours(palette)
+    most = max((max(dot.cost, 0.0) for dot in dots), default=0.0) or 1.0
+    marks = [
+        Mark(
+            "dots",
+            np.array([[dot.x, dot.y]]),
+            colours[dot.kind],
+            SMALLEST + (LARGEST - SMALLEST) * (max(dot.cost, 0.0) / most) ** 0.5,
+            f"{dot.name} · {dot.label} · {across} {{0:.3f}} · {up} {{1:.3f}} · cost {{2:.4f}}",
+            np.array([[dot.x, dot.y, dot.cost]]),
+        )
+        for dot in dots
+    ]
+    largest = sorted(dots, key=lambda dot: (not dot.chosen, -dot.cost))[:NAMED]
+    notes = [Note(dot.name, dot.x, dot.y, palette.ink, across="start", down="middle", shift=18) for dot in largest]
+    x, y = (_axis([getattr(dot, one) for dot in dots], name) for one, name in (("x", across), ("y", up)))
+    return Curves(title, x, y, marks, palette, notes, height=HEIGHT)
+
+
+def kind_colours(palette: Palette) -> dict[str, str]:
+    """The colour of each map's heads."""
+    return {"encoder": palette.accent, "decoder": negative(palette), "cross": palette.soft}
+
+
+def _axis(values: Sequence[float], name: str) -> Axis:
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    room = 0.06 * ((high - low) or 1.0)
+    return linear(low - room, high + room, name, grid=True)

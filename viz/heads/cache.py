@@ -1,0 +1,77 @@
+"""What the page Heads computes once for all visitors: atlases that are open, and answers about them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from model.atlas.folder import MANIFEST, AtlasError, check_model, read_manifest
+from model.heads.atlas import Atlas, Head, open_atlas, released_atlas
+from model.heads.question import read_question
+from model.heads.rows import ShownRow, costliest, rows_of, shown_rows, tag_pairs
+from model.heads.search import Found, examples, search
+from model.user_model import option_value
+
+OPTION = "--atlas"
+
+
+def folder(name: str, model_hash: str) -> Path:
+    """The atlas of a model: that of the command line if it is of this model, else the one beside the weights."""
+    given = option_value(sys.argv[1:], OPTION)
+    if given is not None:
+        try:
+            check_model(read_manifest(Path(given)), name, model_hash)
+        except AtlasError:
+            if not (released_atlas(name) / MANIFEST).is_file():
+                raise
+        else:
+            return Path(given)
+    return released_atlas(name)
+
+
+def atlas(name: str, model_hash: str) -> Atlas:
+    """The atlas of a model; shared. Raises AtlasError."""
+    place = folder(name, model_hash)
+    written = (place / MANIFEST).stat().st_mtime_ns if (place / MANIFEST).is_file() else 0
+    return _opened(str(place.resolve()), name, model_hash, written)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _opened(place: str, name: str, model_hash: str, written: int) -> Atlas:
+    """`written`, the time of the manifest, tells an atlas that was built anew."""
+    return open_atlas(Path(place), name, model_hash)
+
+
+@st.cache_resource(max_entries=128, show_spinner="Searching …")
+def answer(place: str, asked: str, _atlas: Atlas) -> tuple[Found, list[ShownRow], pd.DataFrame]:
+    """What a question gives: counts by head, rows of examples, and the links that these are. Raises QuestionError."""
+    question = read_question(asked)
+    links = examples(_atlas, question)
+    places = [
+        ((kind, int(layer), int(head)), int(sentence), int(query))
+        for kind, layer, head, sentence, query in zip(
+            links["map"], links["layer"], links["head"], links["sentence"], links["query"], strict=True
+        )
+    ]
+    return search(_atlas, question), shown_rows(_atlas, places) if places else [], links
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def rows(place: str, head: Head, _atlas: Atlas) -> dict[str, list[ShownRow]]:
+    """Rows of a head from three tenths of its weights. Raises AtlasError."""
+    return rows_of(_atlas, head)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def pairs(place: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
+    """The weight of a head between parts of speech. Raises AtlasError."""
+    return tag_pairs(_atlas, head)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def costs(place: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
+    """The sentences that switching a head off costs most. Raises AtlasError."""
+    return costliest(_atlas, head)

@@ -1,0 +1,84 @@
+"""What the page Heads says in words; every number is computed from what it speaks of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from model.atlas.measures import EXPLAINED
+from model.text.tags import MODELS
+
+from ..ui.addresses.heads import MEASURE_NAMES
+
+if TYPE_CHECKING:
+    from model.heads.atlas import Atlas, Head
+    from model.translate import Translator
+
+CLICK = "Click a dot to see what the head does, in sentences. A large dot costs much when it is switched off."
+TENTHS = {
+    "top": "Where it looks most decidedly: rows of the top tenth by their largest weight.",
+    "middle": "In the middle: rows of the fifth tenth.",
+    "bottom": "Where it looks least decidedly: rows of the bottom tenth.",
+}
+SHADED = (
+    "The token that attends is framed; shaded are the three keys that it gives most weight to. In the decoder's "
+    "self-attention it is the token fed in, in cross-attention the token predicted."
+)
+PAIRS = (
+    "Share: of the weight of rows whose query has the first part of speech, what goes to the second. Lift: that share "
+    "over what rows spread evenly would give it."
+)
+HOW = (
+    "Write what attends, an arrow, and what is attended to: word=dog, word~^un (a regular expression), pos=NOUN; "
+    "beside them distance=-1 or distance=-3..-1, weight>=0.5, map=cross, head=2.3."
+)
+
+
+def corpus(atlas: Atlas) -> str:
+    """What an atlas was made of."""
+    manifest = atlas.manifest
+    skipped = sum(manifest.skipped.values())
+    given = "given translations" if manifest.plan.target else "the model's own translations"
+    parts = [f"Measured on {manifest.sentences:,} sentences with {given}"]
+    # A word joiner keeps Streamlit from making a link of an address.
+    parts += [manifest.licence.replace("www.", "www\u2060.") or manifest.plan.source]
+    parts += [f"{skipped:,} lines left out"] if skipped else []
+    return "; ".join(parts) + "."
+
+
+def facts(model: Translator, atlas: Atlas) -> dict[str, str]:
+    """What is needed to make a view of an atlas again."""
+    return {"model": model.name, "hash": model.checkpoint.hash, "corpus": corpus(atlas)}
+
+
+def measures(across: str, up: str) -> str:
+    """What the two measures of the map mean."""
+    said = [f"{MEASURE_NAMES[name].capitalize()}: {_lower(EXPLAINED[name])}" for name in dict.fromkeys((across, up))]
+    return " ".join(said)
+
+
+def cost(atlas: Atlas, head: Head) -> str:
+    """What switching a head off costs, with its interval; "" for an atlas without costs."""
+    row = atlas.row(head)
+    if "cost" not in row or pd.isna(row["cost"]):
+        return ""
+    rank = int((atlas.heads["cost"] > row["cost"]).sum()) + 1
+    low, high = row["cost_low"], row["cost_high"]
+    sure = "" if low > 0 or high < 0 else " The interval holds 0: this corpus does not tell whether it matters."
+    return (
+        f"Switching it off alone costs {row['cost']:.4f} nats a token (95% of resampled corpora: {low:.4f} to "
+        f"{high:.4f}), rank {rank} of {len(atlas.heads)}.{sure}"
+    )
+
+
+def untagged(languages: tuple[str, str]) -> str:
+    """Which side's parts of speech are not known; "" where both are."""
+    missing = [side for side, one in zip(("source", "translation"), languages, strict=True) if one not in MODELS]
+    if not missing:
+        return ""
+    return f"Parts of speech of the {' and the '.join(missing)} are not known: only punctuation and numbers are tagged."
+
+
+def _lower(text: str) -> str:
+    return text[0].lower() + text[1:]

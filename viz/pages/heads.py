@@ -1,0 +1,25 @@
+"""Heads: what each head does over a whole corpus, and where it does what one asks for."""
+
+import streamlit as st
+
+from viz import frame
+from viz.export.save import save
+from viz.heads import controls, screen
+from viz.ui import controls as shared
+from viz.ui import links, widgets
+from viz.ui.addresses.heads import HEADS
+
+frame.begin("heads")
+st.html(controls.STYLE)
+links.follow()
+chosen, _ = shared.sentence()
+model = shared.ours(chosen, "training")
+shared.hide_sentence_box()
+with st.container(key="views", horizontal=True, vertical_alignment="center"):
+    view = widgets.segmented_control("View", HEADS)
+    bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")
+    menu = st.container(key="saving", width="content")
+atlas = controls.atlas(model)
+if atlas and (saved := screen.show(view, model, atlas, bar)):
+    with menu:
+        save(saved)

@@ -1,0 +1,34 @@
+"""What the address of the page Heads can say."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Literal, get_args
+
+from model.atlas.measures import EXPLAINED
+from model.atlas.places import NAMES
+from model.heads.question import LONGEST
+
+from ..url_state.kinds import choice, text
+from ..url_state.page import Page, parameters_in
+from . import shared
+
+View = Literal["map", "head", "search"]
+VIEWS: tuple[View, ...] = get_args(View)
+MEASURES: tuple[str, ...] = tuple(EXPLAINED)
+MEASURE_NAMES: MappingProxyType[str, str] = MappingProxyType(
+    {
+        **{"entropy": "entropy", "distance": "distance", "top": "largest weight", "stays": "stays when shuffled"},
+        **{"norm": "share of the norm", "logit": "logit contribution", "cost": "cost"},
+        **{str(place): name for place, name in NAMES.items()},
+    }
+)
+"""What a person reads for a measure, which the address says as well."""
+FIRST_QUESTION = "pos=NOUN -> pos=DET distance=-1"
+
+HEADS = choice("heads", VIEWS)
+ACROSS = choice("across", MEASURES, "distance", labels=MEASURE_NAMES, views=("map",))
+UP = choice("up", MEASURES, "entropy", labels=MEASURE_NAMES, views=("map",))
+ASKED = text("ask", FIRST_QUESTION, longest=LONGEST, views=("search",))
+
+PAGE = Page.of("heads", *shared.COMMON, *shared.CHOSEN_HEAD, *parameters_in(globals()), view=HEADS)
