@@ -43,12 +43,7 @@ def named_folders(arguments: Sequence[str]) -> dict[str, str]:
 
 
 def option(arguments: Sequence[str], name: str = OPTION) -> str | None:
-    """Return what stands after ``--model``, or ``--model=``; None where it is not given."""
-    return option_value(arguments, OPTION)
-
-
-def option_value(arguments: Sequence[str], name: str) -> str | None:
-    """Return what stands after an option, or after it and ``=``; None where it is not given."""
+    """Return what stands after an option such as ``--model``, or after it and ``=``; None where it is not given."""
     for at, argument in enumerate(arguments):
         if argument == name:
             return arguments[at + 1] if at + 1 < len(arguments) else ""

@@ -17,6 +17,7 @@ Ability = Literal[
     "mask trial",
     "positions",
     "training",
+    "atlas",
     "examples",
 ]
 """What it takes:
@@ -33,6 +34,7 @@ Ability = Literal[
 - ``mask trial``: masks replaced, inputs poked;
 - ``positions``: a positional table to be read and changed;
 - ``training``: history, snapshots, card and configuration;
+- ``atlas``: measures of its heads over a corpus, made beforehand;
 - ``examples``: the sentences and the tour that come with this project, which were chosen for its models.
 """
 ABILITIES: tuple[Ability, ...] = get_args(Ability)

@@ -13,14 +13,16 @@ from model.heads.atlas import Atlas, Head, open_atlas, released_atlas
 from model.heads.question import read_question
 from model.heads.rows import ShownRow, costliest, rows_of, shown_rows, tag_pairs
 from model.heads.search import Found, examples, search
-from model.user_model import option_value
+from model.user_model import option
+
+from ..ui.cache import computed
 
 OPTION = "--atlas"
 
 
 def folder(name: str, model_hash: str) -> Path:
     """The atlas of a model: that of the command line if it is of this model, else the one beside the weights."""
-    given = option_value(sys.argv[1:], OPTION)
+    given = option(sys.argv[1:], OPTION)
     if given is not None:
         try:
             check_model(read_manifest(Path(given)), name, model_hash)
@@ -45,8 +47,13 @@ def _opened(place: str, name: str, model_hash: str, written: int) -> Atlas:
     return open_atlas(Path(place), name, model_hash)
 
 
-@st.cache_resource(max_entries=128, show_spinner="Searching …")
-def answer(place: str, asked: str, _atlas: Atlas) -> tuple[Found, list[ShownRow], pd.DataFrame]:
+def identity(atlas: Atlas) -> str:
+    """What tells an atlas from every other one, and from what stood in its folder before."""
+    return f"{atlas.folder} {atlas.manifest}"
+
+
+@computed(128, "Searching …")
+def answer(identity: str, asked: str, _atlas: Atlas) -> tuple[Found, list[ShownRow], pd.DataFrame]:
     """What a question gives: counts by head, rows of examples, and the links that these are. Raises QuestionError."""
     question = read_question(asked)
     links = examples(_atlas, question)
@@ -59,19 +66,19 @@ def answer(place: str, asked: str, _atlas: Atlas) -> tuple[Found, list[ShownRow]
     return search(_atlas, question), shown_rows(_atlas, places) if places else [], links
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
-def rows(place: str, head: Head, _atlas: Atlas) -> dict[str, list[ShownRow]]:
+@computed(128)
+def rows(identity: str, head: Head, _atlas: Atlas) -> dict[str, list[ShownRow]]:
     """Rows of a head from three tenths of its weights. Raises AtlasError."""
     return rows_of(_atlas, head)
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
-def pairs(place: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
+@computed(128)
+def pairs(identity: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
     """The weight of a head between parts of speech. Raises AtlasError."""
     return tag_pairs(_atlas, head)
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
-def costs(place: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
+@computed(128)
+def costs(identity: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
     """The sentences that switching a head off costs most. Raises AtlasError."""
     return costliest(_atlas, head)

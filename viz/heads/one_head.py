@@ -88,7 +88,7 @@ def _chosen(atlas: Atlas, bar: DeltaGenerator) -> Head:
 
 
 def _rows(atlas: Atlas, head: Head) -> None:
-    found = cache.rows(str(atlas.folder), head, atlas)
+    found = cache.rows(cache.identity(atlas), head, atlas)
     caption(texts.SHADED)
     with st.container(key="tenths"):
         for column, (name, rows) in zip(st.columns(len(found), gap="large"), found.items(), strict=True):
@@ -98,7 +98,7 @@ def _rows(atlas: Atlas, head: Head) -> None:
 
 
 def _pairs(model: Translator, atlas: Atlas, head: Head) -> None:
-    found = cache.pairs(str(atlas.folder), head, atlas)[:PAIRS]
+    found = cache.pairs(cache.identity(atlas), head, atlas)[:PAIRS]
     st.markdown("**From part of speech to part of speech**")
     languages = str(model.card.get("source_language", "")), str(model.card.get("target_language", ""))
     if missing := texts.untagged(languages):
@@ -115,7 +115,7 @@ def _pairs(model: Translator, atlas: Atlas, head: Head) -> None:
 
 
 def _costs(atlas: Atlas, head: Head) -> None:
-    found = cache.costs(str(atlas.folder), head, atlas)
+    found = cache.costs(cache.identity(atlas), head, atlas)
     if found.empty:
         return
     st.markdown("**Where switching it off costs most**")

@@ -37,7 +37,7 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | No
     asked = widgets.text_input("Search", ASKED, label_visibility="collapsed", placeholder=ASKED.default)
     caption(texts.HOW)
     question = read_question(asked or ASKED.default)
-    found, rows, links = cache.answer(str(atlas.folder), question.text, atlas)
+    found, rows, links = cache.answer(cache.identity(atlas), question.text, atlas)
     st.markdown(f"**{plain(question.words)}**")
     caption(found.sentence)
     bars = bars_of(found)

@@ -13,7 +13,7 @@ frame.begin("heads")
 st.html(controls.STYLE)
 links.follow()
 chosen, _ = shared.sentence()
-model = shared.ours(chosen, "training")
+model = shared.ours(chosen, "atlas")
 shared.hide_sentence_box()
 with st.container(key="views", horizontal=True, vertical_alignment="center"):
     view = widgets.segmented_control("View", HEADS)
