@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from model.atlas.forward import Sentence, batches, run
+from model.atlas.measures import measure as measure_heads
 from model.decoding.beam_search import beam_search
 from model.decoding.steps import greedy_batch
 from model.experiments.head_effects import head_effects
@@ -63,7 +65,16 @@ def _workloads() -> dict[str, Callable[[torch.device], Callable[[], object]]]:
         model, source = our_model().to(device), _source(device)
         return lambda: list(beam_search(model, source, WIDTH, max_tokens=STEPS))
 
+    def measuring(device: torch.device) -> Callable[[], object]:
+        translator = Translator.load(CHECKPOINT, device)
+        done = translator.translate(SENTENCE, capture=False)
+        ids = (done.source_ids, list(done.target_ids))
+        one = Sentence.of(0, (SENTENCE, done.text), ids, translator.tokenizer, ("en", "de"))
+        (batch,) = batches([one] * BATCH, device)
+        return lambda: measure_heads(translator.model, run(translator.model, batch), True)
+
     return {
+        f"an atlas's measures and costs, {BATCH} sentences": measuring,
         "one sentence with capture": translating,
         "96 heads switched off one by one": switching_off,
         f"greedy, {BATCH} sentences": greedily,

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from model.atlas.forward import Sentence, batches, run
+from model.atlas.measures import measure
 from model.attribution.logit_parts import logit_parts
 from model.attribution.methods import attribute_all, record_target
 from model.attribution.score_parts import score_parts
@@ -160,6 +162,15 @@ def _tried_masks(translator: Translator, text: str) -> Any:
     result = run_trial(translator, text, None, 2)
     checks = run_checks(translator, result, "decoder", trial)
     return [run_trial(translator, text, trial, 2), perturb(translator, result, trial), [one.status for one in checks]]
+
+
+def _measured_heads(translator: Translator, text: str) -> Any:
+    """What an atlas holds of two sentences."""
+    done = translator.translate(text)
+    ids = (done.source_ids, list(done.target_ids))
+    sentences = [Sentence.of(line, (text, done.text), ids, translator.tokenizer, ("en", "de")) for line in (0, 1)]
+    (batch,) = batches(sentences, translator.device)
+    return measure(translator.model, run(translator.model, batch), True)
 
 
 def _trained(translator: Translator, text: str) -> Any:

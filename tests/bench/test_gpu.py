@@ -20,6 +20,7 @@ def test_every_line_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(gpu, name, few)
     rows = gpu.measure(torch.device("cpu"))
     assert [row.what.split(" on cpu")[0].split(",")[0] for row in rows] == [
+        "gpu: ms of an atlas's measures and costs",
         "gpu: ms of one sentence with capture",
         "gpu: ms of 96 heads switched off one by one",
         "gpu: ms of greedy",
