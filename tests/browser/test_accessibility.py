@@ -51,6 +51,7 @@ def test_no_serious_finding_in_light_and_dark(page: Page, address: str) -> None:
     assert findings(page) == []
 
 
+@pytest.mark.walk
 def test_the_beam_tree_is_walked_by_keys(page: Page) -> None:
     open_page(page, "/decode?method=beam&sentence=He+turned+the+offer+down.&step=1")
     expect(page.get_by_text("The attention weights agree")).to_be_visible()

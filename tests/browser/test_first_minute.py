@@ -30,6 +30,7 @@ PLAYERS = """
 """Keeps every change of the step that the player of Decode shows, null where there is no player."""
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_decode_opens_once_at_its_first_step(server: str, chromium: Browser, sentence: str) -> None:
     for _ in range(3):

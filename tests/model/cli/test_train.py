@@ -128,6 +128,7 @@ STEADY = {**RUN, "steps": 24, "decay_steps": 8, "evaluate_every": 4, "precision"
 STEADY["model"] = {**SMALL, "dropout": 0.0}
 
 
+@pytest.mark.walk
 def test_two_processes_have_the_loss_curve_of_one(tmp_path: Path) -> None:
     assert main(command(tmp_path / "one", STEADY)[2:]) == 0
     launcher = ["--nproc-per-node", "2", "--master-addr", "127.0.0.1", "--master-port", str(free_port())]

@@ -50,6 +50,7 @@ def test_released_checkpoints_agree(name: str) -> None:
     assert agreement_of(translator, found.source_ids, found.target_ids).holds
 
 
+@pytest.mark.walk
 def test_scores_of_several_hundreds_are_no_false_alarm() -> None:
     """In float32 the three ways of this model lie more than 1e-5 apart on some of these sentences."""
     translator = Translator.load("five-torch_like", "cpu")

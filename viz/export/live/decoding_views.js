@@ -66,7 +66,7 @@ export function playerData(run, { id, step, aligning }, palette) {
     source: wordsOf(run.sourceTokens),
     target: wordsOf([own.columns[0], ...run.tokens]),
     steps: stepsOf(run.steps),
-    cross: { shape: shape(cross), chosen: "aligning" },
+    cross: { shape: shape(cross), chosen: "aligning", name: "cross-attention" },
     own: { shape: shape(own), chosen: `${own.layers}.mean` },
     aligning: [aligning.layer, aligning.head],
     stops: palette.stops,
