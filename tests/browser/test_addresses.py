@@ -12,6 +12,7 @@ from .steps import click, expect_head, open_page, settle
 SENTENCE = "sentence=He+reads+a+book."
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize(
     ("address", "label", "value", "left"),
     [

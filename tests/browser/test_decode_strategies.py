@@ -93,6 +93,7 @@ def test_forbidding_a_candidate(page: Page) -> None:
     assert chosen not in written(page)
 
 
+@pytest.mark.walk
 def test_a_beginning_that_is_typed_and_words_never_written(page: Page) -> None:
     open_decode(page)
     click(page.get_by_role("button", name="What if"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 import torch
 from playwright.sync_api import Page, expect
 
@@ -120,6 +121,7 @@ def test_what_cannot_be_translated_gets_a_sentence(page: Page) -> None:
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 
+@pytest.mark.walk
 def test_odd_text_gets_a_picture_and_a_hint(page: Page) -> None:
     odd = (
         ("😀 🎉", "vocabulary"),

@@ -139,6 +139,7 @@ def test_an_example_opens_its_sentence_and_says_what_to_see(page: Page) -> None:
     expect(page.locator(".st-key-translation button[aria-pressed=true]")).to_have_text("gebaut")
 
 
+@pytest.mark.walk
 def test_a_long_sentence_is_read_whole_and_enter_submits_it(page: Page) -> None:
     open_page(page, "/?layer=1")
     box = page.get_by_label("Sentence", exact=True)

@@ -46,6 +46,7 @@ step = "3"
 """
 
 
+@pytest.mark.walk
 def test_a_heatmap_with_all_its_heads(page: Page, disk: Page, tmp_path: Path) -> None:
     open_page(page, f"/?{urlencode({'sentence': AWKWARD})}")
     open_menu(page, "save").get_by_label("Notes in the file").fill("Look at <b>the first</b> row.")

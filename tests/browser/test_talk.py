@@ -287,6 +287,7 @@ def test_a_talk_survives_a_reload_and_a_new_window(page: Page) -> None:
     settle(page)
     open_page(page, "/talk")
     enter(page.get_by_label("Title", exact=True), "Mine, and nobody else's")
+    settle(page)  # a button to save looks whether its file is there, and a reload takes the file away
     page.reload()
     expect(page.get_by_label("Title", exact=True)).to_have_value("Mine, and nobody else's")
     settle(page)

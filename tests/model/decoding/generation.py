@@ -47,7 +47,7 @@ class Adapted(PreTrainedModel, GenerationMixin):
     def get_encoder(self, *_: Any, **__: Any) -> nn.Module:
         return self.encoder
 
-    def prepare_inputs_for_generation(  # type: ignore[override]
+    def prepare_inputs_for_generation(
         self, decoder_input_ids: Tensor, encoder_outputs: Any = None, attention_mask: Tensor | None = None, **_: Any
     ) -> dict[str, Any]:
         return {
