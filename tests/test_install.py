@@ -133,6 +133,7 @@ def test_every_package_of_the_model_is_installed() -> None:
     assert set(settings["packages"]) == packages
 
 
+@pytest.mark.walk
 def test_a_stranger_installs_records_draws_and_judges(tmp_path: Path) -> None:
     site, folder = tmp_path / "site", tmp_path / "elsewhere"
     folder.mkdir()

@@ -63,6 +63,7 @@ ACTIONS: dict[str, tuple[Callable[[Page], None], Callable[[Page], None], Callabl
 }
 
 
+@pytest.mark.walk
 def test_an_action_is_one_step_and_is_taken_back_by_one(page: Page) -> None:
     open_page(page, AT)
     count = entries(page)

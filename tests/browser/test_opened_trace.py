@@ -49,6 +49,7 @@ def bring(page: Page, file: Path) -> None:
     open_menu(page, "open").locator(INPUT).set_input_files(file)
 
 
+@pytest.mark.walk
 def test_a_foreign_trace_is_opened_looked_at_and_closed(page: Page, tmp_path: Path) -> None:
     open_page(page)
     bring(page, recorded(tmp_path))
