@@ -17,6 +17,8 @@ from .atomic_write import write_file
 
 Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+Head = tuple[Kind, int, int]
+"""The attention, the layer and the head, both from 0."""
 TENSORS = ("q", "k", "v", "scores", "masked_scores")
 FORMAT = "attenscope-trace-1"
 

@@ -33,6 +33,7 @@ LEVELS = (
     "model.cli",
     "model.__main__",
     "viz.streamlit_internals viz.turns viz.figures",
+    "viz.computed",
     "viz.figures.* viz.components viz.ui.url_state",
     "viz.components.presenter viz.components.save viz.ui.addresses viz.engine",
     "viz.components.*",
@@ -147,9 +148,10 @@ def test_reading_and_judging_need_no_torch() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_only_the_modules_named_cache_cache() -> None:
-    """What pages share, and what Why alone computes."""
+def test_few_modules_cache() -> None:
+    """What pages share, what Why and Heads alone compute, and what both do it by."""
     assert {file for file in files() if "st.cache_" in ast.unparse(tree(file))} == {
+        "viz.computed",
         "viz.ui.cache",
         "viz.why.cache",
         "viz.heads.cache",

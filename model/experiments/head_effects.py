@@ -17,10 +17,8 @@ from torch import Tensor, nn
 from ..capture.sites import AttentionSite, attention_sites
 from ..network.autoregressive import AutoregressiveModel, shift_right
 from ..network.hooks import OutputHook, hook_outputs
-from ..trace import Kind
+from ..trace import Head, Kind
 
-Head = tuple[Kind, int, int]
-"""The attention, the layer and the head, both from 0."""
 TOKENS_A_PASS = 2400
 """Source and target tokens of all rows of one forward pass: more makes no row faster, and none shows how far it is."""
 

@@ -13,11 +13,8 @@ from ..atlas.folder import ATLAS, HALVES, HEADS, AtlasError, Manifest, check_com
 from ..atlas.measures import EXPLAINED
 from ..atlas.places import NAMES
 from ..checkpoint.files import folder_of
-from ..trace import KINDS, Kind
+from ..trace import KINDS, Head, Kind
 from .labels import Label, label_of
-
-Head = tuple[Kind, int, int]
-"""The map, the layer and the head, both from 0."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,4 +93,4 @@ def _damaged(files: Sequence[str]) -> str | None:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0][:200]
+    return str(error).splitlines()[0][:200].removeprefix("Invalid Input Error: ")

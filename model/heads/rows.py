@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ..atlas.folder import COSTS, LINKS, SENTENCES, TAG_MASS
-from .atlas import Atlas, Head
+from ..trace import Head
+from .atlas import Atlas
 from .database import query
 
 TENTHS = {"top": 10, "middle": 5, "bottom": 1}

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from ..atlas.folder import LINKS
-from ..trace import KINDS
-from .atlas import Atlas, Head, head_name
+from ..trace import KINDS, Head
+from .atlas import Atlas, head_name
 from .database import check_pattern, query
 from .question import Question, Token
 

@@ -167,7 +167,7 @@ def test_a_turn_within_a_turn_is_the_same_and_an_error_gives_it_back() -> None:
 
 def test_a_page_for_which_no_turn_comes_ends_with_a_sentence(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = Turns(1)
-    monkeypatch.setattr("viz.ui.cache.TURNS", mine)
+    monkeypatch.setattr("viz.computed.TURNS", mine)
     monkeypatch.setattr(turns.Turns.turn.__wrapped__, "__defaults__", (0.01,))  # type: ignore[attr-defined]
     done = threading.Event()
 

@@ -11,10 +11,10 @@ from model.decoding.beam_search import Stop
 from model.decoding.constraints import Constraints
 from model.decoding.sampling import Sampling
 from model.interventions.changes import HeadChange, InterventionError, parse, text_of
+from model.trace import Head
 from model.translate import InputError
 
 from ..components.decode_player import PlayerStart
-from ..components.switchboard import Head
 from ..streamlit_internals import went_through_history
 from ..ui import cache, widgets
 from ..ui.addresses.decode import (

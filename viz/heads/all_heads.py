@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from streamlit.delta_generator import DeltaGenerator
 
-    from model.heads.atlas import Atlas, Head
+    from model.heads.atlas import Atlas
+    from model.trace import Head
     from model.translate import Translator
 
     from ..figures.curves import Curves

@@ -9,13 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from model.atlas.folder import MANIFEST, AtlasError, check_model, read_manifest
-from model.heads.atlas import Atlas, Head, open_atlas, released_atlas
+from model.heads.atlas import Atlas, open_atlas, released_atlas
 from model.heads.question import read_question
 from model.heads.rows import ShownRow, costliest, rows_of, shown_rows, tag_pairs
 from model.heads.search import Found, examples, search
+from model.trace import Head
 from model.user_model import option
 
-from ..ui.cache import computed
+from ..computed import computed
 
 OPTION = "--atlas"
 

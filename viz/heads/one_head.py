@@ -26,7 +26,8 @@ from . import cache, shaded, texts
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-    from model.heads.atlas import Atlas, Head
+    from model.heads.atlas import Atlas
+    from model.trace import Head
     from model.translate import Translator
 
     from ..figures.palette import Palette

@@ -12,7 +12,8 @@ from model.text.tags import MODELS
 from ..ui.addresses.heads import MEASURE_NAMES
 
 if TYPE_CHECKING:
-    from model.heads.atlas import Atlas, Head
+    from model.heads.atlas import Atlas
+    from model.trace import Head
     from model.translate import Translator
 
 CLICK = "Click a dot to see what the head does, in sentences. A large dot costs much when it is switched off."

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
-from functools import wraps
-from typing import Generic, ParamSpec, TypeVar
+from contextlib import suppress
 
 import numpy as np
 import streamlit as st
@@ -21,11 +18,10 @@ from model.checkpoint.preset_comparison import PresetModel, read_preset_model
 from model.checkpoint.snapshots import snapshot_steps as kept_steps
 from model.checkpoint.summary import Summary, summary
 from model.decoding.observer_check import ObserverCheck
-from model.devices import OutOfMemory, chosen_device, leave_gpu, one_thread_each
+from model.devices import chosen_device, one_thread_each
 from model.experiments import head_effects
 from model.experiments.ablation import Comparison, compare, force_changed
 from model.experiments.cache_agreement import Agreement, agreement_of
-from model.experiments.head_effects import Head
 from model.experiments.input_perturbation import Perturbation, perturb, run_checks
 from model.experiments.logit_lens import Lens, logit_lens
 from model.experiments.mask_trial import MaskTrial, TrialResult, run_trial
@@ -43,58 +39,13 @@ from model.positions.geometry import Uniqueness, similarity
 from model.positions.geometry import uniqueness as closest
 from model.positions.head_scores import PositionalHeads, positional_heads
 from model.positions.table import formula_table
-from model.trace import TENSORS, AttentionMap, AttentionTrace, Kind
+from model.trace import TENSORS, AttentionMap, AttentionTrace, Head, Kind
 from model.translate import Translation, Translator, available
 from model.untrusted_trace import OpenedTrace, OpenError, open_trace
 from model.user_model import LocalError, LocalModel, named_folders, option
 from model.user_model import load as load_local
 
-from ..turns import TURNS, BusyError
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-class Computed(Generic[P, R]):
-    """A function whose results are cached, and computed in turns."""
-
-    def __init__(self, cached: Callable[P, R], clear: Callable[[], None], is_long: bool) -> None:
-        self._cached, self.clear, self._is_long = cached, clear, is_long
-
-    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
-        before = TURNS.before(TURNS.ticket(self._is_long))
-        try:
-            # Another thread may be computing what is asked for: nobody waits for it in their own turn.
-            with TURNS.released(), st.spinner(f"{before} before you …") if before else nullcontext():
-                return self._cached(*arguments, **named)
-        except BusyError as error:
-            st.warning(str(error))
-            st.stop()
-
-
-def computed(
-    entries: int, spinner: bool | str = False, *, is_long: bool = False
-) -> Callable[[Callable[P, R]], Computed[P, R]]:
-    """Return a decorator of what is computed with a model: once, for all visitors, who share the frozen result.
-
-    Visitors take turns, `is_long` ones last; the page ends with a sentence for whom no turn comes. Where the GPU has no
-    memory left, this and everything after it is computed on the CPU.
-    """
-
-    def decorate(work: Callable[P, R]) -> Computed[P, R]:
-        @wraps(work)
-        def in_turn(*arguments: P.args, **named: P.kwargs) -> R:
-            with TURNS.turn(TURNS.ticket(is_long)):
-                try:
-                    return work(*arguments, **named)
-                except OutOfMemory:
-                    leave_gpu()
-                return work(*arguments, **named)
-
-        cached = st.cache_resource(max_entries=entries, show_spinner=spinner)(in_turn)
-        return Computed(cached, cached.clear, is_long)
-
-    return decorate
+from ..computed import computed
 
 
 @st.cache_data(ttl=10, show_spinner=False)

@@ -17,7 +17,7 @@ from .controls import choose
 from .teacher_forced import give
 
 if TYPE_CHECKING:
-    from model.experiments.head_effects import Head
+    from model.trace import Head
 
 _PAGE = "page to open"
 _OWNER = "branch-of"

@@ -31,6 +31,7 @@ from model.interventions.apply import intervening
 from model.interventions.changes import parse
 from model.translate import Translation, Translator
 
+from ..computed import computed
 from ..ui import cache as shared
 from ..ui.addresses.why import Cell, Patched
 
@@ -73,7 +74,7 @@ def value(key: WordKey) -> float:
     return found
 
 
-@shared.computed(128, is_long=True)
+@computed(128, is_long=True)
 def attributions(key: WordKey) -> Mapping[str, Attribution]:
     """The scores of every method by its name."""
     of = target(key)
@@ -81,7 +82,7 @@ def attributions(key: WordKey) -> Mapping[str, Attribution]:
         return attribute_all(model, of)
 
 
-@shared.computed(128, is_long=True)
+@computed(128, is_long=True)
 def deletion_curves(key: WordKey) -> DeletionCurves:
     """What is left of the value when pieces are taken away, by the order of every method."""
     of, found = target(key), attributions(key)
@@ -89,7 +90,7 @@ def deletion_curves(key: WordKey) -> DeletionCurves:
         return deletions.deletion_curves(model, of, found)
 
 
-@shared.computed(128)
+@computed(128)
 def logit_parts(key: WordKey) -> LogitParts:
     """The logit, or the difference of two, split over heads and layers."""
     of = target(key)
@@ -98,7 +99,7 @@ def logit_parts(key: WordKey) -> LogitParts:
         return logits.logit_parts(model.model, of, record_target(model.model, of))
 
 
-@shared.computed(256)
+@computed(256)
 def score_parts(reading: ReadingKey, cell: Cell) -> ScoreParts:
     """The score of one cell split over the parts of its query and its key."""
     recording = _recording(reading)
@@ -106,7 +107,7 @@ def score_parts(reading: ReadingKey, cell: Cell) -> ScoreParts:
         return scores.score_parts(model, result, *cell, recording=recording)
 
 
-@shared.computed(64)
+@computed(64)
 def source_shares(reading: ReadingKey) -> SourceShares:
     """How much of each piece comes from the source."""
     recording = _recording(reading)
@@ -114,7 +115,7 @@ def source_shares(reading: ReadingKey) -> SourceShares:
         return sources.source_shares(model, result, recording)
 
 
-@shared.computed(64)
+@computed(64)
 def contrast(first: ReadingKey, second: ReadingKey) -> Contrast:
     """Two sentences, and the word at which their translations part."""
     other = shared.reading(*second)
@@ -122,7 +123,7 @@ def contrast(first: ReadingKey, second: ReadingKey) -> Contrast:
         return patching.contrast(model, result, other)
 
 
-@shared.computed(64, is_long=True)
+@computed(64, is_long=True)
 def patch_map(first: ReadingKey, second: ReadingKey, patched: Patched) -> PatchMap:
     """What comes back of the difference for a patch at each place."""
     pair = contrast(first, second)
@@ -130,7 +131,7 @@ def patch_map(first: ReadingKey, second: ReadingKey, patched: Patched) -> PatchM
         return _patched(model, pair, patched)
 
 
-@shared.computed(64, is_long=True)
+@computed(64, is_long=True)
 def control_map(first: ReadingKey, second: ReadingKey, control: ReadingKey, patched: Patched) -> PatchMap:
     """The same between the first sentence and one with the same answer, as a share of the pair's difference."""
     pair, answer = contrast(first, second), shared.reading(*control)
@@ -139,21 +140,21 @@ def control_map(first: ReadingKey, second: ReadingKey, control: ReadingKey, patc
         return _patched(model, same, patched, pair.difference)
 
 
-@shared.computed(64, is_long=True)
+@computed(64, is_long=True)
 def decoder_lens(reading: ReadingKey) -> DecoderLens:
     """The translation read from each layer of the encoder."""
     with _run(reading) as (model, result):
         return encoder_side.decoder_lens(model, result)
 
 
-@shared.computed(64)
+@computed(64)
 def sublayer_lens(reading: ReadingKey, token_id: int | None = None) -> Lens:
     """What the decoder would write after each sublayer; ranks of the token written, or of `token_id`."""
     with _run(reading) as (model, result):
         return logit_lens(model, result, sublayers=True, token_id=token_id)
 
 
-@shared.computed(64, is_long=True)
+@computed(64, is_long=True)
 def user_attributions(name: str, sentence: str, position: int) -> Mapping[str, Attribution]:
     """What can be computed of a model of the command line, by method, for the piece at a position, from 0."""
     own = shared.reader(name)
@@ -172,7 +173,7 @@ def measured(name: str) -> AttributionScores | None:
     return found if found and found.model_hash == shared.translator(name).checkpoint.hash else None
 
 
-@shared.computed(4)
+@computed(4)
 def _recording(reading: ReadingKey) -> Recording:
     with _run(reading) as (model, result):
         return sources.record_translation(model, result)

@@ -17,11 +17,11 @@ from model.attribution.logit_parts import logit_parts
 from model.attribution.recording import record_pass
 from model.attribution.target import Target
 from model.capture.attention import capture_attention
-from model.experiments.head_effects import Head, head_effects
+from model.experiments.head_effects import head_effects
 from model.network.autoregressive import shift_right
 from model.text.token_names import name_translation
 from model.text.words import SPECIAL_TOKENS, word, words
-from model.trace import KINDS, AttentionMap, AttentionTrace
+from model.trace import KINDS, AttentionMap, AttentionTrace, Head
 from model.translate import Translator
 
 Means = dict[tuple[Head, str], float]

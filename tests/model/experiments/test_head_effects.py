@@ -13,12 +13,12 @@ from torch import Tensor
 
 from model.decoding.teacher_forcing import forced_log_probs
 from model.experiments import head_effects as module
-from model.experiments.head_effects import Head, HeadEffects, effects_of, head_effects, plan
+from model.experiments.head_effects import HeadEffects, effects_of, head_effects, plan
 from model.interventions.apply import intervening
 from model.interventions.changes import Change, HeadChange, parse
 from model.network.presets import PRESETS, preset
 from model.network.transformer import Transformer
-from model.trace import KINDS
+from model.trace import KINDS, Head
 from model.translate import Translator
 
 SENTENCE = "the old dog sees a red cat here."

@@ -18,11 +18,12 @@ from model.atlas.folder import ATLAS
 from model.atlas.places import NAMES, Place
 from model.capture.sites import attention_sites
 from model.checkpoint.load import FOLDER, load_checkpoint
-from model.heads.atlas import Atlas, Head, open_atlas
+from model.heads.atlas import Atlas, open_atlas
 from model.heads.labels import LEAST, best_place, label_of
 from model.network.hooks import OutputHook, hook_outputs
 from model.network.transformer import Transformer
 from model.text.tokenizer import Tokenizer
+from model.trace import Head
 from model.translate import Translator
 from tests import toy
 

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from model.__main__ import main
 from model.atlas.folder import LINKS, AtlasError
 from model.heads import database
-from model.heads.atlas import Atlas, Head, open_atlas
+from model.heads.atlas import Atlas, open_atlas
 from model.heads.database import query
 from model.heads.question import Question, QuestionError, Token, read_question
 from model.heads.rows import costliest, rows_of, shown_rows, tag_pairs
 from model.heads.search import examples, search
 from model.text.tags import TAGS
-from model.trace import KINDS
+from model.trace import KINDS, Head
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1, max_size=12).filter(str.strip)
 TOKENS = st.builds(Token, st.just("") | TEXT, st.just("") | TEXT, st.sampled_from(TAGS))
@@ -114,7 +114,7 @@ def test_one_head_keeps_its_lift_over_the_map(atlas: Atlas) -> None:
     pd.testing.assert_frame_equal(alone.heads, chosen)
     with pytest.raises(AtlasError, match=r"has no encoder 9\.1"):
         search(atlas, read_question(" -> map=encoder head=9.1"))
-    with pytest.raises(QuestionError, match=r"cannot be read: .*missing"):
+    with pytest.raises(QuestionError, match=r"cannot be read: missing"):
         search(atlas, read_question("word~un( -> "))
 
 

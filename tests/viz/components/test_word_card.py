@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from model.decoding.steps import Candidate, DecodingStep
-from model.experiments.head_effects import Head
 from model.experiments.word_facts import WordFacts
+from model.trace import Head
 from viz.components.word_card import ROWS, card_data, decided_text
 
 from ...model.experiments.test_word_facts import lens_of

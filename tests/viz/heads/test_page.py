@@ -15,10 +15,11 @@ from model.atlas.corpus import Corpus
 from model.atlas.folder import ATLAS
 from model.atlas.measures import EXPLAINED
 from model.checkpoint import files as folders
-from model.heads.atlas import Atlas, Head, open_atlas
+from model.heads.atlas import Atlas, open_atlas
 from model.heads.question import read_question
 from model.heads.rows import ShownRow
 from model.heads.search import search
+from model.trace import Head
 from model.translate import Translator
 from tests.viz.page_texts import as_read
 from viz.figures.heads.bars import Strip, strips

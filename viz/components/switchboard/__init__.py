@@ -11,11 +11,9 @@ from ...figures.labels import KIND_NAMES
 from ..bundle import component
 
 if TYPE_CHECKING:
-    from model.trace import Kind
+    from model.trace import Head, Kind
 
 _mount = component("switchboard")
-Head = tuple["Kind", int, int]
-"""Kind, layer and head, the last two counted from 0."""
 
 
 def switchboard(

@@ -14,8 +14,8 @@ from ..bundle import component
 
 if TYPE_CHECKING:
     from model.decoding.steps import DecodingStep
-    from model.experiments.head_effects import Head
     from model.experiments.word_facts import WordFacts
+    from model.trace import Head
 
 _mount = component("word_card")
 ROWS = 4

@@ -19,8 +19,7 @@ from ..intervention_texts import change_name, difference_html, effect_in_words
 if TYPE_CHECKING:
     from model.analysis.head_statistics import Place
     from model.live.live_model import LiveModel
-    from model.trace import AttentionMap, Kind
-    from viz.components.switchboard import Head
+    from model.trace import AttentionMap, Head, Kind
 
 UNCHANGED = "as it is"
 

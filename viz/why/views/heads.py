@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from model.attribution.logit_parts import LogitPart, LogitParts
-    from model.experiments.head_effects import Head
+    from model.trace import Head
     from viz.figures.palette import Palette
 
     from ..controls import Question

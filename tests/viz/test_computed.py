@@ -12,12 +12,13 @@ from streamlit.testing.v1 import AppTest
 from model import devices
 from model.devices import OutOfMemory, chosen_device, has_left_gpu
 from model.translate import InputError
+from viz.computed import computed
 from viz.decode import runs
 from viz.decode.request import Request
 from viz.ui import cache
 
-from ..fakes import FakeTranslator
-from ..page_texts import captions
+from .fakes import FakeTranslator
+from .page_texts import captions
 
 FULL = "The GPU has no memory left, so the CPU computes now"
 
@@ -32,7 +33,7 @@ def with_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_cpu_goes_on(with_gpu: None) -> None:
     tried: list[str] = []
 
-    @cache.computed(2)
+    @computed(2)
     def work(sentence: str) -> str:
         tried.append(chosen_device().type)
         if tried[-1] == "cuda":
@@ -48,7 +49,7 @@ def test_the_cpu_goes_on(with_gpu: None) -> None:
 
 
 def test_other_errors_pass(with_gpu: None) -> None:
-    @cache.computed(2)
+    @computed(2)
     def work(sentence: str) -> str:
         raise InputError(sentence)
 

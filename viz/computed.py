@@ -1,0 +1,59 @@
+"""Results of a model, as pages compute them: once for all visitors, in turns, and on the CPU where the GPU is full."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import wraps
+from typing import Generic, ParamSpec, TypeVar
+
+import streamlit as st
+
+from model.devices import OutOfMemory, leave_gpu
+
+from .turns import TURNS, BusyError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Computed(Generic[P, R]):
+    """A function whose results are cached, and computed in turns."""
+
+    def __init__(self, cached: Callable[P, R], clear: Callable[[], None], is_long: bool) -> None:
+        self._cached, self.clear, self._is_long = cached, clear, is_long
+
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
+        before = TURNS.before(TURNS.ticket(self._is_long))
+        try:
+            # Another thread may be computing what is asked for: nobody waits for it in their own turn.
+            with TURNS.released(), st.spinner(f"{before} before you …") if before else nullcontext():
+                return self._cached(*arguments, **named)
+        except BusyError as error:
+            st.warning(str(error))
+            st.stop()
+
+
+def computed(
+    entries: int, spinner: bool | str = False, *, is_long: bool = False
+) -> Callable[[Callable[P, R]], Computed[P, R]]:
+    """Return a decorator of what is computed with a model: once, for all visitors, who share the frozen result.
+
+    Visitors take turns, `is_long` ones last; the page ends with a sentence for whom no turn comes. Where the GPU has no
+    memory left, this and everything after it is computed on the CPU.
+    """
+
+    def decorate(work: Callable[P, R]) -> Computed[P, R]:
+        @wraps(work)
+        def in_turn(*arguments: P.args, **named: P.kwargs) -> R:
+            with TURNS.turn(TURNS.ticket(is_long)):
+                try:
+                    return work(*arguments, **named)
+                except OutOfMemory:
+                    leave_gpu()
+                return work(*arguments, **named)
+
+        cached = st.cache_resource(max_entries=entries, show_spinner=spinner)(in_turn)
+        return Computed(cached, cached.clear, is_long)
+
+    return decorate
