@@ -29,6 +29,8 @@ class Recipe:
     model: dict[str, Any] = field(default_factory=dict)
     """Fields of TransformerConfig; with "preset", that preset with the other fields overridden."""
 
+    begin_from: str = ""
+    """The recipe, a file beside this one, of the checkpoint whose weights training begins with; "": random weights."""
     vocab_size: int = 8000
     character_coverage: float = 1.0
     byte_fallback: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import shutil
 import sys
 from collections.abc import Callable
@@ -16,8 +17,8 @@ from ..atomic_write import atomic_write, write_file
 from ..checkpoint.bleu_scores import CARD
 from ..checkpoint.card import model_card
 from ..checkpoint.history import HISTORY, HistoryRow
-from ..checkpoint.load import FOLDER, Checkpoint, save_checkpoint, unique_weights
-from ..checkpoint.recipe import RECIPE, Recipe
+from ..checkpoint.load import FOLDER, Checkpoint, load_checkpoint, save_checkpoint, unique_weights
+from ..checkpoint.recipe import FREE, RECIPE, Recipe
 from ..checkpoint.snapshots import release_snapshots
 from ..devices import chosen_device
 from ..network.config import TransformerConfig
@@ -27,12 +28,16 @@ from ..text.tokenizer import Tokenizer
 from ..training.data import Batches, Pair, Phase, drawn, how_often, joined_copies, read_pairs, sloppy_copies
 from ..training.processes import WorkerLostError, process_group
 from ..training.trainer import STATE, Trainer
+from ..training.warm_start import begin_with
 from ..translate import Translator
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, required=True, help="the recipe, e.g. checkpoints/NAME/recipe.json")
     parser.add_argument("--data", type=Path, nargs="+", required=True, help="folders with train.XX and dev.XX")
+    parser.add_argument(
+        "--begin", type=Path, metavar="FOLDER", help="the checkpoint to begin with, where the recipe begins with one"
+    )
     parser.add_argument("--state", type=Path, help="folder of the resumable state (default: runs/NAME)")
     parser.add_argument("--output", type=Path, help="folder of the finished checkpoint (default: checkpoints/NAME)")
     parser.add_argument("--device", help="cpu or cuda (default: the GPU when there is one)")
@@ -71,13 +76,36 @@ def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, 
     tokenizer = _tokenizer(recipe, [pairs[i] for i in first_pass], folder, rank)
     batches = _batches(recipe, pairs, phases, tokenizer)
     torch.manual_seed(recipe.seed)
-    trainer = Trainer(recipe, Transformer(build_config(recipe)).to(device), batches, folder, rank, world)
+    model = Transformer(build_config(recipe)).to(device)
+    start = _start(recipe, arguments)
+    if start:
+        begin_with(model, tokenizer, start)
+    trainer = Trainer(recipe, model, batches, folder, rank, world)
     dev = read_pairs(arguments.data[:1], recipe.source_language, recipe.target_language, recipe.dev_split)
     dev = dev[: recipe.evaluate_sentences]
     last = min(arguments.steps or recipe.steps, recipe.steps)
     _follow(trainer, lambda model: _bleu(model, tokenizer, dev), last, show=rank == 0)
     if rank == 0 and trainer.step >= recipe.steps:
         _release(trainer, tokenizer, arguments.output or FOLDER / recipe.name)
+
+
+def _start(recipe: Recipe, arguments: argparse.Namespace) -> Checkpoint | None:
+    """The checkpoint that training begins with. ValueError unless it was trained as the recipe asks."""
+    folder, asked = arguments.begin, recipe.begin_from
+    if bool(folder) != bool(asked):
+        raise ValueError(
+            f"This recipe begins with the weights that {asked} gives: train these first, then name their folder by "
+            "--begin."
+            if asked
+            else "This recipe begins with random weights: leave --begin out, or name its start in begin_from."
+        )
+    if not folder:
+        return None
+    own, wanted = (dataclasses.asdict(Recipe.load(one)) for one in (folder / RECIPE, arguments.config.parent / asked))
+    differing = sorted(name for name in own if own[name] != wanted[name] and name not in FREE)
+    if differing:
+        raise ValueError(f"{folder} was not trained by {asked}: its {', '.join(differing)} differ.")
+    return load_checkpoint(folder)
 
 
 def _text(recipe: Recipe, folders: list[Path]) -> tuple[list[Pair], list[Phase]]:

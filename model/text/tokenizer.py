@@ -107,7 +107,7 @@ class Tokenizer:
             ids.append(piece.id)
             tokens.append(self._token(piece.piece))
             # Of a character's bytes only the last has its text.
-            if piece.id == UNK_ID or (piece.surface and self._processor.IsByte(piece.id)):
+            if piece.id == UNK_ID or (piece.surface and self.is_byte(piece.id)):
                 unknown.append(piece.surface.strip())
         return Encoded((*ids, EOS_ID), (*tokens, SPECIAL_PIECES[EOS_ID]), tuple(unknown))
 
@@ -136,6 +136,10 @@ class Tokenizer:
         """Return the id of a piece as people read it, the reverse of :meth:`token`; None where there is none."""
         found = self._processor.PieceToId(token.replace(" ", WORD_START))
         return None if found == UNK_ID else found
+
+    def is_byte(self, token_id: int) -> bool:
+        """Whether a piece is one byte of the characters that have no piece."""
+        return bool(self._processor.IsByte(token_id))
 
     @staticmethod
     def _token(piece: str) -> str:
