@@ -14,6 +14,7 @@ from .talk import session
 from .ui import theme
 from .ui.addresses.pages import PAGES
 from .ui.captions import caption
+from .ui.controls import take_back_lent
 from .ui.glossary import glossary
 from .ui.url_state.page import clean_address
 
@@ -24,6 +25,7 @@ PRESENTED = Path(__file__).parent / "talk" / "presented.css"
 def begin(page: str) -> None:
     """Draw the frame of a page; comes before all else of it."""
     too_long = clean_address(PAGES[page]) if page in PAGES else []
+    take_back_lent()
     st.html(theme.STYLE)
     arrival(page)
     for one in too_long:

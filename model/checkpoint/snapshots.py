@@ -68,14 +68,20 @@ def random_model(config: TransformerConfig, seed: int) -> Transformer:
 
 
 def seed_of(name: str | Path) -> int:
-    """The seed in the recipe beside a checkpoint. CheckpointError where there is no recipe to read it in."""
+    """The seed of a checkpoint's random start, in the recipe beside it.
+
+    CheckpointError where there is no recipe to read it in, or where training began with trained weights.
+    """
     folder = folder_of(name)
     try:
-        return Recipe.load(folder / RECIPE).seed
+        recipe = Recipe.load(folder / RECIPE)
     except ValueError as error:
         raise CheckpointError(
             f"The random start of {folder.name} is not known, since the seed is read in its {RECIPE}. {error}"
         ) from error
+    if recipe.begin_from:
+        raise CheckpointError(f"{folder.name} had no random start: its training began with trained weights.")
+    return recipe.seed
 
 
 def release_snapshots(run: Path, folder: Path) -> tuple[int, ...]:

@@ -44,7 +44,7 @@ def open_snapshots(page: Page, model: str = "everyday-en-de", **address: str) ->
 
 @pytest.mark.walk
 def test_a_walk_through_every_view(page: Page) -> None:
-    open_page(page, "/training")
+    open_page(page, "/training?model=everyday-en-de")
     for name, words in VIEWS.items():
         click(page.get_by_role("radio", name=name, exact=True))
         settle(page)
@@ -158,7 +158,7 @@ def test_a_stop_is_chosen_by_its_name(page: Page) -> None:
 def test_tables_are_saved(page: Page, tmp_path: Path) -> None:
     saved = {}
     for name, button in (("architecture", "Save as CSV"), ("parameters", "State dict as CSV")):
-        open_page(page, f"/training?training={name}")
+        open_page(page, f"/training?model=everyday-en-de&training={name}")
         saved[name] = download(page.get_by_role("button", name=button), tmp_path)
     architecture = saved["architecture"].read_text().splitlines()
     assert architecture[0] == ",".join(["field", "this model", *PRESETS])

@@ -8,7 +8,9 @@ from viz.ui import controls as shared
 
 frame.begin("training")
 st.html(controls.STYLE)
-chosen, text = shared.sentence()
+first = snapshots.first_model()
+shared.lend(first)
+chosen, text = shared.sentence(first=first)
 model = shared.ours(chosen, "training")
 
 

@@ -51,6 +51,8 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> None:
         snapshots(scrubbed, key="snapshots", on_stop=stopped, on_pick=shared.choose)
     said = texts.axes(model.name, result.text, len(moments) - 2)
     caption(said)
+    if shared.is_lent(model.name):
+        caption(f"Training begins with {model.name}, which kept snapshots; every other page goes on with your model.")
     if len(moments) == 2:
         _offer_model_with_snapshots(model.name)
     with menu:
@@ -70,13 +72,24 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> None:
 
 def _offer_model_with_snapshots(name: str) -> None:
     """Draw a button that goes on with a model that kept snapshots, where one reads the same language."""
-    language = cache.source_languages()
-    others = [one for one in cache.checkpoints() if language.get(one) == language.get(name)]
-    kept = {one: len(cache.snapshot_steps(one)) for one in others}
-    best = max(others, key=kept.__getitem__, default=name)
-    if kept.get(best):
-        text = f"Use {best}, which kept {kept[best]}"
+    best = _with_most_snapshots(name)
+    if best != name:
+        text = f"Use {best}, which kept {len(cache.snapshot_steps(best))}"
         st.button(plain(text), key="use-model-with-snapshots", on_click=choose_model, args=(best,))
+
+
+def first_model() -> str:
+    """The model that the page begins with: of the language of the app's first, the one with the most snapshots."""
+    return next((_with_most_snapshots(name) for name in cache.models()), "")
+
+
+def _with_most_snapshots(name: str) -> str:
+    """The model of the same language that kept the most snapshots; the model itself where none kept more."""
+    language = cache.source_languages()
+    kept = {
+        one: len(cache.snapshot_steps(one)) for one in cache.checkpoints() if language.get(one) == language.get(name)
+    }
+    return max([name, *kept], key=lambda one: kept.get(one, 0))
 
 
 def stop_descriptions(model: Translator, moments: tuple[Moment, ...]) -> list[StopShown]:

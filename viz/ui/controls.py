@@ -24,7 +24,8 @@ from ..figures.palette import SCALE_NAMES, Look
 from . import cache, theme, widgets
 from .addresses.shared import COLOURS, HEAD, KIND, LAYER, LOOK, MODEL, ROWS, SCALE, SENTENCE
 from .captions import caption, choose_model, plain
-from .url_state.page import carry
+from .url_state.page import carry, forget, is_in_address
+from .url_state.record import record
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -38,15 +39,18 @@ EXAMPLES = {
     ),
     "zh": ("我昨天在图书馆读了一本书。", "你想喝茶还是咖啡？", "他每天早上跑步。"),
 }
+LENT = "lent model"
+"""Where the session has the model that a page began with for a visitor who had chosen none."""
 REMEMBERED = 12
 SHOWN = 70
 """Characters of an earlier sentence that its button shows."""
 
 
-def sentence(beside: Callable[[LiveModel], None] | None = None) -> tuple[LiveModel, str]:
+def sentence(beside: Callable[[LiveModel], None] | None = None, first: str = "") -> tuple[LiveModel, str]:
     """The sentence box, with examples, earlier sentences and the choice of the model that is to read it.
 
-    `beside` draws what else stands in the row of the examples.
+    `beside` draws what else stands in the row of the examples; `first` is the model of an address that names none, if
+    not the first of the list.
     """
     carry(MODEL, SENTENCE)
     box = st.container(key="sentence-box")
@@ -54,7 +58,7 @@ def sentence(beside: Callable[[LiveModel], None] | None = None) -> tuple[LiveMod
         chips = st.container(key="chips", horizontal=True, gap="small")
         _earlier()
         terms = st.container(key="terms", width="content")
-        model = _model()
+        model = _model(first)
         if beside:
             beside(model)
         with terms:
@@ -63,6 +67,27 @@ def sentence(beside: Callable[[LiveModel], None] | None = None) -> tuple[LiveMod
     for example in more:
         chips.button(plain(example), key=f"example-{example}", on_click=_take, args=(example,))
     return model, _box(box, first)
+
+
+def lend(name: str) -> None:
+    """Let a page begin with a model other than the first of the list, if the visitor chose none.
+
+    Every other page begins with the visitor's own again.
+    """
+    if record().arrived and _chosen_name() == next(iter(cache.models()), "") != name and not is_in_address(MODEL):
+        st.session_state[MODEL.key] = st.session_state[LENT] = name
+
+
+def is_lent(name: str) -> bool:
+    """Whether a model is one that a page began with for a visitor who had chosen none."""
+    return st.session_state.get(LENT) == name
+
+
+def take_back_lent() -> None:
+    """On arrival at a page, forget the model that the page before began with."""
+    lent = st.session_state.pop(LENT, None) if record().arrived else None
+    if lent and _chosen_name() == lent:
+        forget(MODEL)
 
 
 def hide_sentence_box() -> None:
@@ -172,12 +197,12 @@ def look_choices() -> tuple[Look, Rows]:
     return Look(theme.palette(), ramp, scale), rows
 
 
-def _model() -> LiveModel:
+def _model(first: str) -> LiveModel:
     names = _names()
     if not names:
         st.info("There is no trained model yet. Train one with `python -m model train`, then reload this page.")
         st.stop()
-    name = st.selectbox("Model", names, width=215, **MODEL.binding)
+    name = st.selectbox("Model", names, names.index(first) if first in names else 0, width=215, **MODEL.binding)
     _model_list(name)
     chosen = cache.brought(name)
     if isinstance(chosen, LocalError):

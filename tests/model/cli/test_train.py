@@ -20,7 +20,7 @@ import torch
 from model.__main__ import main
 from model.checkpoint.load import WEIGHTS, load_checkpoint, unique_weights
 from model.checkpoint.recipe import Recipe
-from model.checkpoint.snapshots import load_snapshot
+from model.checkpoint.snapshots import CheckpointError, load_snapshot, seed_of
 from model.cli.train import build_config
 from model.network.transformer import Transformer
 from model.training.trainer import STATE
@@ -238,6 +238,32 @@ def test_a_released_folder_knows_its_random_start_and_keeps_its_scores_in_its_ca
     assert "| Toy dev (20) | 1 | cased, raw text |" in (out / "README.md").read_text()
     assert main(command(tmp_path / "run", one)[2:]) == 0  # released again: the card stays
     assert "Toy dev (20)" in (out / "README.md").read_text()
+
+
+def test_a_training_begins_with_the_checkpoint_that_its_recipe_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = command(tmp_path / "first", SHORT)[2:], {**SHORT, "begin_from": "first.json", "vocab_size": 140}
+    assert main(first) == 0
+    more = command(tmp_path / "more", {**second, "name": "more"})[2:]
+    (tmp_path / "more" / "first.json").write_text(json.dumps(SHORT))
+    begin = ["--begin", str(tmp_path / "first" / "out")]
+    for arguments, says in ((more, "name their folder by --begin"), ([*first, *begin], "leave --begin out")):
+        assert main(arguments) == 2
+        assert says in capsys.readouterr().err
+    assert main([*more, *begin, "--steps", "1"]) == 0
+    state = torch.load(tmp_path / "more" / "run" / STATE, weights_only=True)["model"]
+    trained = unique_weights(load_checkpoint(tmp_path / "first" / "out").model)
+    random = unique_weights(Transformer(build_config(Recipe.load(tmp_path / "more" / "recipe.json"))))
+    same = [name for name in trained if trained[name].shape == state[name].shape and trained[name].ndim == 2]
+    for name in same:
+        assert (state[name] - trained[name]).abs().max() < 0.01 < (state[name] - random[name]).abs().max()
+    assert main([*more, *begin]) == 0
+    with pytest.raises(CheckpointError, match="no random start"):
+        seed_of(tmp_path / "more" / "out")
+    (tmp_path / "more" / "first.json").write_text(json.dumps({**SHORT, "seed": 5}))
+    assert main([*more, *begin]) == 2
+    assert "was not trained by first.json: its seed differ" in capsys.readouterr().err
 
 
 def test_a_changed_recipe_is_refused_and_names_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

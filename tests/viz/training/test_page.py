@@ -17,7 +17,7 @@ from model.checkpoint.bleu_scores import CARD, Score, keep_score
 from model.checkpoint.history import HISTORY, HistoryRow, write_history
 from model.checkpoint.load import save_checkpoint, unique_weights
 from model.checkpoint.preset_comparison import differing_fields, read_preset_model
-from model.checkpoint.snapshots import release_snapshots
+from model.checkpoint.snapshots import release_snapshots, snapshot_steps
 from model.network.presets import PRESETS, preset
 from model.network.transformer import Transformer
 from model.translate import Translator
@@ -288,3 +288,27 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
     (checkpoints / "five-torch_like" / "scores.json").write_text("[]")
     cache.preset_models.clear()
     assert "five-torch_like/scores.json is not a list of scores" in said(opened("comparison"))
+
+
+def test_it_begins_with_a_model_that_kept_snapshots_until_the_visitor_chooses() -> None:
+    def model() -> str:
+        assert not app.exception
+        return str(app.selectbox(key="model").value)
+
+    app = AppTest.from_file(str(PAGE.parents[2] / "app.py"), default_timeout=150)
+    app.run()
+    first = model()
+    app.switch_page("viz/pages/training.py").run()
+    lent = model()
+    assert len(snapshot_steps(lent)) > len(snapshot_steps(first))
+    assert f"Training begins with {lent}, which kept snapshots" in said(app)
+    app.switch_page("viz/pages/explore.py").run()
+    assert model() == first
+    app.switch_page("viz/pages/training.py").run()
+    app.selectbox(key="model").set_value(first).run()
+    assert model() == first == app.query_params["model"]  # for a reload
+    assert "Training begins with" not in said(app)
+    app.switch_page("viz/pages/explore.py").run()
+    app.selectbox(key="model").set_value("five-original").run()
+    app.switch_page("viz/pages/training.py").run()
+    assert model() == "five-original"

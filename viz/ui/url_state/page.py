@@ -72,7 +72,8 @@ def clean_address(page: Page) -> list[Parameter[Any]]:
     too_long = [one for one, texts in named if one.name in nonsense and len(texts[-1]) > one.longest]
     left = [] if known.page == page.name or went_through_history() else list(_left(page))
     remove_query_parameters(dict.fromkeys((*nonsense, *left)))
-    if known.page != page.name:
+    known.arrived = known.page != page.name
+    if known.arrived:
         known.page, known.texts = page.name, {}
     return too_long
 
@@ -87,6 +88,18 @@ def carry(*parameters: Parameter[Any]) -> None:
     for one in parameters:
         if one.name in st.session_state:
             st.session_state[one.name] = st.session_state[one.name]
+
+
+def forget(*parameters: Parameter[Any]) -> None:
+    """Go back to the default; comes before the widgets of these parameters."""
+    remove_query_parameters([one.name for one in parameters])
+    for one in parameters:
+        st.session_state.pop(one.key, None)
+
+
+def is_in_address(parameter: Parameter[Any]) -> bool:
+    """Return whether the visitor's address says it."""
+    return parameter.name in st.query_params
 
 
 def _left(page: Page) -> list[str]:

@@ -14,6 +14,8 @@ class Record:
 
     page: str = ""
     """The page that was shown last."""
+    arrived: bool = False
+    """Whether the visitor comes from another page, or has just opened the app."""
     texts: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By name: the session's key and the text that :meth:`Parameter.hold` has written on that page."""
     owners: dict[str, Hashable] = field(default_factory=dict)
