@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import sys
 import threading
-from pathlib import Path
 
-from streamlit.web import cli
+from streamlit.errors import StreamlitAPIException
 
+from .serving.application import serve
 from .streamlit_internals import allow_caches_outside_of_runs
-
-APP = Path(__file__).parents[1] / "app.py"
 
 
 def warm() -> None:
@@ -30,11 +28,13 @@ def warm() -> None:
 
 
 def main() -> None:
-    """``streamlit run app.py`` with what follows on the command line, warming up beside it."""
+    """Serve the app, warming up beside it; the command line takes Streamlit's options, and the app's after ``--``."""
     allow_caches_outside_of_runs()
     threading.Thread(target=warm, name="warm", daemon=True).start()
-    sys.argv = ["streamlit", "run", str(APP), *sys.argv[1:]]
-    cli.main(prog_name="streamlit")
+    try:
+        serve(sys.argv[1:])
+    except (ValueError, StreamlitAPIException) as error:
+        sys.exit(f"python -m viz: {error}")
 
 
 if __name__ == "__main__":

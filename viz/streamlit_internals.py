@@ -6,6 +6,7 @@
   The public ``AppTest`` cannot be used: each of its runs takes the place of the process's runtime and leaves none
   behind, while that runtime serves visitors.
 - Whether a visitor's browser is still connected, asked from another thread (``Runtime.is_active_session``).
+- What a browser's message asks for (``BackMsg``), and the uploaded files in memory (``MemoryUploadedFileManager``).
 - The logger that warns at every use of a cache outside of a visitor's run.
 
 Whatever another version lacks is named by :class:`InternalsError`.
@@ -115,6 +116,28 @@ def start_runtime(app: Path) -> None:
     runtime, config = (_part("streamlit.runtime", name) for name in ("Runtime", "RuntimeConfig"))
     with _named("Runtime or RuntimeConfig with these arguments", TypeError):
         runtime(config(str(app), files, uploads))
+
+
+def message_kind(data: bytes) -> str | None:
+    """What a message of the browser asks for, such as "rerun_script"; "" for nothing known, None for bytes that are no
+    message. Raises InternalsError."""
+    message = _part("streamlit.proto.BackMsg_pb2", "BackMsg")()
+    try:
+        message.ParseFromString(data)
+    except _part("google.protobuf.message", "DecodeError"):
+        return None
+    with _named("BackMsg with a type"):
+        return message.WhichOneof("type") or ""
+
+
+def uploaded_bytes() -> dict[str, int]:
+    """How many bytes of uploaded files each session has in memory. Raises InternalsError."""
+    runtime = _part("streamlit.runtime", "Runtime")
+    with _named("Runtime.uploaded_file_mgr or MemoryUploadedFileManager.file_storage"):
+        stored = runtime.instance().uploaded_file_mgr.file_storage
+        return {
+            session: sum(len(file.data) for file in list(files.values())) for session, files in list(stored.items())
+        }
 
 
 def allow_caches_outside_of_runs() -> None:

@@ -23,7 +23,6 @@ from model.checkpoint.load import available
 from .steps import PATIENCE, TRAFFIC
 
 ROOT = Path(__file__).resolve().parents[2]
-APP = ROOT / "app.py"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
 STARTS_WITHIN = 60
@@ -62,7 +61,7 @@ def serving(folder: Path, *arguments: str) -> Iterator[str]:
     """The address of the app, served by a process of its own, whose command line ends in `arguments`."""
     port = free_port()
     log = folder / "app.log"
-    command = [sys.executable, "-m", "streamlit", "run", str(APP), "--server.port", str(port)]
+    command = [sys.executable, "-m", "viz", "--server.port", str(port)]
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*command, "--server.fileWatcherType", "none", "--", *arguments],

@@ -16,8 +16,10 @@ from viz.streamlit_internals import (
     PageRun,
     allow_caches_outside_of_runs,
     connection_probe,
+    message_kind,
     remove_query_parameters,
     start_runtime,
+    uploaded_bytes,
     went_through_history,
 )
 
@@ -39,6 +41,8 @@ USES: list[tuple[Callable[[], Any], str]] = [
     (lambda: start_runtime(VIZ), "runtime.memory_media_file_storage.MemoryMediaFileStorage"),
     (lambda: start_runtime(VIZ), "runtime.Runtime"),
     (connection_probe, "runtime.Runtime"),
+    (lambda: message_kind(b""), "proto.BackMsg_pb2.BackMsg"),
+    (uploaded_bytes, "runtime.Runtime"),
     (allow_caches_outside_of_runs, "runtime.scriptrunner_utils.script_run_context._LOGGER"),
 ]
 
@@ -73,6 +77,7 @@ def test_nothing_else_imports_what_is_not_public(path: Path) -> None:
     code = path.read_text(encoding="utf-8")
     public = (
         "streamlit.delta_generator",
+        "streamlit.errors",
         "streamlit.runtime.uploaded_file_manager",
         "streamlit.web",
         "streamlit.testing",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from viz.ui import widgets
 from viz.ui.captions import plain
 
 from . import session
@@ -34,9 +35,7 @@ def menu(talk: Talk) -> None:
     """Open, save, begin anew."""
     # Keyed by the revision, so that the menu closes once a talk is open.
     with st.popover("Open", type="tertiary", key=f"talk-open-{session.revision()}"):
-        st.file_uploader(
-            "A talk (TOML)", "toml", key=f"talk-file-{session.revision()}", max_upload_size=1, on_change=_open
-        )
+        widgets.file_uploader("A talk (TOML)", 1, type="toml", key=f"talk-file-{session.revision()}", on_change=_open)
         st.button("The talk that ships with the app", key="talk-shipped", on_click=_shipped, width="stretch")
         st.button("An empty talk", key="talk-empty", on_click=session.put, args=(Talk(session.MINE),), width="stretch")
     name = re.sub(r"[^\w]+", "-", talk.title.lower(), flags=re.ASCII).strip("-") or "talk"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from model.untrusted_trace import MEGABYTES, OpenError, read_trace
+from viz.ui import widgets
 from viz.ui.captions import plain
 
 from .session import set_current
@@ -36,6 +37,4 @@ def _uploader() -> None:
         except OpenError as error:
             st.session_state[_ERROR] = str(error)
 
-    st.file_uploader(
-        "Trace", key=key, label_visibility="collapsed", max_upload_size=MEGABYTES, on_change=open_file, type=None
-    )
+    widgets.file_uploader("Trace", MEGABYTES, key=key, label_visibility="collapsed", on_change=open_file)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from ..components.enter_key import enter_key
+from ..serving.settings import Settings
 from .url_state.kinds import Choice, Number
 from .url_state.parameter import Parameter
 
@@ -70,3 +71,19 @@ def sentence_input(label: str, of: Parameter[str], default: str, **more: Any) ->
 
 def text_input(label: str, of: Parameter[str], default: str | None = None, **more: Any) -> str:
     return st.text_input(label, of.default if default is None else default, **of.binding | more) or ""
+
+
+def file_uploader(label: str, megabytes: int, **more: Any) -> Any:
+    """A place for files of at most `megabytes` each, and at most what the server takes; a sentence where it takes none.
+
+    What a file uploader of Streamlit returns: a file or None, with `accept_multiple_files` a list.
+    """
+    if Settings.of_this_process().read_only:
+        st.caption("This server takes no files. Run Attenscope on your own machine to open one.")
+        return [] if more.get("accept_multiple_files") else None
+    return st.file_uploader(label, max_upload_size=min(megabytes, largest_file()), **more)
+
+
+def largest_file() -> int:
+    """The megabytes of a file that the server takes."""
+    return int(st.get_option("server.maxUploadSize"))

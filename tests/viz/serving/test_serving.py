@@ -1,0 +1,240 @@
+"""What guards the app: headers of replies, limits of uploads, messages that are left out; without Streamlit."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocket, WebSocketDisconnect
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.testing.v1 import AppTest
+
+import viz
+from viz.serving.application import serve
+from viz.serving.command_line import split, with_hosts
+from viz.serving.headers import SafeHeaders
+from viz.serving.messages import MessageGuard
+from viz.serving.settings import MEGABYTE, Settings
+from viz.serving.uploads import UploadLimits
+from viz.streamlit_internals import message_kind
+
+SMALL = Settings(session_uploads=3 * MEGABYTE, server_uploads=5 * MEGABYTE)
+
+
+class Files:
+    """An app that keeps what is uploaded, as Streamlit does: by session, all in memory."""
+
+    def __init__(self, settings: Settings = SMALL) -> None:
+        self.stored: dict[str, int] = {}
+        routes = [Route("/_stcore/upload_file/{session}/{file}", self.put, methods=["PUT"])]
+        limits = Middleware(UploadLimits, settings=settings, stored=lambda: self.stored)
+        self.client = TestClient(Starlette(routes=routes, middleware=[limits]))
+
+    async def put(self, request: Request) -> Response:
+        try:
+            body = await request.body()
+        except ClientDisconnect:
+            return Response(status_code=400)
+        session = request.path_params["session"]
+        self.stored[session] = self.stored.get(session, 0) + len(body)
+        return Response(status_code=204)
+
+    def upload(self, session: str, megabytes: float, chunked: bool = False) -> tuple[int, str]:
+        data = b"x" * int(megabytes * MEGABYTE)
+        parts = (data[i : i + 65536] for i in range(0, len(data), 65536))
+        found = self.client.put(f"/_stcore/upload_file/{session}/f", content=parts if chunked else data)
+        return found.status_code, found.text
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_files_of_a_visitor_and_of_all_have_a_limit(chunked: bool) -> None:
+    files = Files()
+    assert files.upload("a", 2, chunked) == (204, "")
+    refused = files.upload("a", 2, chunked)
+    assert refused == (413, "Your files may have 3 MB together: remove one, then try again.")
+    assert files.stored == {"a": 2 * MEGABYTE}
+    assert files.upload("a", 1, chunked)[0] == 204  # what was refused has left nothing behind
+    assert files.upload("b", 2, chunked)[0] == 204
+    status, said = files.upload("c", 1, chunked)
+    assert (status, said[:29]) == (413, "The files of all visitors may")
+    del files.stored["a"]
+    assert files.upload("c", 1, chunked)[0] == 204
+
+
+def test_files_that_come_at_once_count_together() -> None:
+    """Two halves of the place are taken before either has come; a third finds none, though nothing is stored."""
+
+    async def three() -> list[int]:
+        arrived, go_on = asyncio.Event(), asyncio.Event()
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            arrived.set()
+            await go_on.wait()
+            await Response(status_code=204)(scope, receive, send)
+
+        limits = UploadLimits(app, SMALL, dict)
+        statuses: list[int] = []
+
+        async def one(size: int) -> None:
+            async def receive() -> dict[str, Any]:
+                return {"type": "http.request", "body": b"", "more_body": False}
+
+            async def send(message: Any) -> None:
+                if message["type"] == "http.response.start":
+                    statuses.append(message["status"])
+
+            headers = [(b"content-length", str(size).encode())]
+            scope = {"type": "http", "method": "PUT", "path": "/app/_stcore/upload_file/a/f", "headers": headers}
+            await limits(scope, receive, send)
+
+        first = [asyncio.create_task(one(3 * MEGABYTE // 2)) for _ in range(2)]
+        await arrived.wait()
+        await asyncio.sleep(0)
+        await one(1)
+        go_on.set()
+        await asyncio.gather(*first)
+        await one(3 * MEGABYTE)
+        return statuses
+
+    assert asyncio.run(three()) == [413, 204, 204, 204]
+
+
+def test_a_public_server_takes_no_files() -> None:
+    status, said = Files(Settings(read_only=True)).upload("a", 0.1)
+    assert status == 403
+    assert "takes no files" in said
+
+
+def ok(request: Request) -> Response:
+    return PlainTextResponse("ok", headers={"X-Frame-Options": "ALLOWALL"})
+
+
+def headers_of(settings: Settings, path: str = "/") -> tuple[int, Any]:
+    app = Starlette(routes=[Route("/", ok), Route("/_stcore/metrics", ok)])
+    found = TestClient(SafeHeaders(app, settings)).get(path)
+    return found.status_code, found.headers
+
+
+def test_every_reply_says_what_a_browser_may_do_with_it() -> None:
+    status, headers = headers_of(Settings())
+    assert status == 200
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["X-Frame-Options"] == "SAMEORIGIN"
+    assert "frame-ancestors 'self'" in headers["Content-Security-Policy"]
+    assert "object-src 'none'" in headers["Content-Security-Policy"]
+    _, headers = headers_of(Settings(embedded_in="'self' https://school.example"))
+    assert "frame-ancestors 'self' https://school.example" in headers["Content-Security-Policy"]
+    assert headers["X-Frame-Options"] == "ALLOWALL"  # not ours
+
+
+def test_figures_of_the_server_are_closed_unless_asked_for() -> None:
+    assert headers_of(Settings(), "/_stcore/metrics")[0] == 404
+    assert headers_of(Settings(metrics=True), "/_stcore/metrics")[0] == 200
+
+
+def message(**fields: Any) -> bytes:
+    return BackMsg(**fields).SerializeToString()
+
+
+async def echo(socket: WebSocket) -> None:
+    await socket.accept()
+    with suppress(WebSocketDisconnect):
+        while True:
+            await socket.send_bytes(await socket.receive_bytes())
+
+
+def test_messages_that_change_the_server_for_everybody_are_left_out() -> None:
+    guard = Middleware(MessageGuard, kind=message_kind)
+    guarded = TestClient(Starlette(routes=[WebSocketRoute("/", echo)], middleware=[guard]))
+    kept = message(stop_script=True)
+    with guarded.websocket_connect("/") as socket:
+        for fields in ({"clear_cache": True}, {"set_run_on_save": True}, {"debug_shutdown_runtime": True}):
+            socket.send_bytes(message(**fields))
+        socket.send_bytes(kept)
+        assert socket.receive_bytes() == kept
+        socket.send_bytes(b"\xff\xff\xff garbage")
+        with pytest.raises(WebSocketDisconnect) as ended:
+            socket.receive_bytes()
+        assert ended.value.code == 1003
+
+
+def test_the_settings_are_those_of_the_environment() -> None:
+    assert Settings.of({}) == Settings()
+    found = Settings.of(
+        {
+            "ATTENSCOPE_READ_ONLY": "1",
+            "ATTENSCOPE_METRICS": "true",
+            "ATTENSCOPE_EMBEDDED_IN": "'self'  https://a.example",
+            "ATTENSCOPE_SESSION_UPLOADS": "10",
+            "ATTENSCOPE_SERVER_UPLOADS": "20",
+        }
+    )
+    assert found == Settings(True, True, "'self' https://a.example", 10 * MEGABYTE, 20 * MEGABYTE)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"ATTENSCOPE_READ_ONLY": "perhaps"},
+        {"ATTENSCOPE_EMBEDDED_IN": "*; script-src *"},
+        {"ATTENSCOPE_SESSION_UPLOADS": "-1"},
+        {"ATTENSCOPE_SERVER_UPLOADS": "\u0661"},
+    ],
+)
+def test_a_setting_that_means_nothing_is_named(wrong: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Settings.of(wrong)
+
+
+def test_the_command_line_parts_options_of_the_server_from_those_of_the_app() -> None:
+    own = ["--server.port", "8600", "--server.headless=true", "--browser.serverAddress", "a.example"]
+    options = {"server.port": 8600, "server.headless": True, "browser.serverAddress": "a.example"}
+    assert split([*own, "--", "--model", "hf:folder"]) == (options, ["--model", "hf:folder"])
+    assert split(["--model", "hf:folder"]) == ({}, ["--model", "hf:folder"])
+    assert split([]) == ({}, [])
+    with pytest.raises(ValueError, match=r"--server\.port needs a value"):
+        split(["--server.port", "--", "x"])
+
+
+def test_other_machines_are_let_in_by_any_name_only_where_they_are_let_in() -> None:
+    assert with_hosts({"server.address": "127.0.0.1"}) == {"server.address": "127.0.0.1"}
+    assert with_hosts({}) == {}
+    assert with_hosts({"server.address": "0.0.0.0"})["server.allowedHosts"] == ["*"]
+    given = {"server.address": "0.0.0.0", "server.allowedHosts": "a.example"}
+    assert with_hosts(given) == given
+
+
+def test_a_public_server_shows_the_released_models_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTENSCOPE_READ_ONLY", "1")
+    with pytest.raises(ValueError, match="leave --model out"):
+        serve(["--server.port", "1", "--", "--model=hf:folder"])
+
+
+@pytest.mark.parametrize(
+    ("page", "says"), [("masks.py", "from=upload"), ("explore.py", ""), ("talk.py", "")], ids=lambda one: str(one)
+)
+def test_a_public_server_shows_no_place_for_files(page: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened() -> AppTest:
+        app = AppTest.from_file(str(Path(viz.__file__).parent / "pages" / page), default_timeout=150)
+        name, _, value = says.partition("=")
+        if name:
+            app.query_params[name] = value
+        return app.run()
+
+    app = opened()
+    assert not app.exception
+    assert len(app.file_uploader) == 1
+    monkeypatch.setenv("ATTENSCOPE_READ_ONLY", "1")
+    app = opened()
+    assert not app.exception
+    assert not app.file_uploader
+    assert any("takes no files" in one.value for one in app.caption)

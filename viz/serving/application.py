@@ -1,0 +1,44 @@
+"""The app as a server: Streamlit's own, behind what guards it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import streamlit as st
+from starlette.middleware import Middleware
+
+from ..streamlit_internals import message_kind, uploaded_bytes
+from .command_line import split, with_hosts
+from .headers import SafeHeaders
+from .messages import MessageGuard
+from .settings import Settings
+from .uploads import UploadLimits
+
+APP = Path(__file__).parents[2] / "app.py"
+
+
+def application(settings: Settings) -> st.App:
+    """The app with its middleware, for any ASGI server."""
+    return st.App(
+        APP,
+        middleware=[
+            Middleware(SafeHeaders, settings=settings),
+            Middleware(UploadLimits, settings=settings, stored=uploaded_bytes),
+            Middleware(MessageGuard, kind=message_kind),
+        ],
+    )
+
+
+def serve(arguments: Sequence[str]) -> None:
+    """Serve the app under a command line until it is stopped. ValueError for what the command line cannot mean."""
+    options, own = split(arguments)
+    settings = Settings.of_this_process()
+    if settings.read_only and any(one.partition("=")[0] in ("--model", "--models") for one in own):
+        raise ValueError(
+            "A read-only server (ATTENSCOPE_READ_ONLY) shows the released models alone: leave --model out."
+        )
+    served = application(settings)
+    sys.argv = [str(APP), *own]  # Read by the pages; and Streamlit looks for its configuration beside the first.
+    served.run(config=with_hosts(options))

@@ -1,0 +1,45 @@
+"""The command line of ``python -m viz``: Streamlit's options, and after ``--`` the app's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def split(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Options such as ``--server.port 8600`` or ``--server.headless=true``, and all else, for the app.
+
+    ValueError for an option without a value.
+    """
+    own = list(arguments)
+    options: dict[str, Any] = {}
+    while own and own[0].startswith("--") and "." in own[0].partition("=")[0]:
+        name, equals, value = own.pop(0).removeprefix("--").partition("=")
+        if not equals:
+            if not own or own[0].startswith("--"):
+                raise ValueError(f"--{name} needs a value, such as --{name} 8600.")
+            value = own.pop(0)
+        options[name] = _value(value)
+    return options, own[1:] if own[:1] == ["--"] else own
+
+
+def _value(text: str) -> Any:
+    """A number, true or false; any other text as it is."""
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError:
+        return text
+    return found if isinstance(found, int | float) else text
+
+
+def with_hosts(options: dict[str, Any]) -> dict[str, Any]:
+    """Options that let other machines in by any name, where they are let in and nothing is said of names.
+
+    By default the server answers to this machine's names alone: otherwise a page of another site could reach it by a
+    name of its own (DNS rebinding).
+    """
+    served = options.get("server.address", LOOPBACK[0]) not in LOOPBACK
+    return {"server.allowedHosts": ["*"], **options} if served else options

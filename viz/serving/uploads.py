@@ -1,0 +1,87 @@
+"""Limits on what visitors upload, together: Streamlit limits one file alone, and keeps all in memory."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .settings import MEGABYTE, Settings
+
+UPLOAD = re.compile(r".*/_stcore/upload_file/(?P<session>[^/]+)/[^/]+")
+READ_ONLY = "This server takes no files. Run Attenscope on your own machine to open one."
+
+
+class TooMuchError(Exception):
+    """More bytes came than there is place for; its text says so."""
+
+
+class UploadLimits:
+    """ASGI middleware that refuses a file before it is read, or while it comes, once the place is taken."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, stored: Callable[[], Mapping[str, int]]) -> None:
+        """`stored` says how many bytes each session has in memory."""
+        self._app, self._settings, self._stored = app, settings, stored
+        self._coming: defaultdict[str, int] = defaultdict(int)
+        """By session: bytes of uploads that are on their way. Of the one event loop alone, so no lock."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = scope["type"] == "http" and scope["method"] == "PUT" and UPLOAD.fullmatch(scope["path"])
+        if not found:
+            await self._app(scope, receive, send)
+        elif self._settings.read_only:
+            await PlainTextResponse(READ_ONLY, 403)(scope, receive, send)
+        else:
+            await self._upload(found["session"], scope, receive, send)
+
+    async def _upload(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
+        length = dict(scope["headers"]).get(b"content-length", b"")
+        held = expected = int(length) if length.isdigit() else 0
+        if refusal := self._refusal(session, expected):
+            await PlainTextResponse(refusal, 413)(scope, receive, send)
+            return
+        came = 0
+        begun = False
+
+        async def receiving() -> Message:
+            nonlocal came, held
+            message = await receive()
+            came += len(message.get("body", b""))
+            if came > held:  # More than was said, or nothing was said.
+                if refusal := self._refusal(session, came - held):
+                    raise TooMuchError(refusal)
+                self._coming[session] += came - held
+                held = came
+            return message
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        self._coming[session] += held
+        try:
+            await self._app(scope, receiving, sending)
+        except TooMuchError as refusal:
+            if not begun:
+                await PlainTextResponse(str(refusal), 413)(scope, receive, send)
+        finally:
+            self._coming[session] -= held
+            if not self._coming[session]:
+                del self._coming[session]
+
+    def _refusal(self, session: str, more: int) -> str:
+        """Why so many bytes more find no place; empty where they do."""
+        stored = self._stored()
+        own = stored.get(session, 0) + self._coming[session]
+        everybody = sum(stored.values()) + sum(self._coming.values())
+        for used, limit, whose in (
+            (own, self._settings.session_uploads, "your files"),
+            (everybody, self._settings.server_uploads, "the files of all visitors"),
+        ):
+            if used + more > limit:
+                return f"{whose.capitalize()} may have {limit // MEGABYTE} MB together: remove one, then try again."
+        return ""
