@@ -28,6 +28,7 @@ NAMES = (
     "snapshots",
     "training",
     "views",
+    "visitors",
 )
 README = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- table: python -m bench --write -->\n", "<!-- end of table -->\n"

@@ -118,7 +118,8 @@ def app(script: str = "app.py") -> Iterator[str]:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)]
+    served = ["viz"] if script == "app.py" else ["streamlit", "run", script]
+    command = [sys.executable, "-m", *served, "--server.port", str(port)]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [*command, "--server.fileWatcherType", "none"], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT

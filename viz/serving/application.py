@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,4 +42,4 @@ def serve(arguments: Sequence[str]) -> None:
         )
     served = application(settings)
     sys.argv = [str(APP), *own]  # Read by the pages; and Streamlit looks for its configuration beside the first.
-    served.run(config=with_hosts(options))
+    served.run(config=with_hosts(options, os.environ))

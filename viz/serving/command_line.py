@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -35,11 +35,13 @@ def _value(text: str) -> Any:
     return found if isinstance(found, int | float) else text
 
 
-def with_hosts(options: dict[str, Any]) -> dict[str, Any]:
+def with_hosts(options: dict[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
     """Options that let other machines in by any name, where they are let in and nothing is said of names.
 
     By default the server answers to this machine's names alone: otherwise a page of another site could reach it by a
-    name of its own (DNS rebinding).
+    name of its own (DNS rebinding). `environment` is that of the process, where Streamlit takes options from as well.
     """
-    served = options.get("server.address", LOOPBACK[0]) not in LOOPBACK
-    return {"server.allowedHosts": ["*"], **options} if served else options
+    address = options.get("server.address") or environment.get("STREAMLIT_SERVER_ADDRESS") or LOOPBACK[0]
+    if address in LOOPBACK or environment.get("STREAMLIT_SERVER_ALLOWED_HOSTS"):
+        return options
+    return {"server.allowedHosts": ["*"], **options}

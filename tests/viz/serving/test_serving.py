@@ -206,11 +206,14 @@ def test_the_command_line_parts_options_of_the_server_from_those_of_the_app() ->
 
 
 def test_other_machines_are_let_in_by_any_name_only_where_they_are_let_in() -> None:
-    assert with_hosts({"server.address": "127.0.0.1"}) == {"server.address": "127.0.0.1"}
-    assert with_hosts({}) == {}
-    assert with_hosts({"server.address": "0.0.0.0"})["server.allowedHosts"] == ["*"]
+    everywhere = {"server.address": "0.0.0.0"}
+    for options in ({}, {"server.address": "127.0.0.1"}):
+        assert with_hosts(options, {}) == options
+    assert with_hosts(everywhere, {})["server.allowedHosts"] == ["*"]
+    assert with_hosts({}, {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0"})["server.allowedHosts"] == ["*"]
+    assert with_hosts(everywhere, {"STREAMLIT_SERVER_ALLOWED_HOSTS": "a.example"}) == everywhere
     given = {"server.address": "0.0.0.0", "server.allowedHosts": "a.example"}
-    assert with_hosts(given) == given
+    assert with_hosts(given, {}) == given
 
 
 def test_a_public_server_shows_the_released_models_alone(monkeypatch: pytest.MonkeyPatch) -> None:
