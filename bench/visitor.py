@@ -33,6 +33,8 @@ class Visitor:
         """The exceptions that the page has shown."""
         self.messages = self.bytes = 0
         self._page = ""
+        self._fragments: dict[str, str] = {}
+        """The part of the page, run alone, in which each widget stands."""
         self._open = ExitStack()
         self._connect()
 
@@ -56,7 +58,7 @@ class Visitor:
         """Write into the widget with a key -> seconds until the page is complete."""
         one = self.widgets[key]
         self.states[one] = WidgetState(id=one, string_value=text)
-        state = ClientState(page_script_hash=self._page)
+        state = ClientState(page_script_hash=self._page, fragment_id=self._fragments[one])
         state.widget_states.widgets.extend(self.states.values())
         return self._run(state)
 
@@ -103,3 +105,4 @@ class Visitor:
         name = getattr(one, "id", "")
         if isinstance(name, str) and "-" in name:
             self.widgets[name.rpartition("-")[2]] = name
+            self._fragments[name] = found.delta.fragment_id
