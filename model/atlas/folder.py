@@ -107,13 +107,21 @@ def check_complete(folder: Path, manifest: Manifest) -> None:
         raise AtlasError(f"The atlas in {folder} is not finished: the command that began it goes on with it.")
     for name, size in manifest.files.items():
         path = folder / name
-        if not path.is_file():
+        if not _is_file(path):
             raise AtlasError(f"{path} is missing: restore the atlas from its source, or build it again.")
         if path.stat().st_size != size:
             raise AtlasError(
                 f"{path} is damaged: it has {path.stat().st_size:,} bytes and was written with {size:,}. "
                 "Restore the atlas from its source, or build it again."
             )
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file; also where no file could have that name."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def check_model(manifest: Manifest, name: str, model_hash: str) -> None:

@@ -48,8 +48,14 @@ class Block:
             line = self.start + int(place[1]) - 1 if place and place[1] else last
             what = PLACE.sub("", str(error))
             raise TalkError(line, f"This is not TOML ({what}); its scene is left out until it is mended.") from error
-        scenes = found.get("scene")
-        return scenes[0] if isinstance(scenes, list) else found
+        if "scene" not in found:
+            return found
+        scenes = found.pop("scene")
+        if scenes == []:  # as a talk without a scene is written
+            return found
+        if not isinstance(scenes, list) or not isinstance(scenes[0], dict):
+            raise TalkError(self.start, "A scene begins with [[scene]] on a line of its own.")
+        return scenes[0]
 
     def line(self, key: str) -> int:
         return self.lines.get(key, self.start)

@@ -1,0 +1,226 @@
+"""Every door through which a person's input comes in: valid examples of it, and how it is read."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from safetensors.numpy import save as save_arrays
+
+import viz
+from model.__main__ import COMMANDS
+from model.__main__ import main as command_line
+from model.atlas.folder import AtlasError
+from model.checkpoint.files import CONFIG, FOLDER, TOKENIZER, WEIGHTS, CheckpointError, sha256
+from model.checkpoint.load import load_checkpoint, save_checkpoint
+from model.checkpoint.recipe import RECIPE, Recipe
+from model.diagnosis import DiagnosisError, arrange, judge
+from model.diagnosis.inputs.named_arrays import by_role
+from model.diagnosis.readers.files import read
+from model.diagnosis.readers.naming import name_array
+from model.diagnosis.readers.printed import read_printed
+from model.heads.atlas import open_atlas
+from model.interventions.changes import parse
+from model.masking.meaning import meaning_mask
+from model.masking.rule import RuleError
+from model.translate import InputError, Translator
+from model.untrusted_trace import OpenError, read_trace
+from viz.talk import talk_file
+from viz.ui.addresses.pages import PAGES
+
+from .. import toy
+
+Read = Callable[[bytes], object]
+VIZ = Path(viz.__file__).parent
+
+
+class Door(NamedTuple):
+    """One way in."""
+
+    name: str
+    good: tuple[bytes, ...]
+    read: Read
+    """Raises nothing but `allowed`."""
+    allowed: tuple[type[Exception], ...] = ()
+
+
+def doors() -> list[Door]:
+    """All of them. The files that they need lie in a folder that is removed when the process ends."""
+    translator = Translator(toy.checkpoint(toy.random_model(seed=1)))
+    files = [(ending, good, _file_reader(ending)) for ending, good in _files().items()]
+    commands = tuple(f"{name} --checkpoint x --json".encode() for name in COMMANDS)
+    sentence = b"the old dog sees a red house today."
+    return [
+        Door("pasted arrays", _pasted(), _judged_text, (DiagnosisError,)),
+        *(Door(f"mask file {ending}", (good,), read_file, (DiagnosisError,)) for ending, good, read_file in files),
+        Door("trace", (_trace(translator),), lambda data: read_trace("a.safetensors", data), (OpenError,)),
+        Door("talk", ((VIZ / "talk" / "talk.toml").read_bytes(),), _talk),
+        *_checkpoint_doors(),
+        *_atlas_doors(),
+        Door("recipe", ((FOLDER / "everyday-en-de" / RECIPE).read_bytes(),), _recipe, (ValueError,)),
+        Door("address", _addresses(), _address),
+        Door("changes", (b"cross.2.3:off, encoder.1.1:uniform, mask.cross.*.*.4:block",), _text(parse), (ValueError,)),
+        Door("meaning", (b"causal and window 4", b"causal or not (window 3)"), _text(_meaning), (RuleError,)),
+        Door("sentence", (sentence,), _text(translator.encode), (InputError,)),
+        Door("command line", commands, _command),
+    ]
+
+
+def _text(read: Callable[[str], object]) -> Read:
+    return lambda data: read(data.decode("utf-8", "replace"))
+
+
+def _pasted() -> tuple[bytes, ...]:
+    mask = torch.tril(torch.ones(4, 4)).bool()
+    weights = torch.softmax(torch.randn(1, 2, 4, 4, generator=torch.Generator().manual_seed(1)), -1)
+    texts = str(mask), f"weights = {weights}\nmask = {mask}", repr(mask.numpy()), "[[1, 0], [1, 1]]"
+    return tuple(text.encode() for text in texts)
+
+
+def _judged_text(data: bytes) -> object:
+    """As the page does: an array without a name is what its values say that it is."""
+    found = read_printed(data.decode("utf-8", "replace"))
+    unnamed = found.pop("", None)
+    return _judged(found if unnamed is None else {**name_array(unnamed, "array"), **found})
+
+
+def _judged(arrays: dict[str, np.ndarray]) -> object:
+    named, blocks = by_role(arrays)
+    return judge(arrange(named, blocks=blocks))
+
+
+def _files() -> dict[str, bytes]:
+    random = np.random.default_rng(0)
+    mask = np.tril(np.ones((4, 4), bool))
+    weights = np.where(mask, random.random((1, 2, 4, 4)), 0).astype("f4")
+    weights /= weights.sum(-1, keepdims=True)
+    arrays = {"weights": weights, "mask": mask}
+    npy, npz, pt = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    np.save(npy, mask)
+    np.savez_compressed(npz, weights=weights, mask=mask)
+    torch.save({name: torch.from_numpy(array) for name, array in arrays.items()}, pt)
+    table = "\n".join(",".join(str(int(cell)) for cell in row) for row in mask)
+    return {
+        ".npy": npy.getvalue(),
+        ".npz": npz.getvalue(),
+        ".pt": pt.getvalue(),
+        ".safetensors": save_arrays(arrays),
+        ".json": json.dumps({name: array.tolist() for name, array in arrays.items()}).encode(),
+        ".csv": table.encode(),
+        ".txt": str(torch.from_numpy(mask)).encode(),
+    }
+
+
+def _file_reader(ending: str) -> Read:
+    def found(data: bytes) -> object:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"mask{ending}"
+            path.write_bytes(data)
+            return [_judged(one.arrays) for one in read(path)]
+
+    return found
+
+
+def _trace(translator: Translator) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.safetensors"
+        translator.translate("the old dog sees a red house today.").trace.save(path)
+        return path.read_bytes()
+
+
+def _talk(data: bytes) -> object:
+    talk, _ = talk_file.read(data.decode("utf-8", "replace"))
+    return talk_file.read(talk_file.write(talk))
+
+
+def _checkpoint_doors() -> list[Door]:
+    """A checkpoint with one file changed, and its hash with it: what a person makes who wants it to be loaded."""
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-checkpoint-"))
+    save_checkpoint(toy.checkpoint(toy.random_model(seed=2)), folder / "good")
+
+    def reader(name: str) -> Read:
+        def found(data: bytes) -> object:
+            with tempfile.TemporaryDirectory() as place:
+                copy = shutil.copytree(folder / "good", Path(place) / "toy")
+                (copy / name).write_bytes(data)
+                if name != CONFIG:
+                    facts = json.loads((copy / CONFIG).read_text())
+                    facts["sha256"][name] = sha256(data)
+                    (copy / CONFIG).write_text(json.dumps(facts))
+                return load_checkpoint(copy)
+
+        return found
+
+    return [
+        Door(f"checkpoint {name}", ((folder / "good" / name).read_bytes(),), reader(name), (CheckpointError,))
+        for name in (CONFIG, WEIGHTS, TOKENIZER)
+    ]
+
+
+def _atlas_doors() -> list[Door]:
+    good = FOLDER / "five-original" / "atlas"
+    if not good.is_dir():
+        return []
+    manifest = json.loads((good / "atlas.json").read_text())
+    name, model_hash = manifest["plan"]["model"], manifest["plan"]["model_hash"]
+
+    def reader(changed: str) -> Read:
+        def found(data: bytes) -> object:
+            with tempfile.TemporaryDirectory() as place:
+                copy = Path(shutil.copytree(good, Path(place) / "atlas", ignore=shutil.ignore_patterns("links")))
+                (copy / "links").symlink_to(good / "links")
+                (copy / changed).write_bytes(data)
+                return open_atlas(copy, name, model_hash)
+
+        return found
+
+    return [
+        Door(f"atlas {changed}", ((good / changed).read_bytes(),), reader(changed), (AtlasError,))
+        for changed in ("atlas.json", "heads.parquet")
+    ]
+
+
+def _recipe(data: bytes) -> object:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / RECIPE
+        path.write_bytes(data)
+        return Recipe.load(path)
+
+
+def _addresses() -> tuple[bytes, ...]:
+    return b"layer=2&head=3&kind=cross&view=links&pin=cross.1.2.3", b"positions=128&width=0.5&seed=3&dims=0&at=366"
+
+
+def _address(data: bytes) -> object:
+    """Every parameter of every page, given any text of the address."""
+    texts = [part.partition("=")[2] for part in data.decode("utf-8", "replace").split("&")]
+    return [
+        (one.value_of(text), one.understands([text]), one.write(one.value_of(text)))
+        for page in PAGES.values()
+        for one in page.parameters.values()
+        for text in texts
+    ]
+
+
+def _meaning(text: str) -> object:
+    return meaning_mask(text, 6, 6)
+
+
+def _command(data: bytes) -> object:
+    """What a shell would pass on; a code, or the end of argparse, is an answer."""
+    words = data.decode("utf-8", "replace").replace("\0", "").split()
+    if words[:1] == ["train"]:
+        return None
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        try:
+            return command_line(words)
+        except SystemExit as end:
+            return end.code
