@@ -20,6 +20,8 @@ from ..translate import Translator
 from .writable import check_writable
 
 DEFAULT = "everyday-en-de"
+BEAM = 4
+"""Of the translations that are read sentence by sentence."""
 
 
 def add_translate(parser: argparse.ArgumentParser) -> None:
@@ -124,9 +126,23 @@ def quality(arguments: argparse.Namespace) -> int:
         text = with_quotes(
             card.read_text(encoding="utf-8"), lambda sentence: translator.translate(sentence, capture=False).text
         )
-        write_file(card, text)
+        write_file(card, _with_phenomena(text, translator, folder))
         print(f"Wrote {card}, translations quoted: {len(quotes(text))}")
     return 0
+
+
+def _with_phenomena(card: str, translator: Translator, folder: Path) -> str:
+    """The card with the sentences by phenomenon of the model's two languages, where it has a place for them."""
+    from ..evaluation import phenomena  # sacrebleu is asked only of those who evaluate
+
+    languages = (translator.card.get(f"{side}_language", "") for side in ("source", "target"))
+    path = FOLDER / f"phenomena.{'-'.join(languages)}.tsv"
+    if phenomena.BEGIN not in card or not path.is_file():
+        return card
+    items = phenomena.read_items(path)
+    written = translator.translate_batch([one.source for one in items], beam=BEAM)
+    read = phenomena.read_readings(folder / phenomena.READINGS)
+    return phenomena.with_table(card, phenomena.with_readings(items, written, read), BEAM)
 
 
 def _fixed_sentences(translator: Translator) -> list[str]:
