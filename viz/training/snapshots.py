@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import streamlit as st
 
 from model.checkpoint.bleu_scores import ScoresError
@@ -14,6 +15,7 @@ from model.checkpoint.load import CheckpointError
 from ..components.snapshots import Scrubbed, StopShown, packed, snapshots
 from ..export.parts import Component, Words
 from ..export.save import SavedView, facts_of, save
+from ..figures.labels import readable
 from ..ui import cache
 from ..ui import controls as shared
 from ..ui.captions import badge, caption, choose_model, hints, plain
@@ -63,11 +65,29 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> None:
                     Component("snapshots", packed(replace(scrubbed, look=replace(look, palette=palette)))),
                     Words(said),
                 ],
+                lambda: numbers(scrubbed),
                 title=f"Training of {model.name}",
                 facts=facts_of(result.trace),
                 width=1280,
             )
         )
+
+
+def numbers(scrubbed: Scrubbed) -> pd.DataFrame:
+    """Every weight of the head that is shown large, at every stop."""
+    layer, head = scrubbed.place
+    cells = [
+        {
+            "stop": stop.name,
+            "query": readable(query),
+            "key": readable(key),
+            "weight": float(one.weights[layer, head, i, j]),
+        }
+        for stop, one in zip(scrubbed.shown, scrubbed.maps, strict=True)
+        for i, query in enumerate(one.query_tokens)
+        for j, key in enumerate(one.key_tokens)
+    ]
+    return pd.DataFrame(cells).set_index("stop")
 
 
 def _offer_model_with_snapshots(name: str) -> None:

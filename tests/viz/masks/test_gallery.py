@@ -13,7 +13,7 @@ from viz.figures.masks.pair import Panel, cells, gallery_pair
 from viz.figures.palette import DARK, LIGHT, Look
 from viz.masks.gallery.entry import verdict
 from viz.masks.gallery.page import matching
-from viz.masks.gallery.pictures import named, picture, place
+from viz.masks.gallery.pictures import named, numbers, picture, place
 from viz.masks.gallery.texts import TEXTS
 
 
@@ -61,6 +61,9 @@ def test_the_picture_differs_between_broken_and_fixed(name: str, exhibit: Callab
     for palette in (LIGHT, DARK):
         figure = picture(EXHIBITS[name], broken, fixed, Look(palette))
         assert {"<b>broken</b>", "<b>fixed</b>"} <= {one.text for one in figure.layout.annotations}
+    saved = numbers(EXHIBITS[name], broken, fixed)
+    for title, side in (("broken", broken), ("fixed", fixed)):
+        assert np.array_equal(saved[title], side.weights[sample, layer, head].ravel().astype(float), equal_nan=True)
     assert all(line[0] in "●▲t○✓?" for line in verdict(broken))
     assert verdict(fixed)[0].startswith("✓")
 

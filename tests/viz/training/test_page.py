@@ -26,7 +26,7 @@ from viz.components.packing import FULL
 from viz.components.snapshots import Scrubbed, StopShown, packed
 from viz.figures.palette import DARK, LIGHT, Look
 from viz.figures.training_curves import curves
-from viz.training import architecture, parameters, texts
+from viz.training import architecture, parameters, snapshots, texts
 from viz.training.card import harmless
 from viz.ui import cache
 from viz.ui.addresses.training import VIEWS
@@ -312,3 +312,12 @@ def test_it_begins_with_a_model_that_kept_snapshots_until_the_visitor_chooses() 
     app.selectbox(key="model").set_value("five-original").run()
     app.switch_page("viz/pages/training.py").run()
     assert model() == "five-original"
+
+
+def test_the_numbers_of_the_snapshots_are_those_of_the_head_that_is_shown() -> None:
+    maps = [attention("cross", ("a", "b"), ("c", "d", "e"), seed=seed) for seed in (1, 2)]
+    stops = [StopShown(name, name, "", 0.5, "") for name in ("random", "released")]
+    found = snapshots.numbers(Scrubbed(stops, maps, 0, (1, 0), Look(LIGHT), "fed", "run"))
+    assert list(found.columns) == ["query", "key", "weight"]
+    for name, one in zip(("random", "released"), maps, strict=True):
+        assert np.allclose(found[found.index == name]["weight"].to_numpy(), one.weights[1, 0].ravel())

@@ -16,7 +16,7 @@ from ...figures.palette import Look
 from ...ui import theme
 from ...ui.captions import caption, plain
 from .entry_text import EntryText
-from .pictures import picture
+from .pictures import numbers, picture
 
 if TYPE_CHECKING:
     from ...figures.palette import Palette
@@ -103,4 +103,4 @@ def _saved(entry: Exhibit, about: EntryText, broken: Side, fixed: Side) -> Saved
             Words(f"The fix: {_fix(entry, about)}", "verdict"),
         ]
 
-    return SavedView("mask-fault", parts, None, about.title, width=1100)
+    return SavedView("mask-fault", parts, lambda: numbers(entry, broken, fixed), about.title, width=1100)

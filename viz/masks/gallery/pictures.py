@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from model.faults.exhibits import Exhibit, Side
 
@@ -19,16 +20,38 @@ CROSS = ("causal-on-cross", "padding-visible", "padding-swapped")
 def picture(entry: Exhibit, broken: Side, fixed: Side, look: Look) -> Any:
     """The one map, of all samples, layers and heads, on which the two sides differ most."""
     sample, layer, head = place(broken, fixed)
+    rows, columns = labels(entry, broken, sample)
     panels = [
         Panel(title, side.weights[sample, layer, head], side.meant[sample, layer, head], entry.recipe is not None)
         for title, side in (("broken", broken), ("fixed", fixed))
     ]
-    rows = named(TARGET if entry.code in CROSS else SENTENCE, broken.query_keep[sample])
-    columns = named(SENTENCE, broken.key_keep[sample])
-    extra = len(columns) - len(rows)
-    if entry.code == "top-left-causal":
-        rows = columns[extra:]
     return gallery_pair(panels, rows, columns, where(broken, sample, layer, head), look)
+
+
+def numbers(entry: Exhibit, broken: Side, fixed: Side) -> pd.DataFrame:
+    """Every cell of that picture: query and key, the weight on either side, and whether it should have any."""
+    sample, layer, head = place(broken, fixed)
+    rows, columns = labels(entry, broken, sample)
+    cells = [
+        {
+            "query": row,
+            "key": column,
+            "broken": float(broken.weights[sample, layer, head, i, j]),
+            "fixed": float(fixed.weights[sample, layer, head, i, j]),
+            "meant": bool(fixed.meant[sample, layer, head, i, j]),
+        }
+        for i, row in enumerate(rows)
+        for j, column in enumerate(columns)
+    ]
+    return pd.DataFrame(cells).set_index("query")
+
+
+def labels(entry: Exhibit, side: Side, sample: int) -> tuple[list[str], list[str]]:
+    """The words at the rows and at the columns."""
+    columns = named(SENTENCE, side.key_keep[sample])
+    if entry.code == "top-left-causal":
+        return columns[len(columns) - len(side.query_keep[sample]) :], columns
+    return named(TARGET if entry.code in CROSS else SENTENCE, side.query_keep[sample]), columns
 
 
 def place(broken: Side, fixed: Side) -> tuple[int, int, int]:
