@@ -86,7 +86,10 @@ def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, 
     last = min(arguments.steps or recipe.steps, recipe.steps)
     _follow(trainer, lambda model: _bleu(model, tokenizer, dev), last, show=rank == 0)
     if rank == 0 and trainer.step >= recipe.steps:
-        _release(trainer, tokenizer, arguments.output or FOLDER / recipe.name)
+        output = arguments.output or FOLDER / recipe.name
+        _release(trainer, tokenizer, output)
+        if recipe.begin_from:
+            shutil.copyfile(arguments.config.parent / recipe.begin_from, output / recipe.begin_from)
 
 
 def _start(recipe: Recipe, arguments: argparse.Namespace) -> Checkpoint | None:

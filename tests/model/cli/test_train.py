@@ -259,6 +259,7 @@ def test_a_training_begins_with_the_checkpoint_that_its_recipe_names(
     for name in same:
         assert (state[name] - trained[name]).abs().max() < 0.01 < (state[name] - random[name]).abs().max()
     assert main([*more, *begin]) == 0
+    assert Recipe.load(tmp_path / "more" / "out" / "first.json") == Recipe.load(tmp_path / "more" / "first.json")
     with pytest.raises(CheckpointError, match="no random start"):
         seed_of(tmp_path / "more" / "out")
     (tmp_path / "more" / "first.json").write_text(json.dumps({**SHORT, "seed": 5}))
