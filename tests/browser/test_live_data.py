@@ -22,7 +22,8 @@ from viz.components.links import packed as links
 from viz.components.overview import packed as overview
 from viz.components.text import packed as text
 from viz.components.tokens import line
-from viz.export.live_file import HERE, palette_of
+from viz.export.live_file import HERE
+from viz.export.packed_models import palette_of
 from viz.figures.heatmap import head_grid
 from viz.figures.palette import DARK, Look
 from viz.figures.words import head_in_words, row_in_words
@@ -52,7 +53,7 @@ class Views:
         self.page, self.translator = page, Translator(toy_checkpoint(**fields))
         EnginePage(page, folder, self.translator.checkpoint)
         page.add_script_tag(type="module", content=f"{bundle(HERE / 'live.js')}; window.views = {{ {NAMES} }};")
-        self.palette = json.loads(json.dumps(palette_of(DARK)))
+        self.palette = json.loads(json.dumps(palette_of(LOOK)))
 
     def __call__(self, name: str, kind: str | None, *rest: Any) -> Any:
         return self.page.evaluate(CALL, [TEXT, {}, name, kind, list(rest)])

@@ -216,7 +216,7 @@ def test_two_models_on_a_phone(phone: Page, tmp_path: Path, translator: Translat
 @pytest.mark.parametrize("path", ["/?layer=1", "/decode?step=1"])
 def test_a_run_is_saved_with_its_model(page: Page, disk: Page, tmp_path: Path, path: str) -> None:
     open_page(page, path)
-    file = saved(page, "Live file", tmp_path)
+    file = saved(page, "Live file: the model too", tmp_path)
     open_file(disk, file)
     expect(disk.locator("body")).to_have_attribute("data-drawn", "1")
     say(disk, "I do not know.")

@@ -1,6 +1,6 @@
 """A talk, or models that run in the browser, as one HTML file.
 
-``python -m viz.export TALK.toml OUT.html [--dark]``
+``python -m viz.export TALK.toml OUT.html [--dark] [--int8]``
 ``python -m viz.export live [--checkpoint NAME ...] [--half | --int8] [--folder] OUT``
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from model.atomic_write import write_file
 from model.cli.writable import WritableError, check_writable
 
+from ..engine.package import Form
 from ..figures.palette import DARK, LIGHT
 from ..talk.checks import CheckedTalk, check
 from ..talk.scenes import Mistake
@@ -32,6 +33,7 @@ def main() -> int:
     parser.add_argument("talk", type=Path, help="the talk, a TOML file")
     parser.add_argument("out", type=Path, help="the HTML file to write")
     parser.add_argument("--dark", action="store_true", help="light ink on dark paper")
+    parser.add_argument("--int8", action="store_true", help="the models of live scenes in 8 bits a weight")
     arguments = parser.parse_args()
     try:
         check_writable(arguments.out)
@@ -53,7 +55,9 @@ def main() -> int:
         return 1
     shown = replace(talk, scenes=checked.shown)
     progress = lambda done: print(f"scene {done + 1} of {len(shown.scenes)}: {shown.scenes[done].title}")  # noqa: E731
-    page = collect.talk_file(shown, models, DARK if arguments.dark else LIGHT, date.today(), progress)
+    palette = DARK if arguments.dark else LIGHT
+    form: Form = "int8" if arguments.int8 else "half"
+    page = collect.talk_file(shown, models, palette, date.today(), progress, form)
     write_file(arguments.out, page)
     print(f"{arguments.out}: {len(page.encode()) / 1e6:.1f} MB")
     missing = scene_count(source) - len(shown.scenes)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from ..ui import theme
+from ..talk.checks import check, model_of
+from ..ui import cache, theme
 from .collect import talk_file
+from .packed_models import estimated_size
 
 if TYPE_CHECKING:
     from model.network.config import TransformerConfig
@@ -20,18 +22,22 @@ if TYPE_CHECKING:
 
 HELP = "The whole talk as one HTML file for a USB stick: no server, no network. Making it takes a second or so a scene."
 
+LIVE_HELP = " Its live scenes bring their model along."
+
 
 def save_talk(talk: Talk, models: Mapping[str, TransformerConfig | None]) -> None:
     """Make the file once the button is pressed, in the colours that the visitor sees; `models` are those there are."""
+    live = {model_of(one, talk, models) for one in check(talk, models).shown if one.live}
+    sizes = [estimated_size(one.parameters, "half") for one in cache.summaries() if one.name in live]
     name = re.sub(r"[^\w]+", "-", talk.title.lower(), flags=re.ASCII).strip("-") or "talk"
     st.download_button(
-        "One file",
+        f"One file (about {sum(sizes) / 1e6:.0f} MB)" if sizes else "One file",
         partial(talk_file, talk, models, theme.palette(), date.today()),
         f"{name}.html",
         "text/html",
         key="talk-one-file",
         type="tertiary",
-        help=HELP,
+        help=HELP + (LIVE_HELP if sizes else ""),
         on_click="ignore",
         disabled=not talk.scenes,
     )

@@ -14,13 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..streamlit_internals import PageRun, allow_caches_outside_of_runs, start_runtime
-from ..talk.checks import check
+from ..talk import live
+from ..talk.checks import check, model_of
+from .packed_models import packable, packed_model, palette_of
 from .page import talk_page
-from .parts import COLLECTED, REMARKS, Slide
+from .parts import COLLECTED, REMARKS, LiveSlide, Slide, View
 
 if TYPE_CHECKING:
+    from model.checkpoint.load import Checkpoint
     from model.network.config import TransformerConfig
 
+    from ..engine.package import Form
     from ..figures.palette import Palette
     from ..talk.scenes import Scene, Talk
     from .save import SavedView
@@ -39,17 +43,20 @@ def talk_file(
     palette: Palette,
     made: date,
     progress: Callable[[int], None] = lambda number: None,
+    form: Form = "half",
 ) -> str:
     """The whole talk as one HTML file; `models` are those there are, by name.
 
     `progress` is called with the number of scenes that are done. A scene that cannot be shown becomes a slide that says
-    why.
+    why. Each model that a live scene asks for stands in the file once, in this `form`.
     """
     slides = []
     for at, scene in enumerate(talk.scenes):
         progress(at)
         slides.append(slide(scene, talk, models, palette))
-    return talk_page(talk.title, slides, palette, made)
+    names = {one.live.model: None for one in slides if one.live}
+    checkpoints = filter(None, map(_packable, names))
+    return talk_page(talk.title, slides, palette, made, [packed_model(one, form) for one in checkpoints])
 
 
 def slide(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None], palette: Palette) -> Slide:
@@ -61,7 +68,22 @@ def slide(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | Non
     views = collect(scene.page, ({"model": talk.model} if talk.model else {}) | dict(scene.view))
     if not views:
         return Slide(scene.title, None, *texts, missing=MISSING.format(page=scene.page.capitalize()))
-    return Slide(scene.title, views[-1].view(palette), *texts)
+    view = views[-1].view(palette)
+    return Slide(scene.title, view, *texts, live=_live(checked.shown[0], model_of(scene, talk, models), view, palette))
+
+
+def _live(scene: Scene, model: str, view: View, palette: Palette) -> LiveSlide | None:
+    """How a slide takes sentences; None where its scene is not live, or its model is none that a file can hold."""
+    if not scene.live or _packable(model) is None:
+        return None
+    begun = {"sentence": view.facts["sentence"], "palette": palette_of(live.look(scene, palette))}
+    return LiveSlide(model, live.settings(scene) | begun)
+
+
+def _packable(model: str) -> Checkpoint | None:
+    from ..ui import cache  # after the runtime, as all that draws components
+
+    return packable(cache.live(model))
 
 
 def collect(page: str, view: Mapping[str, str]) -> Sequence[SavedView]:

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     collect.begin()
     from .live_file import live_file, live_folder  # after the runtime, as all that draws components
 
-    form: Form = "int8" if given.int8 else "half"
+    form: Form | None = "int8" if given.int8 else "half" if given.half else None
     try:
         if given.folder:
             given.out.mkdir(parents=True, exist_ok=True)
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
             made = live_folder(checkpoints, date.today(), form)
             files = {given.out / name: data for name, data in made.items()}
         else:
-            files = {given.out: live_file(checkpoints, date.today(), form).encode()}
+            files = {given.out: live_file(checkpoints, date.today(), form or "half").encode()}
     except OSError as error:
         print(f"{given.out} cannot be written: {error}", file=sys.stderr)
         return 1
@@ -61,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         "--checkpoint", action="append", metavar="NAME", help="a checkpoint, by name or folder; may be given repeatedly"
     )
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--half", action="store_true", help="weights in half precision (the default)")
+    form.add_argument("--half", action="store_true", help="weights in half precision (the default of a file)")
     form.add_argument("--int8", action="store_true", help="weights in 8 bits, half as large and a little less exact")
+    parser.epilog = "A folder has both unless one is named; a phone then takes 8 bits, where little is lost by them."
     return parser

@@ -1,31 +1,40 @@
 """A file that runs models: weights, tokenizer, engine and views in one HTML text that asks the network for nothing.
 
 The code stands first and the weights after it, so that a file that was cut off can say so. Weights are packed by
-:mod:`viz.engine.package`, compressed and written in base64; the worker that runs them is made from a text in the page,
-so that it works from a disk. The security policy names the only script by its hash and forbids every connection.
+:mod:`viz.export.packed_models`; the worker that runs them is made from a text in the page, so that it works from a
+disk. The security policy names the only script by its hash and forbids every connection.
 """
 
 from __future__ import annotations
 
-import base64
-import gzip
-import hashlib
 import html
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from model.translate import Translator
+import streamlit as st
 
 from ..components.bundle import style
-from ..engine.package import ENGINE, KERNEL, Form, PackageError, check_tokenizer, package
-from ..figures.palette import DARK, LIGHT, Look, Palette, head_colour
+from ..engine.package import Form
+from ..figures.palette import DARK, LIGHT, Look
 from ..ui.controls import examples
-from .page import BROWSER, component_code, hash_of, scoped
+from .packed_models import (
+    PackedModel,
+    engine_elements,
+    estimated_size,
+    int8_loses_little,
+    model_elements,
+    model_facts,
+    packable,
+    packed_model,
+    palette_of,
+)
+from .page import BROWSER
+from .scripts import component_code, hash_of, scoped
 
 if TYPE_CHECKING:
     from model.checkpoint.load import Checkpoint
@@ -33,9 +42,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent / "live"
 COMPONENTS = ("beam_tree", "decode_player", "heatmap", "links", "overview", "switchboard", "text", "tokens", "versions")
-HEAD_COLOURS = 8
-INT8_BLEU = json.loads((ENGINE / "int8_bleu.json").read_text(encoding="utf-8"))
-"""By the hash of a released model's weights: greedy BLEU on its development text in half precision and in 8 bits."""
+FORMS: dict[Form, str] = {"half": "Live file: the model too", "int8": "Live file in 8 bits"}
+"""What the menu Save calls a file of each form."""
 PAGE = Template("""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src '$hash' 'wasm-unsafe-eval'; \
@@ -47,64 +55,85 @@ form-action 'none'">
 $css
 </style></head><body><p id="starting">The model is being read. If this sentence stays, JavaScript is off here, \
 or the file was cut off on its way: then download it again.</p>
-<script type="text/plain" id="worker">$worker</script>
-<script type="text/plain" id="kernel">$kernel</script>
+$engine
 <script>$code</script>
 $models</body></html>
 """)
 
 
-@dataclass(frozen=True)
-class PackedModel:
-    """One checkpoint as it stands in a file."""
-
-    facts: dict[str, Any]
-    """What the page reads of it."""
-    data: bytes
-    """The package, compressed."""
-
-
 def live_file(checkpoints: Sequence[Checkpoint], made: date, form: Form = "half") -> str:
     """The whole file as text. PackageError for a checkpoint that the engine cannot run."""
     packed = [packed_model(one, form) for one in checkpoints]
-    models = "\n".join(
-        f'<script type="text/plain" id="model-{at}">{_text(one.data)}</script>' for at, one in enumerate(packed)
-    )
-    facts = [one.facts | {"id": f"model-{at}"} for at, one in enumerate(packed)]
-    return page(facts, made, models)
+    return page(_facts(checkpoints, model_facts(packed)), made, model_elements(packed))
 
 
-def live_folder(checkpoints: Sequence[Checkpoint], made: date, form: Form = "half") -> dict[str, bytes]:
-    """The same as a page for a web host: by their names, the page and each model beside it. PackageError."""
-    packed = [packed_model(one, form) for one in checkpoints]
-    # Named by its content, so that no browser keeps the model of an earlier page.
-    names = [f"{one.facts['sha256'][:16]}.bin" for one in packed]
-    facts = [one.facts | {"file": name} for one, name in zip(packed, names, strict=True)]
-    files = {name: one.data for name, one in zip(names, packed, strict=True)}
-    return {"index.html": page(facts, made, "", "'self'").encode()} | files
+def live_folder(checkpoints: Sequence[Checkpoint], made: date, form: Form | None = None) -> dict[str, bytes]:
+    """The same as a page for a web host: by their names, the page and each model beside it. PackageError.
+
+    Without a `form`: half precision, and beside it 8 bits for phones where little is known to be lost by them.
+    """
+    files: dict[str, bytes] = {}
+    facts = []
+    for one in checkpoints:
+        model = packed_model(one, form or "half")
+        facts.append(model.facts | {"file": _kept(model, files)})
+        if form is None and int8_loses_little(one.hash):
+            small = packed_model(one, "int8")
+            own = {name: small.facts[name] for name in ("facts", "sha256")}
+            facts[-1]["phone"] = own | {"file": _kept(small, files)}
+    return {"index.html": page(_facts(checkpoints, facts), made, "", "'self'").encode()} | files
+
+
+def _facts(checkpoints: Sequence[Checkpoint], facts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the page reads of each model, with sentences to begin with."""
+    return [own | {"examples": list(examples(one.card))} for one, own in zip(checkpoints, facts, strict=True)]
+
+
+def _kept(model: PackedModel, files: dict[str, bytes]) -> str:
+    """Put a model's package among the files; named by its content, so that no browser keeps that of an earlier page."""
+    name = f"{model.facts['sha256'][:16]}.bin"
+    files[name] = model.data
+    return name
 
 
 def live_files(model: LiveModel) -> dict[str, tuple[str, Callable[[], bytes]]]:
-    """The file of one model among those a page can save, made once it is asked for; nothing where it cannot run."""
-    if not isinstance(model, Translator):
+    """The files of one model among those a page can save, each made once it is asked for; none where it cannot run.
+
+    What is in 8 bits comes first on a phone, where little is known to be lost by them.
+    """
+    checkpoint = packable(model)
+    if checkpoint is None:
         return {}
-    try:
-        check_tokenizer(model.tokenizer.model)
-    except PackageError:
-        return {}
-    made = lambda: live_file([model.checkpoint], date.today()).encode()  # noqa: E731
-    return {"Live file: the model too (HTML)": (f"{model.name}-live.html", made)}
+    parameters = sum(one.numel() for one in checkpoint.model.parameters())
+    forms: list[Form] = ["half", "int8"]
+    if on_phone() and int8_loses_little(checkpoint.hash):
+        forms.reverse()
+    return {
+        f"{FORMS[form]} (HTML, about {estimated_size(parameters, form) / 1e6:.0f} MB)": (
+            f"{model.name}-live{'' if form == 'half' else '-8-bit'}.html",
+            partial(_made, checkpoint, form),
+        )
+        for form in forms
+    }
+
+
+def _made(checkpoint: Checkpoint, form: Form) -> bytes:
+    return live_file([checkpoint], date.today(), form).encode()
+
+
+def on_phone() -> bool:
+    """Whether the visitor's browser says that it is one of a phone."""
+    return "Mobi" in (st.context.headers.get("User-Agent") or "")
 
 
 def page(models: Sequence[dict[str, Any]], made: date, data: str, connect: str = "'none'") -> str:
     """The HTML around the `data` of models; `connect` is what its security policy lets it fetch."""
-    for one in models:
-        one["facts"]["saved"] = made.isoformat()
     title = models[0]["title"] if len(models) == 1 else "Attenscope, live"
     header = {
         "title": title,
+        "made": made.isoformat(),
         "models": models,
-        "palettes": {"light": palette_of(LIGHT), "dark": palette_of(DARK)},
+        "palettes": {"light": palette_of(Look(LIGHT)), "dark": palette_of(Look(DARK))},
         "styles": {name: style(name) for name in COMPONENTS},
     }
     # A token or a title is data: inside a script no text may end it.
@@ -115,49 +144,10 @@ def page(models: Sequence[dict[str, Any]], made: date, data: str, connect: str =
         hash=f"sha256-{hash_of(code)}",
         connect=connect,
         css="".join((folder / name).read_text(encoding="utf-8") for folder, name in _SHEETS),
-        worker=f"{scoped(ENGINE / 'worker.js')}(self);",
-        kernel=_text(KERNEL.read_bytes()),
+        engine=engine_elements(),
         code=code,
         models=data,
     )
 
 
-_SHEETS = ((BROWSER, "page.css"), (HERE, "live.css"))
-
-
-def packed_model(checkpoint: Checkpoint, form: Form = "half") -> PackedModel:
-    """Return a checkpoint as it stands in a file, with what the page says of it."""
-    card = checkpoint.card
-    data = package(checkpoint, form)
-    known = {"model": checkpoint.name, "hash": checkpoint.hash, "weights": weights_in_words(checkpoint.hash, form)}
-    known |= {name: card[name] for name in ("data", "licence", "attribution") if card.get(name)}
-    facts = {
-        "name": checkpoint.name,
-        "title": card.get("title", checkpoint.name),
-        "examples": list(examples(card)),
-        "facts": known,
-        "sha256": hashlib.sha256(data).hexdigest(),
-    }
-    return PackedModel(facts, gzip.compress(data, 9, mtime=0))
-
-
-def weights_in_words(weights_hash: str, form: Form) -> str:
-    """How a file holds the weights, and what is lost by it where that was measured."""
-    if form == "half":
-        return "half precision"
-    found = INT8_BLEU.get(weights_hash)
-    if not found:
-        return "8 bits a weight; what is lost by it was not measured"
-    bleu = f"BLEU {found['int8']:.2f}, in half precision {found['half']:.2f}"
-    return f"8 bits a weight; {bleu}, on {found['sentences']:,} sentences of {found['source']}"
-
-
-def palette_of(palette: Palette) -> dict[str, Any]:
-    """The colours of a theme, and of the pictures drawn in it."""
-    look = Look(palette)
-    heads = [head_colour(palette, head) for head in range(HEAD_COLOURS)]
-    return asdict(palette) | {"stops": look.stops, "scale": look.scale, "heads": heads}
-
-
-def _text(data: bytes) -> str:
-    return base64.b64encode(data).decode()
+_SHEETS = ((BROWSER, "page.css"), (HERE, "sentence.css"), (HERE, "live.css"))

@@ -10,11 +10,9 @@ from __future__ import annotations
 import base64
 import functools
 import gzip
-import hashlib
 import html
 import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -23,20 +21,20 @@ from typing import TYPE_CHECKING, Any
 
 from plotly.offline import get_plotlyjs
 
-from ..components.bundle import HERE, bundle, style
+from ..components.bundle import style
 from ..components.packing import pack
-from .parts import Chart, Columns, Component, Part, Slide, View, Words, leaves
+from .packed_models import PackedModel, engine_elements, model_elements, model_facts
+from .parts import Chart, Columns, Component, LiveSlide, Part, Slide, View, Words, leaves
+from .scripts import component_code, hash_of, scoped
 
 if TYPE_CHECKING:
     from ..figures.palette import Palette
 
 BROWSER = Path(__file__).parent / "browser"
-EXPORT = re.compile(r"^export (default )?", re.MULTILINE)
-DEFAULT = re.compile(r"^export default (?:async )?function (\w+)", re.MULTILINE)
 # The names of the theme that Streamlit hands to components; a file has to say them itself.
 PAGE = Template("""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src $hashes; \
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src $scripts; \
 style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width"><title>$title</title>
 <style>
@@ -47,8 +45,13 @@ $css
 </style></head><body><noscript>This page draws its pictures with JavaScript; please allow it.</noscript>
 <script type="text/plain" id="content">$content</script>
 <script type="text/plain" id="plotly">$plotly</script>
-<script>$code</script></body></html>
+$engine<script>$code</script>$models</body></html>
 """)
+LIVE = Path(__file__).parent / "live"
+LIVE_POLICY = "'wasm-unsafe-eval'; worker-src blob:"
+"""What a page that runs a model may do beside its scripts."""
+LIVE_COMPONENTS = {"decode": ("decode_player", "beam_tree", "versions")}
+"""What a live slide draws, by its view; one of a head has that view, the overview and the translation."""
 
 
 def view_page(view: View, palette: Palette, made: date, notes: str = "", width: int = 0) -> str:
@@ -57,15 +60,28 @@ def view_page(view: View, palette: Palette, made: date, notes: str = "", width: 
     return _file(view.title, (Slide(view.title, view, notes),), palette, made, talk=False, more=fixed)
 
 
-def talk_page(title: str, slides: Sequence[Slide], palette: Palette, made: date) -> str:
-    """A whole talk as a file: slides that keys go through."""
-    return _file(title, slides, palette, made, talk=True)
+def talk_page(
+    title: str, slides: Sequence[Slide], palette: Palette, made: date, models: Sequence[PackedModel] = ()
+) -> str:
+    """A whole talk as a file: slides that keys go through. `models` are those that live slides name."""
+    return _file(title, slides, palette, made, talk=True, models=models)
 
 
-def _file(title: str, slides: Sequence[Slide], palette: Palette, made: date, *, talk: bool, more: str = "") -> str:
+def _file(
+    title: str,
+    slides: Sequence[Slide],
+    palette: Palette,
+    made: date,
+    *,
+    talk: bool,
+    more: str = "",
+    models: Sequence[PackedModel] = (),
+) -> str:
     every = [part for slide in slides for part in leaves(slide.parts)]
-    names = sorted({part.name for part in every if isinstance(part, Component)})
-    code = f"{component_code(names)}{scoped(BROWSER / 'page.js')}(components);"
+    names = {part.name for part in every if isinstance(part, Component)}
+    names |= {name for slide in slides if slide.live for name in _drawn_live(slide.live)}
+    live = scoped(LIVE / "scene.js") if models else "null"
+    code = f"{component_code(sorted(names))}{scoped(BROWSER / 'page.js')}(components, {live});"
     charts = any(isinstance(part, Chart) for part in every)
     hashes = [hash_of(code)] + ([hash_of(get_plotlyjs())] if charts else [])
     packed = Packed()
@@ -73,23 +89,33 @@ def _file(title: str, slides: Sequence[Slide], palette: Palette, made: date, *, 
         "title": title,
         "talk": talk,
         "made": made.isoformat(),
-        "styles": {name: style(name) for name in names},
-        "slides": [_slide(slide, packed) for slide in slides],
+        "styles": {name: style(name) for name in sorted(names)},
+        "slides": [_slide(slide, packed, [one.facts["name"] for one in models]) for slide in slides],
+        "models": model_facts(models),
     }
+    sheets = ((BROWSER, "page.css"), (LIVE, "sentence.css")) if models else ((BROWSER, "page.css"),)
     return PAGE.substitute(
         title=html.escape(title),
-        hashes=" ".join(f"'sha256-{one}'" for one in hashes),
+        scripts=" ".join([*(f"'sha256-{one}'" for one in hashes), *([LIVE_POLICY] if models else [])]),
         scheme="dark" if _is_dark(palette.background) else "light",
         ink=palette.ink,
         soft=palette.soft,
         accent=palette.accent,
         line=palette.line,
         background=palette.background,
-        css=(BROWSER / "page.css").read_text(encoding="utf-8") + more,
+        css="".join((folder / name).read_text(encoding="utf-8") for folder, name in sheets) + more,
         content=_compressed(pack(header, bytes(packed.body))),
         plotly=_plotly() if charts else "",
+        engine=engine_elements() if models else "",
         code=code,
+        models=model_elements(models),
     )
+
+
+def _drawn_live(live: LiveSlide) -> Sequence[str]:
+    """The components that a live slide draws."""
+    view = live.settings["view"]
+    return LIVE_COMPONENTS.get(view, ("overview", "tokens", view))
 
 
 @dataclass
@@ -104,7 +130,9 @@ class Packed:
         return len(self.body) - len(data), len(data)
 
 
-def _slide(slide: Slide, packed: Packed) -> dict[str, Any]:
+def _slide(slide: Slide, packed: Packed, models: Sequence[str]) -> dict[str, Any]:
+    """What the browser reads of a slide; `models` are the names of those in the file."""
+    live = {**slide.live.settings, "model": models.index(slide.live.model)} if slide.live else None
     return {
         "title": slide.title,
         "notes": slide.notes,
@@ -113,6 +141,7 @@ def _slide(slide: Slide, packed: Packed) -> dict[str, Any]:
         "omit": slide.omit,
         "missing": slide.missing,
         "facts": dict(slide.view.facts) if slide.view else {},
+        "live": live,
         "parts": [_part(part, packed) for part in slide.parts],
     }
 
@@ -131,27 +160,6 @@ def _part(part: Part, packed: Packed) -> dict[str, Any]:
     assert isinstance(part, Component)
     data = {"at": packed.add(part.data)} if isinstance(part.data, bytes) else {"data": dict(part.data)}
     return {"is": "component", "name": part.name, "role": part.role, "follows": part.follows} | data
-
-
-def component_code(names: Iterable[str]) -> str:
-    """The components a file shows, each in a scope of its own, as members of one constant."""
-    return "const components = {};\n" + "".join(
-        f"components.{name} = {scoped(HERE / name / f'{name}.js')};\n" for name in names
-    )
-
-
-def scoped(entry: Path) -> str:
-    """The modules of `entry` as an expression: its default export."""
-    source = bundle(entry)
-    if "</script" in source.lower():
-        raise ValueError("A script of the project holds the text </script and cannot stand in a page.")
-    name = DEFAULT.findall(source)[-1]
-    return f"(() => {{\n{EXPORT.sub('', source)}\nreturn {name};\n}})()"
-
-
-def hash_of(code: str) -> str:
-    """A script's hash, as a security policy names it."""
-    return base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
 
 
 def _compressed(data: bytes) -> str:

@@ -74,6 +74,16 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
+class LiveSlide:
+    """What a slide that takes sentences shows of them, by the model in the file."""
+
+    model: str
+    """Its name."""
+    settings: Mapping[str, Any]
+    """What viz/export/live/scene.js begins with."""
+
+
+@dataclass(frozen=True, eq=False)
 class Slide:
     """A view in a file, and what is said to it. Where there is no view, `missing` says why."""
 
@@ -87,6 +97,7 @@ class Slide:
     omit: tuple[str, ...] = ()
     """Roles that are left out."""
     missing: str = ""
+    live: LiveSlide | None = None
 
     @property
     def parts(self) -> tuple[Part, ...]:

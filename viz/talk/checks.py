@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from ..ui.addresses.decode import CROSS, OWN
 from ..ui.addresses.pages import PAGES
 from ..ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, MODEL
 from ..ui.url_state.kinds import Choice, Number
+from .live import obstacle, unheeded
 from .scenes import Mistake, Scene, Talk
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class CheckedTalk:
     talk: Talk
     mistakes: tuple[Mistake, ...]
     shown: tuple[Scene, ...]
-    """The scenes that can be shown: those that ask for nothing that is missing."""
+    """The scenes that can be shown: those that ask for nothing that is missing. Live are those that can be."""
 
 
 def check(talk: Talk, models: Mapping[str, TransformerConfig | None]) -> CheckedTalk:
@@ -38,10 +39,16 @@ def check(talk: Talk, models: Mapping[str, TransformerConfig | None]) -> Checked
     shown = []
     for number, scene in enumerate(talk.scenes, 1):
         missing = list(_missing(scene, talk, models))
-        mistakes += [_mistake(number, scene, *one) for one in (*missing, *_unknown(scene), *_unreadable_values(scene))]
+        others = (*_unknown(scene), *_unreadable_values(scene), *_live(scene, talk, models))
+        mistakes += [_mistake(number, scene, *one) for one in (*missing, *others)]
         if not missing:
-            shown.append(scene)
+            shown.append(replace(scene, live=scene.live and not obstacle(scene)))
     return CheckedTalk(talk, tuple(mistakes), tuple(shown))
+
+
+def model_of(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None]) -> str:
+    """The name of the model that a scene asks for; "" where there is none at all."""
+    return scene.view.get(MODEL.name) or talk.model or next(iter(models), "")
 
 
 def _mistake(number: int, scene: Scene, key: str, text: str) -> Mistake:
@@ -54,7 +61,7 @@ def _missing(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | 
     if scene.page not in PAGES:
         yield "page", f"There is no page {scene.page!r}, so the scene is left out; use {', '.join(PAGES)}."
         return
-    name = scene.view.get(MODEL.name) or talk.model or next(iter(models), "")
+    name = model_of(scene, talk, models)
     if name not in models:
         there = ", ".join(models) or "none yet"
         yield "view.model", f"There is no model {name!r}, so the scene is left out; models here: {there}."
@@ -117,6 +124,20 @@ def _unreadable_values(scene: Scene) -> Iterator[tuple[str, str]]:
         else:
             can = f"at most {one.longest:,} characters of its kind"
         yield f"view.{name}", f"{name} = {value[:60]!r} means nothing on the page {scene.page}: it is {can}."
+
+
+def _live(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None]) -> Iterator[tuple[str, str]]:
+    """What a scene that is to take sentences cannot do with them, all of it or in the file."""
+    if not scene.live or scene.page not in PAGES:
+        return
+    if reason := obstacle(scene):
+        yield "live", f"The scene takes no sentences and shows its own: {reason}."
+        return
+    name = model_of(scene, talk, models)
+    if models.get(name, ()) is None:
+        yield "live", f"{name} is no model that a file can hold: in One file the scene shows its own sentence."
+    for one in unheeded(scene):
+        yield f"view.{one}", f"In One file, sentences that are typed into this scene are shown without {one}."
 
 
 def _number(text: str) -> int:

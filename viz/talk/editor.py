@@ -10,6 +10,7 @@ import streamlit as st
 from viz.ui.captions import caption, plain
 
 from . import session
+from .live import obstacle
 from .scenes import LONGEST, MOST_SCENES, PARTS, Mistake, Scene, Talk
 from .talk_file import read, write_view
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 STYLE = Path(__file__).parent / "talk.css"
+LIVE = "Live: sentences from the audience are typed on stage and translated"
+LIVE_HELP = "On stage by this app; in One file by the model itself, which then stands in the file and makes it larger."
 VIEW_ROWS = 190
 """Pixels of the field that holds a view."""
 
@@ -90,7 +93,7 @@ def _fields(at: int, scene: Scene) -> None:
 
     def keep(name: str) -> None:
         value = st.session_state[f"scene-{name}-{revision}"]
-        session.edit(at, **{name: value.strip() if isinstance(value, str) else tuple(value)})
+        session.edit(at, **{name: value.strip() if isinstance(value, str) else value})
 
     def line(name: str, label: str, hint: str) -> None:
         key = f"scene-{name}-{revision}"
@@ -98,8 +101,9 @@ def _fields(at: int, scene: Scene) -> None:
 
     def parts(name: str, label: str) -> None:
         key = f"scene-{name}-{revision}"
+        keep_parts = lambda: session.edit(at, **{name: tuple(st.session_state[key])})  # noqa: E731
         chosen = list(getattr(scene, name))
-        st.multiselect(label, list(PARTS), chosen, key=key, on_change=keep, args=(name,), placeholder="Nothing")
+        st.multiselect(label, list(PARTS), chosen, key=key, on_change=keep_parts, placeholder="Nothing")
 
     line("title", "Title", "What stands above the picture")
     line("point", "What to look at", "One line under the picture, for the audience")
@@ -112,6 +116,8 @@ def _fields(at: int, scene: Scene) -> None:
         parts("hide", "Hidden until the next key")
     with right:
         parts("omit", "Left out")
+    if scene.live or not obstacle(scene):
+        st.toggle(LIVE, scene.live, f"scene-live-{revision}", LIVE_HELP, on_change=keep, args=("live",))
     _view(at, scene, revision)
 
 

@@ -48,6 +48,8 @@ class Scene:
     """Members of PARTS that are covered until the next key."""
     omit: tuple[str, ...] = ()
     """Members of PARTS that are not shown at all."""
+    live: bool = False
+    """Whether it takes sentences from the audience, see :mod:`viz.talk.live`."""
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
     """Where its keys stand in the file it was read from, from 1; "" is its first line."""
 
@@ -60,7 +62,8 @@ class Scene:
     def presenter_data(self, model: str = "") -> dict[str, Any]:
         """What :func:`viz.components.presenter.show` needs of it."""
         texts = {"title": self.title, "notes": self.notes, "point": self.point}
-        return {"address": self.address(model), **texts, "hide": self.hide, "omit": self.omit}
+        address = self.address(model, **({"live": "1"} if self.live else {}))
+        return {"address": address, **texts, "hide": self.hide, "omit": self.omit, "live": self.live}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ point = "Follow the dark cells."        # what the audience is to look at
 page = "explore"
 hide = ["translation"]                  # covered until the next key
 omit = ["heads"]                        # not shown at all
+live = true                             # the audience's sentences are translated
 
 [scene.view]                            # the page's address, as it stands after the question mark
 sentence = "She lost her key."
@@ -57,25 +58,33 @@ def scene_count(source: str) -> int:
 def write(talk: Talk) -> str:
     """The file of a talk: what :func:`read` reads, in the order a person would write it."""
     head = {"title": talk.title} | ({"model": talk.model} if talk.model else {})
-    return tomli_w.dumps(head | {"scene": [_written(scene) for scene in talk.scenes]}, multiline_strings=True)
+    return "\n".join([_toml(head), *map(_written, talk.scenes)])
 
 
 def write_view(scene: Scene) -> str:
     """The page and the address of a scene, as they stand in a file below ``[[scene]]``."""
-    return tomli_w.dumps({"page": scene.page, "scene": {"view": dict(scene.view)}}, multiline_strings=True)
+    return _toml({"page": scene.page, "scene": {"view": dict(scene.view)}})
 
 
-def _written(scene: Scene) -> dict[str, Any]:
+def _written(scene: Scene) -> str:
+    """A scene as a block of its own: tomli_w would write short ones as one list, in which no line is a scene's."""
     texts = {"title": scene.title, "page": scene.page}
-    more = {"point": scene.point, "notes": scene.notes, "hide": [*scene.hide], "omit": [*scene.omit]}
-    return texts | {name: value for name, value in (more | {"view": dict(scene.view)}).items() if value}
+    parts = {"hide": [*scene.hide], "omit": [*scene.omit], "live": scene.live}
+    more = {"point": scene.point, "notes": scene.notes, **parts}
+    own = _toml(texts | {name: value for name, value in more.items() if value})
+    view = f"\n[scene.view]\n{_toml(scene.view)}" if scene.view else ""
+    return f"[[scene]]\n{own}{view}"
+
+
+def _toml(table: Mapping[str, Any]) -> str:
+    return tomli_w.dumps(table, multiline_strings=True)
 
 
 def _scene(block: Block, mistakes: list[Mistake]) -> Scene | None:
     table = _table(block, mistakes)
     if table is None:
         return None
-    _unknown(table, {"title", "notes", "point", "page", "hide", "omit", "view"}, block, mistakes)
+    _unknown(table, {"title", "notes", "point", "page", "hide", "omit", "live", "view"}, block, mistakes)
     texts = _texts(table, block, mistakes, "title", "notes", "point", "page")
     if not texts.get("page"):
         mistakes.append(Mistake(block.start, 'The scene names no page; add for example: page = "explore"'))
@@ -83,7 +92,8 @@ def _scene(block: Block, mistakes: list[Mistake]) -> Scene | None:
     hide, omit = (_parts(table, name, block, mistakes) for name in ("hide", "omit"))
     title = texts.get("title") or texts["page"].capitalize()
     view = _view(table.get("view", {}), block, mistakes)
-    return Scene(title, texts["page"], view, texts.get("notes", ""), texts.get("point", ""), hide, omit, block.lines)
+    said = texts.get("notes", ""), texts.get("point", "")
+    return Scene(title, texts["page"], view, *said, hide, omit, _switch(table, "live", block, mistakes), block.lines)
 
 
 def _table(block: Block, mistakes: list[Mistake]) -> dict[str, Any] | None:
@@ -124,6 +134,13 @@ def _parts(table: Mapping[str, Any], name: str, block: Block, mistakes: list[Mis
             known = ", ".join(PARTS)
             mistakes.append(Mistake(block.line(name), f"There is nothing called {part!r} to {name}; use {known}."))
     return tuple(part for part in PARTS if part in listed)
+
+
+def _switch(table: Mapping[str, Any], name: str, block: Block, mistakes: list[Mistake]) -> bool:
+    value = table.get(name, False)
+    if not isinstance(value, bool):
+        mistakes.append(Mistake(block.line(name), f"{name} is to be true or false, without quotation marks."))
+    return value is True
 
 
 def _view(value: Any, block: Block, mistakes: list[Mistake]) -> dict[str, str]:

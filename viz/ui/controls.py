@@ -18,7 +18,7 @@ from model.trace import AttentionMap, Kind
 from model.translate import InputError, Translation, Translator
 from model.user_model import LocalError, LocalModel
 
-from ..components.presenter import presenting
+from ..components.presenter import live, presenting
 from ..figures.heatmap import ROW_NAMES, Rows
 from ..figures.palette import SCALE_NAMES, Look
 from . import cache, theme, widgets
@@ -131,7 +131,7 @@ def plain_sentence(beside: Callable[[], None]) -> str:
 def _box(place: DeltaGenerator, first: str) -> str:
     """The sentence box itself, with the sentence that it begins with."""
     with place:
-        if presenting():
+        if presenting() and not live():
             return _written(SENTENCE.get() or first)
         hint = "Type a sentence and press Enter"
         return widgets.sentence_input("Sentence", SENTENCE, first, placeholder=hint, label_visibility="collapsed")

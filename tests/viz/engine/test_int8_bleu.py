@@ -12,7 +12,7 @@ import torch
 from model.checkpoint.load import available, unique_weights
 from model.translate import Translator
 from viz.engine.package import quantised
-from viz.export.live_file import INT8_BLEU, weights_in_words
+from viz.export.packed_models import INT8_BLEU, weights_in_words
 
 DATA = Path(os.environ.get("ATTENSCOPE_DATA", "/nowhere"))
 

@@ -31,6 +31,7 @@ from ..fakes import FakeTranslator
 ROOT = Path(__file__).resolve().parents[3]
 AWKWARD = "</script><script>alert(1)</script> \u2028 مرحبا &amp; $code"
 MADE = date(2025, 1, 2)
+ENTRIES = BROWSER / "page.js", LIVE / "live.js", LIVE / "scene.js"
 NAMES = re.compile(r"^(?:export )?(?:default )?(?:async )?(?:const|let|function|class) (\w+)", re.MULTILINE)
 
 
@@ -125,7 +126,7 @@ def test_no_name_stands_twice_in_a_component(name: str) -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("entry", [BROWSER / "page.js", LIVE / "live.js"], ids=lambda path: path.name)
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda path: path.name)
 def test_no_name_stands_twice_in_a_page_and_it_never_writes_html(entry: Path) -> None:
     code = bundle(entry)
     names = NAMES.findall(code)

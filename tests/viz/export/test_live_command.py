@@ -8,13 +8,20 @@ import hashlib
 import re
 import sys
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
+from typing import get_args
 
 import pytest
+import streamlit as st
 
-from model.checkpoint.load import save_checkpoint
-from viz.export import collect
+from model.checkpoint.load import available, load_checkpoint, save_checkpoint
+from model.translate import Translator
+from viz.engine.package import Form
+from viz.export import collect, packed_models
 from viz.export.__main__ import main as command_line
+from viz.export.live_file import live_file, live_files
 
 from ... import toy
 
@@ -67,6 +74,17 @@ def test_a_folder_holds_the_page_and_the_model_beside_it(
     assert f'"file": "{name}"' in page
     assert hashlib.sha256(gzip.decompress(data)).hexdigest().startswith(name.removesuffix(".bin"))
     assert "connect-src 'self'" in page
+    little = {"half": 30.0, "int8": 29.8, "sentences": 9, "source": "dev.en"}
+    monkeypatch.setattr(packed_models, "INT8_BLEU", {load_checkpoint(folder).hash: little})
+    for forms, count in (((), 2), (("--half",), 1), (("--int8",), 1)):
+        out = tmp_path / f"site{len(forms)}{count}"
+        assert run(monkeypatch, "--folder", *forms, "--checkpoint", folder, out) == 0
+        assert len(list(out.glob("*.bin"))) == count
+        assert ('"phone": {' in (out / "index.html").read_text(encoding="utf-8")) == (count == 2)
+        for one in out.iterdir():
+            one.unlink()
+    monkeypatch.setitem(little, "int8", 29.6)
+    assert not packed_models.int8_loses_little(load_checkpoint(folder).hash)
     (tmp_path / "taken").write_text("a file")
     assert run(monkeypatch, "--folder", "--checkpoint", folder, tmp_path / "taken") == 1
 
@@ -81,3 +99,26 @@ def test_what_cannot_be_written_is_said(
         assert run(monkeypatch, *arguments) == 1
         assert said in capsys.readouterr().err
     assert not list(tmp_path.glob("*.html"))
+
+
+@pytest.mark.skipif("everyday-zh-en" not in available(), reason="the checkpoint is not here")
+def test_a_size_is_said_before_the_file_is_made() -> None:
+    checkpoint = load_checkpoint("everyday-zh-en")
+    parameters = sum(one.numel() for one in checkpoint.model.parameters())
+    for form in get_args(Form):
+        size = len(live_file([checkpoint], date(2026, 11, 22), form))
+        assert packed_models.estimated_size(parameters, form) == pytest.approx(size, rel=0.1)
+
+
+@pytest.mark.skipif("everyday-zh-en" not in available(), reason="the checkpoint is not here")
+def test_a_phone_is_offered_what_is_small_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Translator.load("everyday-zh-en", "cpu")
+    for agent, first in (
+        ("Mozilla/5.0 (Android 15) Mobile", "8-bit"),
+        ("Mozilla/5.0 (X11)", "live.html"),
+    ):
+        monkeypatch.setattr(st, "context", SimpleNamespace(headers={"User-Agent": agent}))
+        offered = live_files(model)
+        assert len(offered) == 2
+        assert first in next(iter(offered.values()))[0]
+        assert all("about" in label for label in offered)

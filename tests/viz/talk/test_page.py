@@ -60,6 +60,17 @@ def test_scenes_are_edited_moved_copied_and_deleted(page: AppTest) -> None:
     assert not page.exception
 
 
+def test_a_scene_is_made_live_where_it_can_be(page: AppTest) -> None:
+    scenes = Scene("One", "decode"), Scene("Two", "decode", {"method": "sample"})
+    page.session_state["talk"] = (Talk("Mine", scenes), ())
+    page.run()
+    page.toggle(key="scene-live-0-0").set_value(True).run()
+    assert [scene.live for scene in page.session_state["talk"][0].scenes] == [True, False]
+    assert not page.warning
+    page.radio(key="scene-choice").set_value(1).run()
+    assert not [one for one in page.toggle if "live" in str(one.key)]
+
+
 def test_a_view_that_cannot_be_read_is_said_and_the_old_one_stays(page: AppTest) -> None:
     page.session_state["talk"] = (Talk("Mine", (Scene("One", "explore", {"head": "2"}),)), ())
     page.run()

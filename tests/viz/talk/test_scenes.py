@@ -50,6 +50,43 @@ def test_a_talk_is_read() -> None:
     assert second.address("small", present="1") == "/decode?model=small&present=1"
 
 
+LIVE = """[[scene]]
+page = "explore"
+live = true
+[scene.view]
+view = "links"
+words = true
+
+[[scene]]
+page = "explore"
+live = true
+[scene.view]
+view = "pipeline"
+
+[[scene]]
+page = "decode"
+live = "yes"
+
+[[scene]]
+page = "masks"
+live = true
+"""
+
+
+def test_a_live_scene_is_one_that_can_be() -> None:
+    talk, mistakes = read(LIVE)
+    assert [(one.line, "true or false" in one.text) for one in mistakes] == [(16, True)]
+    assert read(write(talk))[0] == talk
+    checked = check(talk, {"small": TransformerConfig()})
+    assert [scene.live for scene in checked.shown] == [True, False, False, False]
+    assert [one.line for one in checked.mistakes] == [6, 10, 20]
+    assert checked.mistakes[0].text.endswith("are shown without words.")
+    assert "only heatmap, links and text" in checked.mistakes[1].text
+    assert checked.shown[0].presenter_data()["address"].endswith("&live=1")
+    foreign = check(talk, {"hf:small": None}).mistakes
+    assert "no model that a file can hold" in foreign[0].text
+
+
 ENDS = [
     "to be seen in\nC:\\talks\\",
     "either ''' or \"\"\" # here",

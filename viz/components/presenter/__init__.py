@@ -19,6 +19,11 @@ def presenting() -> bool:
     return bool(st.context.is_embedded) and st.query_params.get("present") == "1"
 
 
+def live() -> bool:
+    """Whether the scene takes sentences from the audience."""
+    return st.query_params.get("live") == "1"
+
+
 def presenter() -> None:
     """Let the key p, or ``present=1`` in the address, show this page alone; draws nothing."""
     _mount(key="presenter", data={"scenes": None})
@@ -28,6 +33,6 @@ def show(title: str, scenes: Sequence[Mapping[str, Any]]) -> None:
     """Let the key p, a button, or ``present=1`` in the address, show the scenes of a talk, as JSON-like mappings.
 
     Each has the texts ``address`` (inside the app), ``title``, ``notes`` and ``point``, and the lists of parts ``hide``
-    and ``omit``.
+    and ``omit``; ``live`` says whether it takes sentences.
     """
     _mount(key="show", data={"title": title, "scenes": [dict(scene) for scene in scenes]})

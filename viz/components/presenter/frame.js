@@ -1,7 +1,9 @@
+import { inField } from "./keys.js";
 import { cover } from "./parts.js";
 
 const LOOK_EVERY = 60; // Milliseconds.
 const STILL_FOR = 5; // Looks in a row that find nothing changed.
+const STARTS = 400; // Milliseconds until the page has begun with what was typed.
 const GIVE_UP = 90_000;
 const ROWS = 480; // The shorter side, in the page's own pixels, that a scene is laid out for.
 const LARGEST = 1.6; // A short page grows no more than this beyond it.
@@ -66,20 +68,33 @@ export function openFrame(box, scene, listen) {
   element.style.zoom = base;
   element.src = `${scene.address}${scene.address.includes("?") ? "&" : "?"}present=1&embed=true`;
   element.setAttribute("aria-hidden", "true");
-  element.onload = () => listen(element.contentWindow);
+  element.onload = () => {
+    listen(element.contentWindow);
+    if (scene.live) element.contentWindow.addEventListener("keydown", (event) => event.key === "Enter" && inField(event) && answer(frame, event));
+  };
   frame.cover = () => cover(element.contentDocument, frame.revealed ? [] : scene.hide, scene.omit);
   frame.ready = prepare(frame);
   box.append(element);
   return frame;
 }
 
+/** A sentence was typed into a live scene: the keys turn the pages again, and its pictures are fitted. */
+async function answer(frame, event) {
+  event.composedPath()[0].blur();
+  await rest(STARTS);
+  await arrange(frame);
+}
+
+async function arrange(frame) {
+  if (!(await still(frame))) return;
+  frame.cover();
+  await still(frame);
+  await fit(frame);
+  frame.cover();
+}
+
 async function prepare(frame) {
   await rest(0);
-  if (await still(frame)) {
-    frame.cover();
-    await still(frame);
-    await fit(frame);
-    frame.cover();
-  }
+  await arrange(frame);
   frame.done = true;
 }

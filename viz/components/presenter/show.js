@@ -1,5 +1,5 @@
 import { openFrame } from "./frame.js";
-import { asked } from "./keys.js";
+import { asked, inField } from "./keys.js";
 import { openNotes } from "./notes.js";
 
 const AHEAD = [0, 1, 2, -1]; // Scenes kept ready around the one that is shown, the most wanted first.
@@ -39,6 +39,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
   const listen = (target) => target.addEventListener("keydown", pressed, true);
 
   function pressed(event) {
+    if (event.key === "Escape" && inField(event)) return event.composedPath()[0].blur();
     const what = asked(event);
     if (what === null || (!numbered && !["close", "contrast", "full"].includes(what))) return;
     if (what === "enter" && !show.typed) return;

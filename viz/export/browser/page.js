@@ -65,8 +65,10 @@ function deckOf(file, components, parts) {
   return deck;
 }
 
-export default async function page(components) {
+/** The slides of this page; `live`, if any is, makes scenes of them that run a model (../live/scene.js). */
+export default async function page(components, live = null) {
   const file = await content();
+  file.live = live?.(file.header, components);
   const { talk, slides } = file.header;
   const parts = frame(talk);
   const deck = deckOf(file, components, parts);

@@ -1,5 +1,5 @@
-import { library } from "./inflate.js";
 import { cover } from "../../components/presenter/parts.js";
+import { chart } from "./chart.js";
 import { element, shadowed } from "./element.js";
 import { fit } from "./fit.js";
 import { followed, hears, stateOf } from "./follow.js";
@@ -15,38 +15,13 @@ function component(host, part, view) {
     leave = mount({ data: followed(part, view), parentElement: parent, setTriggerValue: send });
   };
   const send = (name, value) => {
-    if (part.name === "decode_player" && (name === "pick" || name === "forbid")) view.says.textContent = NEEDS_MODEL;
+    if (part.name === "decode_player" && (name === "pick" || name === "forbid")) view.run(name, value);
     // Once the click is over: the overview has others sketch the head that was chosen, and what follows is exact.
     else if (hears(part, view, name, value)) queueMicrotask(view.redraw);
   };
   view.drawn.push(draw);
   draw();
   return () => leave();
-}
-
-/** The room that a chart takes; it is drawn into it once the slide is fitted. */
-function chart(host, part, view) {
-  host.setAttribute("role", "img");
-  host.setAttribute("aria-label", part.alt);
-  host.style.height = `${part.figure.layout.height ?? 450}px`;
-  view.charts.push(() => drawn(host, part.figure));
-  return () => {};
-}
-
-/** Plotly finds the mouse under a transform but not under a zoom: inside a slide that is zoomed, its own box is not. */
-async function drawn(host, figure) {
-  const plotly = await library();
-  if (!host.isConnected) return () => {}; // Another slide was asked for meanwhile.
-  const box = host.appendChild(element("div", "chart"));
-  const place = () => {
-    const zoom = host.currentCSSZoom ?? 1;
-    Object.assign(box.style, { zoom: 1 / zoom, transform: zoom === 1 ? "none" : `scale(${zoom})`, width: `${host.clientWidth}px` });
-    return { width: host.clientWidth };
-  };
-  await plotly.newPlot(box, figure.data, { ...figure.layout, ...place() }, { displayModeBar: false });
-  const sized = new ResizeObserver(() => box.layout.width !== host.clientWidth && plotly.relayout(box, place()));
-  sized.observe(host);
-  return () => (sized.disconnect(), plotly.purge(box));
 }
 
 /** Sizes that follow the window's width would grow twice where a slide is zoomed. */
@@ -67,8 +42,11 @@ function words(host, { text, size, marked }) {
 
 const MOUNT = { component, chart, words };
 
+const isSentence = (part, { live }) => live && part.role === "sentence"; // It stands in the box.
+
 function mountAll(parent, parts, view) {
   for (const part of parts) {
+    if (isSentence(part, view)) continue;
     if (part.is === "columns") {
       const row = parent.appendChild(element("div", "columns"));
       row.style.setProperty("--shares", part.shares.map((share) => `minmax(0, ${100 * share}fr)`).join(" "));
@@ -77,9 +55,33 @@ function mountAll(parent, parts, view) {
     }
     const host = parent.appendChild(element("div", "part"));
     host.dataset.role = part.role;
-    if (view.covered && view.slide.hide.includes(part.role)) host.classList.add("covered");
     view.leaving.push(MOUNT[part.is](host, part, view));
   }
+}
+
+/** What was saved of a scene that takes sentences, below its box, until a model's answer stands in its place. */
+function mountLive(inside, view) {
+  const { live, slide } = view;
+  const saved = element("div");
+  inside.append(live.form, live.asked ? live.host : saved);
+  if (!live.asked) mountAll(saved, slide.parts, view);
+  live.drawn = (anew) => {
+    live.asked = true;
+    if (anew) view.state.fitted = null;
+    if (!inside.isConnected) return; // Another slide was asked for meanwhile.
+    if (saved.isConnected) saved.replaceWith(live.host);
+    view.dress();
+    if (anew) view.refit();
+  };
+  live.prepare();
+}
+
+/** The box of a live scene, as long as the file is open; null where the scene is not live, or cannot be here. */
+function liveOf(slide, file, state, says) {
+  if (!slide.live || !file.live) return null;
+  if (!file.live.lacks) return (state.live ??= file.live.open(slide, says));
+  says.textContent = file.live.lacks;
+  return null;
 }
 
 /** Fit the slide where it is one of a talk, then draw its charts; a slide that was left meanwhile is let go. */
@@ -97,18 +99,26 @@ async function finish(place, inside, view) {
  * whether there was anything, `leave()` ends it.
  */
 export function show(place, slide, file, components, covered) {
-  const says = element("p", "says");
+  const state = stateOf(slide, file);
+  const says = slide.live ? (state.says ??= element("p", "says")) : element("p", "says");
   says.setAttribute("role", "status");
-  const view = { slide, file, components, covered, says, drawn: [], charts: [], leaving: [], state: stateOf(slide, file) };
+  const view = { slide, file, components, covered, says, state, drawn: [], charts: [], leaving: [], live: liveOf(slide, file, state, says) };
   view.redraw = () => view.drawn.forEach((draw) => draw());
+  view.run = (name, value) => (view.live ? view.live.hear(name, value) : (says.textContent = NEEDS_MODEL));
   const inside = element("div", "slide");
   const { talk } = file.header;
-  view.refit = () => talk && fit(place, inside, view.state);
-  const hide = (parts) => cover(document, parts, slide.omit, talk ? SIZES : ""); // What stands inside a component, as in the app.
+  view.refit = () => talk && fit(place, inside, state);
+  // What stands inside a component is covered as in the app.
+  view.dress = () => {
+    const hidden = view.covered ? slide.hide : [];
+    for (const part of inside.querySelectorAll("[data-role]")) part.classList.toggle("covered", hidden.includes(part.dataset.role));
+    cover(document, hidden, slide.omit, talk ? SIZES : "");
+  };
   place.replaceChildren(inside);
   if (slide.missing) inside.append(element("p", "missing", slide.missing));
-  mountAll(inside, slide.parts, view);
-  hide(covered ? slide.hide : []);
+  if (view.live) mountLive(inside, view);
+  else mountAll(inside, slide.parts, view);
+  view.dress();
   inside.append(says);
   addEventListener("resize", view.refit);
   return {
@@ -117,8 +127,7 @@ export function show(place, slide, file, components, covered) {
     reveal: () => {
       if (!view.covered || !slide.hide.length) return false;
       view.covered = false;
-      inside.querySelectorAll(".covered").forEach((part) => part.classList.remove("covered"));
-      hide([]);
+      view.dress();
       return true;
     },
   };

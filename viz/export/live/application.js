@@ -1,12 +1,12 @@
+import { connections, translation } from "./asking.js";
 import { mapOf } from "./attention_map.js";
-import { Problem, connect } from "./connection.js";
+import { forThisDevice } from "./connection.js";
 import { frame } from "./frame.js";
 import { headInWords } from "./head_views.js";
 import { hearing } from "./hearing.js";
 import { pictures } from "./pictures.js";
-import { FREELY, arrive, begun, changesText, pinName } from "./state.js";
-
-const FAULT = "Something went wrong in this page that should not. Please open it again.";
+import { FREELY, begun, pinName } from "./state.js";
+import { switches } from "./switches.js";
 
 /** The colours of the page itself, by the names of the theme that components use. */
 function paint({ ink, accent, line, background, soft }, scheme) {
@@ -15,48 +15,10 @@ function paint({ ink, accent, line, background, soft }, scheme) {
   document.documentElement.style.colorScheme = scheme;
 }
 
-function note({ unknown, stopped }) {
-  const missing = unknown.length ? `The vocabulary has no pieces for ${unknown.map((one) => `“${one}”`).join(", ")}. ` : "";
-  return missing + (stopped === "length" ? "The translation was cut off at the length limit." : "");
-}
-
-/** One worker a model, begun when it is first asked for: `of(at)` is that of the model with this number. */
-function connections(models) {
-  const made = new Map();
-  return (at) => {
-    if (!made.has(at)) made.set(at, connect(models[at]));
-    return made.get(at);
-  };
-}
-
-/** Ask the model for what the state says, `show(found)` it, and say what went wrong; a later request overtakes. */
-function translation(state, parts, of, show) {
-  let latest = 0;
-  return async (fields, { keep = false } = {}) => {
-    Object.assign(state, fields);
-    const own = (latest += 1);
-    const { text, beam, constraints, target } = state;
-    parts.main.setAttribute("aria-busy", "true");
-    parts.search.value = beam;
-    const asked = of(state.at).translate(text, { beam: target ? 1 : beam, constraints, target, changes: changesText(state.off) });
-    const found = await asked.catch((error) => error);
-    if (own !== latest) return;
-    parts.main.removeAttribute("aria-busy");
-    if (found instanceof Error) {
-      parts.says.textContent = found instanceof Problem ? found.message : FAULT;
-      if (!(found instanceof Problem)) console.error(found);
-      return;
-    }
-    if (target) found.tree = state.run.tree; // One of its translations is looked at.
-    parts.says.textContent = note(found);
-    arrive(state, found, keep);
-    show();
-  };
-}
-
 /** The page: what it shows, and all that changes it. */
-export function application(header, components) {
-  const state = begun(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+export function application(given, components) {
+  const header = { ...given, models: given.models.map(forThisDevice) };
+  const state = begun({ scheme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" });
   const of = connections(header.models);
   const redraw = () => {
     const palette = header.palettes[state.scheme];
@@ -66,6 +28,8 @@ export function application(header, components) {
     if (!state.run) return;
     const pinned = state.pins[pinName(state.kind, "query")] ?? null;
     parts.see.textContent = state.view === "decode" ? "" : headInWords(mapOf(state.run, state.kind), state.place, pinned);
+    parts.kind.row.hidden = state.view === "decode";
+    board(state);
     drawn.draw({ ...state, palette, model: header.models[state.at].name });
     document.body.dataset.drawn = state.number;
   };
@@ -89,8 +53,16 @@ export function application(header, components) {
     kind: (kind) => change({ kind }),
     view: (view) => change({ view }),
   });
-  const translate = translation(state, parts, of, redraw);
-  const drawn = pictures(parts, { components, styles: header.styles }, hearing(state, { change, translate }));
+  const ask = translation(state, { busy: parts.main, says: parts.says }, of, redraw);
+  const translate = (fields, how) => {
+    const asked = ask(fields, how);
+    parts.search.value = state.beam;
+    return asked;
+  };
+  const act = hearing(state, { change, translate });
+  const resources = { components, styles: header.styles };
+  const board = switches(parts.switches, resources, act);
+  const drawn = pictures(parts, resources, act);
   redraw();
   return { open, connection: () => of(state.at) };
 }

@@ -12,12 +12,20 @@ export function lacking() {
   return names.length ? `This browser cannot run the model: it has no ${names.join(", no ")}. A current Chromium, Firefox or Safari has all of it.` : "";
 }
 
+/** A model as this device is to fetch it: on a phone in fewer bits, where the folder has it so. */
+export function forThisDevice({ phone, ...model }) {
+  const isPhone = navigator.userAgentData?.mobile ?? /Mobi/.test(navigator.userAgent);
+  return phone && isPhone ? { ...model, ...phone } : model;
+}
+
 /** A sentence to show, as opposed to a fault of the program. */
 export class Problem extends Error {}
 
 /** The packed model: in the page, or, of a folder, in a file beside it. */
 async function packedOf({ id, file }) {
   if (!file) {
+    // The models stand behind the script.
+    if (document.readyState === "loading") await new Promise((done) => addEventListener("DOMContentLoaded", done));
     const element = document.getElementById(id);
     const text = element?.textContent ?? "";
     element?.remove(); // It is needed once, and large.

@@ -56,8 +56,8 @@ function withMeans(map) {
   return all;
 }
 
-/** What decode_player.js reads; `aligning` is the best aligning head. */
-export function playerData(run, { id, step, aligning }, palette) {
+/** What decode_player.js reads; `aligning` is the best aligning head, `crossHead` and `ownHead` name those it begins with. */
+export function playerData(run, { id, step, aligning, crossHead = "aligning", ownHead = "" }, palette) {
   const [cross, own] = ["cross", "decoder"].map((kind) => mapOf(run, kind));
   const shape = ({ layers, heads, queries, keys }) => [layers, heads, queries, keys];
   const header = {
@@ -66,8 +66,8 @@ export function playerData(run, { id, step, aligning }, palette) {
     source: wordsOf(run.sourceTokens),
     target: wordsOf([own.columns[0], ...run.tokens]),
     steps: stepsOf(run.steps),
-    cross: { shape: shape(cross), chosen: "aligning", name: "cross-attention" },
-    own: { shape: shape(own), chosen: `${own.layers}.mean` },
+    cross: { shape: shape(cross), chosen: crossHead, name: "cross-attention" },
+    own: { shape: shape(own), chosen: ownHead || `${own.layers}.mean` },
     aligning: [aligning.layer, aligning.head],
     stops: palette.stops,
     scale: palette.scale,

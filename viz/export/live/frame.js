@@ -1,4 +1,5 @@
 import { element } from "../browser/element.js";
+import { sentenceForm } from "./sentence.js";
 
 /** A row of buttons of which one is chosen: `show(value)` marks it. */
 function choiceOf(label, options, choose) {
@@ -23,27 +24,6 @@ function selectOf(label, options, choose) {
   }
   select.onchange = () => choose(select.value);
   return select;
-}
-
-function sentenceForm(say) {
-  const form = element("form");
-  const box = form.appendChild(element("textarea"));
-  box.rows = 1;
-  box.dir = "auto";
-  box.setAttribute("aria-label", "Sentence");
-  box.placeholder = "Type a sentence and press Enter";
-  box.spellcheck = false;
-  const submit = form.appendChild(element("button", "translate", "Translate"));
-  form.onsubmit = (event) => {
-    event.preventDefault();
-    say(box.value);
-  };
-  box.onkeydown = (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    form.requestSubmit();
-  };
-  return { form, box, submit };
 }
 
 function chips(texts, say) {
@@ -97,7 +77,7 @@ export function frame(header, act) {
   document.getElementById("starting").replaceWith(main); // The models stand behind it.
   const show = ({ examples: texts, facts: known }) => {
     examples.replaceChildren(chips(texts, act.sentence));
-    foot.replaceChildren(facts(known));
+    foot.replaceChildren(facts({ ...known, saved: header.made }));
   };
   return { main, box, submit, says, translation, see, kind, view, pictures, switches, model, search, controls, show };
 }

@@ -18,8 +18,6 @@ function publish(app) {
 }
 
 export default async function live(header, components) {
-  // The models stand behind the script.
-  if (document.readyState === "loading") await new Promise((done) => addEventListener("DOMContentLoaded", done));
   const missing = lacking();
   if (missing) {
     document.getElementById("starting").textContent = missing;

@@ -5,15 +5,19 @@ import { mapOf } from "./attention_map.js";
 export const FREELY = { constraints: {}, target: null, current: 0 };
 
 /**
- * What the page shows at first. `place` is the open head, `pins` the pinned positions by what they are of, `off` the
- * heads switched off, `number` counts the translations, `current` is the one of a search that is looked at.
+ * What is shown at first. `place` is the open head, `pins` the pinned positions by what they are of, `off` the heads
+ * switched off, `changes` what else is changed, as text; `number` counts the translations, `current` is the one of a
+ * search that is looked at.
  */
-export const begun = (scheme) => ({
-  ...{ at: 0, text: "", beam: 1, view: "heatmap", kind: "cross", place: null, pins: {}, off: [], beside: [] },
-  ...{ step: 0, number: 0, run: null, aligning: null, scheme, ...FREELY },
+export const begun = (fields) => ({
+  ...{ at: 0, text: "", beam: 1, search: {}, view: "heatmap", kind: "cross", place: null, pins: {}, off: [], changes: "", beside: [] },
+  ...{ step: 0, number: 0, run: null, aligning: null, chosen: {}, ...FREELY },
+  ...fields,
 });
 
-export const changesText = (off) => off.map(([kind, layer, head]) => `${kind}.${layer + 1}.${head + 1}:off`).join(",");
+/** All changes to the model, in the text form of model/interventions/changes.py. */
+export const changesText = ({ off, changes }) =>
+  [changes, ...off.map(([kind, layer, head]) => `${kind}.${layer + 1}.${head + 1}:off`)].filter(Boolean).join(",");
 
 /** The name of the pin of a row or a column in an attention of one kind. */
 export const pinName = (kind, side) => (side === "key" ? `${kind} key` : kind === "encoder" ? "source" : "target");

@@ -1,0 +1,45 @@
+import { Problem, connect } from "./connection.js";
+import { arrive, changesText } from "./state.js";
+
+const FAULT = "Something went wrong in this page that should not. Please open it again.";
+
+function note({ unknown, stopped }) {
+  const missing = unknown.length ? `The vocabulary has no pieces for ${unknown.map((one) => `“${one}”`).join(", ")}. ` : "";
+  return missing + (stopped === "length" ? "The translation was cut off at the length limit." : "");
+}
+
+/** One worker a model, begun when it is first asked for: `of(at)` is that of the model with this number. */
+export function connections(models) {
+  const made = new Map();
+  return (at) => {
+    if (!made.has(at)) made.set(at, connect(models[at]));
+    return made.get(at);
+  };
+}
+
+/**
+ * What asks the model for what `state` says, `show()`s it once it is there, and says what went wrong in `says`, while
+ * `busy` is said to be; a later request overtakes.
+ */
+export function translation(state, { busy, says }, of, show) {
+  let latest = 0;
+  return async (fields, { keep = false } = {}) => {
+    Object.assign(state, fields);
+    const own = (latest += 1);
+    const { text, beam, search, constraints, target } = state;
+    busy.setAttribute("aria-busy", "true");
+    const options = { ...search, beam: target ? 1 : beam, constraints, target, changes: changesText(state) };
+    const found = await of(state.at).translate(text, options).catch((error) => error);
+    if (own !== latest) return;
+    busy.removeAttribute("aria-busy");
+    if (found instanceof Error) {
+      says.textContent = found instanceof Problem ? found.message : FAULT;
+      if (!(found instanceof Problem)) console.error(found);
+      return;
+    }
+    if (target) found.tree = state.run.tree; // One of its translations is looked at.
+    says.textContent = note(found);
+    arrive(state, found, keep);
+    show();
+  };
+}
