@@ -1,0 +1,69 @@
+"""A headless Firefox without a network, driven by WebDriver BiDi (W3C), which it speaks by itself."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from websockets.sync.client import ClientConnection, connect
+
+NAMES = ("firefox-esr", "firefox")
+LISTENS = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
+PREFERENCES = """user_pref("network.proxy.type", 1);
+user_pref("network.proxy.http", "127.0.0.1");
+user_pref("network.proxy.http_port", 9);
+user_pref("network.proxy.ssl", "127.0.0.1");
+user_pref("network.proxy.ssl_port", 9);
+"""
+"""A proxy that nobody serves: what asks the network is refused."""
+PATIENCE = 60
+"""Seconds that Firefox may take for an answer."""
+
+
+class FirefoxPage:
+    """A page of it, as far as the tests need one: what playwright's page calls `goto` and `evaluate`."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket, self._numbers = socket, itertools.count(1)
+        self._ask("session.new", capabilities={})
+        self._context = self._ask("browsingContext.create", type="tab")["context"]
+
+    def goto(self, url: str) -> None:
+        self._ask("browsingContext.navigate", context=self._context, url=url, wait="complete")
+
+    def evaluate(self, function: str, argument: Any = None) -> Any:
+        """What a JavaScript function, or the promise it returns, says to `argument`; both as JSON."""
+        call = f"(async () => JSON.stringify(await ({function})({json.dumps(argument)})) ?? 'null')()"
+        target = {"context": self._context}
+        found = self._ask("script.evaluate", expression=call, target=target, awaitPromise=True)
+        assert found["type"] == "success", found["exceptionDetails"]["text"]
+        return json.loads(found["result"]["value"])
+
+    def _ask(self, method: str, **parameters: Any) -> Any:
+        number = next(self._numbers)
+        self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
+        while (answer := json.loads(self._socket.recv(PATIENCE))).get("id") != number:
+            pass  # an event
+        assert answer["type"] == "success", answer
+        return answer["result"]
+
+
+@contextmanager
+def firefox(program: str, profile: Path) -> Iterator[FirefoxPage]:
+    """Start Firefox with a new profile in the folder `profile`, and end it."""
+    (profile / "user.js").write_text(PREFERENCES)
+    command = [program, "--headless", "--no-remote", "--profile", str(profile), "--remote-debugging-port=0"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr
+            said = next(filter(None, map(LISTENS.search, process.stderr)))
+            with connect(f"{said[1]}/session", max_size=None) as socket:
+                yield FirefoxPage(socket)
+        finally:
+            process.kill()
