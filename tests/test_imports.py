@@ -38,7 +38,7 @@ LEVELS = (
     "viz.components.presenter viz.components.save viz.ui.addresses viz.engine",
     "viz.components.*",
     "viz.ui",
-    "viz.traces viz.talk",
+    "viz.traces viz.talk viz.tour",
     "viz.__main__",
     "viz.export viz.frame viz.masks.judge.input viz.why.texts",
     "viz.explore viz.decode viz.why viz.heads viz.positions viz.training viz.masks.*",

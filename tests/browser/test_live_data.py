@@ -11,6 +11,9 @@ import pytest
 from playwright.sync_api import Page
 
 from model.analysis.alignment import rank_alignment
+from model.checkpoint.load import available
+from model.experiments.word_facts import word_facts
+from model.text.words import word, words
 from model.translate import Translator
 from viz.components.beam_tree import tree_data
 from viz.components.bundle import bundle
@@ -22,6 +25,7 @@ from viz.components.links import packed as links
 from viz.components.overview import packed as overview
 from viz.components.text import packed as text
 from viz.components.tokens import line
+from viz.components.word_card import card_data
 from viz.export.live_file import HERE
 from viz.export.packed_models import palette_of
 from viz.figures.heatmap import head_grid
@@ -35,7 +39,8 @@ from .test_engine import toy_checkpoint
 
 TEXT = "the small dog sees a cat. <b> 中文字幕很长很长的词 \u202e"
 NAMES = (
-    "mapOf, overviewData, heatmapData, linksData, textData, tokensData, playerData, bestAligning, treeData, headInWords"
+    "mapOf, overviewData, heatmapData, linksData, textData, tokensData, playerData, bestAligning, treeData, "
+    "headInWords, wordData, mergedWords"
 )
 CALL = """([text, options, name, kind, rest]) => {
   const run = window.running.translate(text, options);
@@ -117,6 +122,32 @@ def test_the_translation_and_its_steps(views: Views) -> None:
     start = PlayerStart(3, "aligning", "2.mean", (best.layer, best.head))
     given = {"id": "7", "step": 3, "aligning": found}
     equal(views("playerData", None, given, views.palette), player(result, start, LOOK, "7"))
+
+
+def test_the_card_of_every_word(views: Views) -> None:
+    result = views.translator.translate(TEXT)
+    facts = word_facts(views.translator, TEXT, result.target_ids)
+    for position, step in enumerate(result.steps):
+        expected = card_data(step, facts, [(("cross", 0, 0), 0.0)])
+        found = views("wordData", None, position, "Step by step")
+        said = ("label", "word", "fact", "others", "sources")
+        assert [rounded(found[name]) for name in said] == [rounded(expected[name]) for name in said]
+
+
+WORDS = (
+    *("Don't touch the U-Bahn, 3.5 m (or “so”)!", "我昨天在图书馆读了 一本书。", "a... b --c", "", "</s>"),
+    "The children's bed; e.g. <b>x</b>",
+)
+
+
+@pytest.mark.walk
+@pytest.mark.skipif("everyday-en-de" not in available(), reason="the checkpoint is not here")
+def test_pieces_are_merged_into_the_same_words(views: Views) -> None:
+    tokenizers = [Translator.load("everyday-en-de", "cpu").tokenizer, views.translator.tokenizer]
+    for tokens in (tokenizer.encode(sentence).tokens for tokenizer in tokenizers for sentence in WORDS):
+        found = views.page.evaluate("(tokens) => window.views.mergedWords(tokens)", list(tokens))
+        expected = [(word(tokens[group.start : group.stop]), group.start) for group in words(tokens)]
+        assert [(one["text"], one["from"]) for one in found] == expected
 
 
 def test_a_beam_tree(views: Views) -> None:

@@ -9,16 +9,19 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from model.checkpoint.load import available, load_checkpoint
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
 from model.network.config import PAD_ID
 from model.translate import InputError, Translator
 from viz.export.live_file import live_file, live_folder
+from viz.tour.steps import MODEL, steps_in_file
 
 from .conftest import visit
 from .steps import open_file, open_page, point, saved, tile
@@ -26,6 +29,7 @@ from .test_accessibility import findings
 from .test_engine import toy_checkpoint
 
 HOSTILE = "the <img src=x onerror=alert(1)> dog </script> \u202e 狗"
+PINNED = "Pinned: “\u2068{}\u2069” looks at “\u2068{}\u2069”"
 CALL = """async ([text, options]) => {
   const found = await window.attenscope.translate(text, options);
   const maps = Object.entries(found.maps).map(([kind, { shape, data }]) => [kind, { shape, data: Array.from(data) }]);
@@ -107,6 +111,51 @@ def test_step_by_step_with_candidates_and_beams(live: Page, translator: Translat
     live.locator(".version").nth(2).click()
     expect(live.locator(".tokens button")).to_have_count(len(best[1].token_ids))
     assert not findings(live)
+
+
+def test_the_card_of_a_word(live: Page, translator: Translator) -> None:
+    text = "the old dog sees a tree today."
+    say(live, text)
+    plain = translator.translate(text)
+    expect(live.locator(".tokens button")).to_have_count(len(plain.steps))
+    card = live.get_by_role("article", name=re.compile("^The word "))
+    if card.count():
+        card.get_by_role("button", name="Close this card").click()
+    expect(card).to_have_count(0)
+    live.locator(".tokens button").nth(2).click()
+    expect(card.locator("h4")).to_contain_text(["Instead of it", "It looked at"])
+    card.get_by_role("button", name="Step by step").click()
+    expect(live.locator(".decode-player")).to_have_attribute("data-step", "3")
+    others = [one for one in plain.steps[2].candidates if one.token_id != plain.target_ids[2]]
+    card.locator("section").first.get_by_role("button").nth(1).click()
+    expect(live.locator(".tokens button").nth(2)).to_have_text(others[1].token.strip() or "␣")
+    expect(card.locator(".word")).to_have_text(others[1].token.strip() or "␣")
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("form", ["half", "int8"])
+@pytest.mark.skipif(MODEL not in available(), reason="the checkpoint is not here")
+def test_the_tour_shows_what_it_says(disk: Page, tmp_path: Path, form: Any) -> None:
+    file = tmp_path / "live.html"
+    file.write_text(live_file([load_checkpoint(MODEL)], date(2026, 11, 22), form), encoding="utf-8")
+    open_file(disk, file)
+    disk.get_by_role("button", name="Start here").click()
+    tour = disk.get_by_label("Tour")
+    for at, step in enumerate(steps_in_file(MODEL), 1):
+        expect(tour).to_contain_text(f"{at}/{len(steps_in_file(MODEL))} {step['title']}. {step['text']}")
+        place = f"layer {step['address']['layer']}, head {step['address']['head']}"
+        expect(disk.locator(".heatmap[data-painted]")).to_have_attribute("data-painted", re.compile(place))
+        if at == 1:
+            expect(disk.locator(".see")).to_contain_text(PINNED.format("Fahrrad", "bicycle"))
+        tour.get_by_role("button", name=step["button"]).click()
+        if at == 1:
+            expect(disk.locator(".see")).to_contain_text(PINNED.format("gekauft", "buy"))
+        if at < len(steps_in_file(MODEL)):
+            tour.get_by_role("button", name="Next", exact=True).click()
+    expect(disk.locator(".decode-player")).to_have_attribute("data-step", "1")
+    tour.get_by_role("button", name="Leave").click()
+    expect(tour).to_have_count(0)
+    assert not steps_in_file("another")
 
 
 def test_a_head_switched_off(live: Page, translator: Translator) -> None:

@@ -2,6 +2,7 @@ import { changesOf } from "./changes.js";
 import { beamSearch, forced, greedy } from "./search.js";
 import { END, tokenizer } from "./tokenizer.js";
 import { transformer } from "./transformer.js";
+import { lookedAt } from "./value_norms.js";
 import { readWeights } from "./weights.js";
 
 const CHARACTERS_A_TOKEN = 30; // As in model/translate.py, whose sentences these are.
@@ -79,7 +80,8 @@ function told({ own, cross, candidates, ...step }, token) {
 export function engine({ header, body }, code) {
   const { config, tensors, tokenizer: [from, length] } = header;
   const tokens = tokenizer(body.subarray(from, from + length));
-  const model = transformer(config, readWeights(tensors, body, code));
+  const weights = readWeights(tensors, body, code);
+  const [model, looked] = [transformer(config, weights), lookedAt(weights, config)];
 
   const named = ({ best, nodes }) => ({
     best: best.map((one) => ({ ...one, text: tokens.decode(one.ids) })),
@@ -89,7 +91,7 @@ export function engine({ header, body }, code) {
   const translate = (text, { beam = 1, alpha = 1, stop = "proven", changes: given = "", constraints = {}, target = null } = {}) => {
     const encoded = pieces(text, tokens, config.max_length);
     const changes = changesOf(given);
-    const { memory, weights } = model.encode(encoded.ids, changes);
+    const { memory, weights: seen } = model.encode(encoded.ids, changes);
     const limit = Math.min(config.max_length - 1, 2 * encoded.ids.length + 20);
     const task = { crossing: model.crossOf(memory), changes, limit, constraints };
     const tree = beam > 1 ? beamSearch(model, task, { width: beam, alpha, stop }) : null;
@@ -107,7 +109,8 @@ export function engine({ header, body }, code) {
       steps: steps.map((step) => told(step, tokens.token)),
       stopped: ids.at(-1) === END ? "eos" : "length",
       tree: tree && named(tree),
-      maps: mapsOf(weights, steps, config.heads, encoded.ids.length, changes),
+      looked: looked(steps, task.crossing),
+      maps: mapsOf(seen, steps, config.heads, encoded.ids.length, changes),
     };
   };
   return { translate, tokens, config };

@@ -21,6 +21,7 @@ import streamlit as st
 from ..components.bundle import style
 from ..engine.package import Form
 from ..figures.palette import DARK, LIGHT, Look
+from ..tour.steps import steps_in_file
 from ..ui.controls import examples
 from .packed_models import (
     PackedModel,
@@ -41,7 +42,10 @@ if TYPE_CHECKING:
     from model.live.live_model import LiveModel
 
 HERE = Path(__file__).parent / "live"
-COMPONENTS = ("beam_tree", "decode_player", "heatmap", "links", "overview", "switchboard", "text", "tokens", "versions")
+COMPONENTS = (
+    *("beam_tree", "decode_player", "heatmap", "links", "overview", "switchboard", "text", "tokens", "versions"),
+    "word_card",
+)
 FORMS: dict[Form, str] = {"half": "Live file: the model too", "int8": "Live file in 8 bits"}
 """What the menu Save calls a file of each form."""
 PAGE = Template("""<!doctype html>
@@ -85,8 +89,11 @@ def live_folder(checkpoints: Sequence[Checkpoint], made: date, form: Form | None
 
 
 def _facts(checkpoints: Sequence[Checkpoint], facts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the page reads of each model, with sentences to begin with."""
-    return [own | {"examples": list(examples(one.card))} for one, own in zip(checkpoints, facts, strict=True)]
+    """What the page reads of each model, with sentences to begin with and the tour."""
+    return [
+        own | {"examples": list(examples(one.card)), "tour": steps_in_file(one.name)}
+        for one, own in zip(checkpoints, facts, strict=True)
+    ]
 
 
 def _kept(model: PackedModel, files: dict[str, bytes]) -> str:

@@ -46,7 +46,7 @@ def word_card(data: dict[str, Any], actions: CardActions, *, key: str) -> None:
 
     _mount(
         key=key,
-        data=data | {"open": "Open in Decode" if actions.open else ""},
+        data=data | {"why": True, "open": "Open in Decode" if actions.open else ""},
         on_close_change=actions.close,
         on_candidate_change=lambda: actions.candidate(int(state().candidate)),
         on_head_change=head,

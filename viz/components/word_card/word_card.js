@@ -39,15 +39,17 @@ function build(root, view, data) {
   const name = made("strong", "word", data.word);
   name.dir = "auto";
   top.append(name, made("span", "fact", data.fact), made("span", "space"));
-  top.append(pressed("open", "Why this word?", "Why this word?", () => view.send("why", Date.now())));
+  if (data.why) top.append(pressed("open", "Why this word?", "Why this word?", () => view.send("why", Date.now())));
   if (data.open) top.append(pressed("open", data.open, data.open, () => view.send("open", Date.now())));
   top.append(pressed("close", "×", "Close this card", () => view.send("close", Date.now())));
   const parts = made("div", "parts");
   if (data.others.length)
     parts.append(section("Instead of it", "", data.others.map((one) => row(one, () => view.send("candidate", one.id)))));
   parts.append(section("It looked at", "all heads, by norm", data.sources.map((one) => row(one))));
-  parts.append(section("Heads that matter", data.headsNote, data.heads.map((one) => row(one, () => view.send("head", one.place)))));
-  card.append(top, parts, made("p", "decided", data.decided));
+  if (data.heads.length)
+    parts.append(section("Heads that matter", data.headsNote, data.heads.map((one) => row(one, () => view.send("head", one.place)))));
+  card.append(top, parts);
+  if (data.decided) card.append(made("p", "decided", data.decided));
   root.append(card);
   return {};
 }

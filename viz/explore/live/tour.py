@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cache as once
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from viz.tour.steps import TourStep, tour_steps
 from viz.ui.addresses.explore import PAGE, TOUR
 from viz.ui.addresses.pins import PIN
 from viz.ui.addresses.shared import SENTENCE
@@ -21,28 +18,6 @@ from .examples import LANGUAGES, languages
 
 if TYPE_CHECKING:
     from model.live.live_model import LiveModel
-
-FILE = Path(__file__).parent / "tour.toml"
-
-
-@dataclass(frozen=True)
-class TourStep:
-    """One step: a view of the page, what to see in it, and another view that its button goes to."""
-
-    title: str
-    text: str
-    button: str
-    address: Mapping[str, str]
-    """The view that the step begins with, as parameters of the address."""
-    attempt: Mapping[str, str] = field(default_factory=dict)
-    """The view that the button goes to; empty for the page Decode."""
-
-
-@once
-def tour_steps() -> tuple[TourStep, ...]:
-    """Return the steps that ship with the project."""
-    steps = tomllib.loads(FILE.read_text(encoding="utf-8"))["step"]
-    return tuple(TourStep(attempt=one.pop("try", {}), **one) for one in steps)
 
 
 def offer(model: LiveModel, *, first_look: bool) -> None:

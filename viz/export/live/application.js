@@ -51,7 +51,14 @@ export function application(given, components) {
     search: (beam) => translate({ beam, ...FREELY }, { keep: true }),
     theme: () => change({ scheme: state.scheme === "dark" ? "light" : "dark" }),
     kind: (kind) => change({ kind }),
-    view: (view) => change({ view }),
+    view: (view) => change({ view, step: state.pins.target ?? 0 }),
+    tour: {
+      look: change,
+      translate(fields) {
+        parts.box.value = fields.text;
+        return translate(fields, { keep: true });
+      },
+    },
   });
   const ask = translation(state, { busy: parts.main, says: parts.says }, of, redraw);
   const translate = (fields, how) => {

@@ -1,5 +1,6 @@
 import { element } from "../browser/element.js";
 import { sentenceForm } from "./sentence.js";
+import { tour } from "./tour.js";
 
 /** A row of buttons of which one is chosen: `show(value)` marks it. */
 function choiceOf(label, options, choose) {
@@ -64,7 +65,7 @@ export function frame(header, act) {
   const { form, box, submit } = sentenceForm(act.sentence);
   const says = element("p", "says");
   says.setAttribute("role", "status");
-  const [examples, translation, see] = [element("div"), element("div", "translation"), element("p", "see")];
+  const [guide, examples, translation, see] = ["guide", "", "translation", "see"].map((name) => element(name === "see" ? "p" : "div", name));
   const kind = choiceOf("Attention", KINDS, act.kind);
   const view = choiceOf("View", VIEWS, act.view);
   const controls = element("div", "controls");
@@ -73,9 +74,12 @@ export function frame(header, act) {
   const switches = element("details", "switches");
   switches.append(element("summary", "", "Heads off"));
   const foot = element("footer");
-  main.append(form, examples, says, translation, see, controls, pictures, switches, foot);
+  const start = element("div", "start");
+  start.append(guide, examples);
+  main.append(form, start, says, translation, see, controls, pictures, switches, foot);
   document.getElementById("starting").replaceWith(main); // The models stand behind it.
-  const show = ({ examples: texts, facts: known }) => {
+  const show = ({ examples: texts, facts: known, tour: steps }) => {
+    tour(guide, steps, act.tour);
     examples.replaceChildren(chips(texts, act.sentence));
     foot.replaceChildren(facts({ ...known, saved: header.made }));
   };

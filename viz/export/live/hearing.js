@@ -20,6 +20,12 @@ export function hearing(state, { change, translate }) {
       if (name === "cell") pinCell(value);
     },
     tokens: (name, { position }) => change({ pins: toggled(state.pins, "target", position) }),
+    card(name, value) {
+      const at = state.pins.target;
+      if (name === "close") change({ pins: { ...state.pins, target: null } });
+      if (name === "open") change({ view: "decode", step: at });
+      if (name === "candidate") again({ ...FREELY, view: "decode", beam: 1, step: at, constraints: { prefix: [...written(at), value] } });
+    },
     switches: (name, off) => again({ off, target: null, current: 0 }),
     best: (name, { number }) => again({ target: state.run.tree.best[number].ids, current: number }),
     tree(name, { row, column }) {
@@ -29,7 +35,11 @@ export function hearing(state, { change, translate }) {
     },
     player(name, value) {
       const { prefix, forbidden = [] } = state.constraints;
-      if (name === "step") state.step = value;
+      if (name === "step") {
+        state.step = value;
+        if (state.pins.target != null) change({ pins: { ...state.pins, target: value } }); // An open card follows.
+      }
+      if (name === "word") change({ pins: toggled(state.pins, "target", value), step: value });
       // A candidate is gone on from greedily: a search would weigh other beginnings.
       if (name === "pick") again({ ...FREELY, beam: 1, step: value.step, constraints: { prefix: [...written(value.step), value.id], forbidden } });
       if (name === "forbid") again({ ...FREELY, step: value.step, constraints: { prefix, forbidden: [...forbidden, [value.id]] } });

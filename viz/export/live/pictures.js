@@ -4,6 +4,7 @@ import { playerData, tokensData } from "./decoding_views.js";
 import { heatmapData, linksData, overviewData, textData } from "./head_views.js";
 import { placed } from "./placed.js";
 import { treeData } from "./tree_view.js";
+import { wordData } from "./word_view.js";
 
 const LINES = {
   heatmap: "One head: each row is a query, each column a key, each cell the weight between them. Grey and hatched is masked.",
@@ -41,9 +42,10 @@ export function pictures(parts, resources, act, omit = []) {
         ? { player: make("decode_player", "decoding"), tree: make("beam_tree", "tree"), best: make("versions", "best") }
         : { overview: make("overview", "heads"), head: make(view, "picture") };
     const search = [...host.children].slice(drawers.player ? 1 : 0);
+    const card = shown("card") && placed(host.firstChild, "word_card", resources);
     const line = shown("remarks") && host.lastChild ? host.lastChild.appendChild(element("p", "words caption")) : {};
     parts.pictures.replaceChildren(host);
-    return { view, line, ...drawers, search };
+    return { view, line, ...drawers, search, card, cardHost: card && host.firstChild.lastChild };
   };
 
   const drawHead = ({ run, view, kind, place, pins, off, palette, model, beside }) => {
@@ -61,11 +63,18 @@ export function pictures(parts, resources, act, omit = []) {
     if (run.tree && mounted.best) mounted.best(versionsData(run.tree, current), act.best);
   };
 
+  const drawCard = ({ run, view, pins }) => {
+    const position = pins.target ?? null;
+    mounted.cardHost.hidden = position === null;
+    if (position !== null) mounted.card(wordData(run, position, view === "decode" ? "" : "Step by step"), act.card);
+  };
+
   const draw = (state) => {
     const { run, view } = state;
     if (mounted.view !== view || mounted.theme !== state.palette) mounted = { ...build(view), theme: state.palette };
     if (translation) translation(tokensData(run, state.pins.target ?? null), act.tokens);
     (view === "decode" ? drawDecoding : drawHead)(state);
+    if (mounted.card) drawCard(state);
   };
   return { draw };
 }

@@ -30,7 +30,7 @@ export default function liveScenes({ models, styles }, components) {
     const translate = translation(state, { busy: host, says }, of, redraw);
     const change = (fields) => queueMicrotask(() => redraw(Object.assign(state, fields))); // Once a click is over.
     const act = hearing(state, { change, translate });
-    const drawn = pictures(parts, { components, styles }, act, omit);
+    const drawn = pictures(parts, { components, styles }, act, [...omit, "card"]);
     const { form, box } = sentenceForm((text) => {
       box.blur(); // The keys turn the pages again.
       says.textContent = count ? "" : "The model is being read …";

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from model.analysis.head_claims import head_claim
 from model.trace import AttentionMap
 from model.translate import Translation, Translator
-from viz.explore.live.tour import TourStep, tour_steps
+from viz.tour.steps import TourStep, tour_steps
 from viz.ui.addresses.explore import PAGE
 from viz.ui.addresses.pins import read_pins
 

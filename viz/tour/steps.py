@@ -1,0 +1,51 @@
+"""The steps of the tour, each with something to look at and something to try."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache as once
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).parent / "tour.toml"
+MODEL = "everyday-en-de"
+"""The released model against which a test holds what the texts say."""
+ONLY_ON_THE_PAGE = {"order": "effect"}
+"""What an address can ask for that a live file cannot show."""
+
+
+@dataclass(frozen=True)
+class TourStep:
+    """One step: a view of the page, what to see in it, and another view that its button goes to."""
+
+    title: str
+    text: str
+    button: str
+    address: Mapping[str, str]
+    """The view that the step begins with, as parameters of the address."""
+    attempt: Mapping[str, str] = field(default_factory=dict)
+    """The view that the button goes to; empty for the page Decode."""
+    in_file: Mapping[str, str] = field(default_factory=dict)
+    """Texts that are others in a live file, by name."""
+
+
+@once
+def tour_steps() -> tuple[TourStep, ...]:
+    """Return the steps that ship with the project."""
+    steps = tomllib.loads(FILE.read_text(encoding="utf-8"))["step"]
+    return tuple(TourStep(attempt=one.pop("try", {}), **one) for one in steps)
+
+
+def steps_in_file(model: str) -> list[dict[str, Any]]:
+    """Return what a live file with this model shows of the tour: the steps that need no server; none for others."""
+    if model != MODEL:
+        return []
+    sentence = {"sentence": tour_steps()[0].address["sentence"]}
+    return [
+        {"title": one.title, "text": one.text, "button": one.button, **one.in_file}
+        | {"address": sentence | dict(one.address), "attempt": dict(one.attempt)}
+        for one in tour_steps()
+        if not (ONLY_ON_THE_PAGE.items() & {**one.address, **one.attempt}.items())
+    ]
