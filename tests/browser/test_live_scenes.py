@@ -79,6 +79,7 @@ def test_the_file_of_a_talk_takes_sentences(disk: Page, tmp_path: Path, translat
     open_file(disk, file)
     box = disk.get_by_label("Sentence", exact=True)
     expect(box).to_have_value(TOY)
+    expect(disk.locator("dl")).to_contain_text("half precision")
     say(disk, NEW)
     expected = translator.translate(NEW)
     expect(disk.locator(".live-scene .tokens button")).to_have_count(len(expected.steps))

@@ -90,7 +90,7 @@ def _file(
         "talk": talk,
         "made": made.isoformat(),
         "styles": {name: style(name) for name in sorted(names)},
-        "slides": [_slide(slide, packed, [one.facts["name"] for one in models]) for slide in slides],
+        "slides": [_slide(slide, packed, models) for slide in slides],
         "models": model_facts(models),
     }
     sheets = ((BROWSER, "page.css"), (LIVE, "sentence.css")) if models else ((BROWSER, "page.css"),)
@@ -130,9 +130,13 @@ class Packed:
         return len(self.body) - len(data), len(data)
 
 
-def _slide(slide: Slide, packed: Packed, models: Sequence[str]) -> dict[str, Any]:
-    """What the browser reads of a slide; `models` are the names of those in the file."""
-    live = {**slide.live.settings, "model": models.index(slide.live.model)} if slide.live else None
+def _slide(slide: Slide, packed: Packed, models: Sequence[PackedModel]) -> dict[str, Any]:
+    """What the browser reads of a slide; `models` are those in the file."""
+    facts, live = dict(slide.view.facts) if slide.view else {}, None
+    if slide.live:
+        at = [one.facts["name"] for one in models].index(slide.live.model)
+        live = {**slide.live.settings, "model": at}
+        facts["weights in this file"] = models[at].facts["facts"]["weights"]
     return {
         "title": slide.title,
         "notes": slide.notes,
@@ -140,7 +144,7 @@ def _slide(slide: Slide, packed: Packed, models: Sequence[str]) -> dict[str, Any
         "hide": slide.hide,
         "omit": slide.omit,
         "missing": slide.missing,
-        "facts": dict(slide.view.facts) if slide.view else {},
+        "facts": facts,
         "live": live,
         "parts": [_part(part, packed) for part in slide.parts],
     }
