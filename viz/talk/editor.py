@@ -93,7 +93,8 @@ def _fields(at: int, scene: Scene) -> None:
 
     def keep(name: str) -> None:
         value = st.session_state[f"scene-{name}-{revision}"]
-        session.edit(at, **{name: value.strip() if isinstance(value, str) else value})
+        kept = value.strip() if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
+        session.edit(at, **{name: kept})
 
     def line(name: str, label: str, hint: str) -> None:
         key = f"scene-{name}-{revision}"
@@ -101,9 +102,8 @@ def _fields(at: int, scene: Scene) -> None:
 
     def parts(name: str, label: str) -> None:
         key = f"scene-{name}-{revision}"
-        keep_parts = lambda: session.edit(at, **{name: tuple(st.session_state[key])})  # noqa: E731
         chosen = list(getattr(scene, name))
-        st.multiselect(label, list(PARTS), chosen, key=key, on_change=keep_parts, placeholder="Nothing")
+        st.multiselect(label, list(PARTS), chosen, key=key, on_change=keep, args=(name,), placeholder="Nothing")
 
     line("title", "Title", "What stands above the picture")
     line("point", "What to look at", "One line under the picture, for the audience")

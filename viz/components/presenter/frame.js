@@ -70,7 +70,7 @@ export function openFrame(box, scene, listen) {
   element.setAttribute("aria-hidden", "true");
   element.onload = () => {
     listen(element.contentWindow);
-    if (scene.live) element.contentWindow.addEventListener("keydown", (event) => event.key === "Enter" && inField(event) && answer(frame, event));
+    if (scene.live) element.contentWindow.addEventListener("keydown", (event) => answer(frame, event));
   };
   frame.cover = () => cover(element.contentDocument, frame.revealed ? [] : scene.hide, scene.omit);
   frame.ready = prepare(frame);
@@ -78,8 +78,9 @@ export function openFrame(box, scene, listen) {
   return frame;
 }
 
-/** A sentence was typed into a live scene: the keys turn the pages again, and its pictures are fitted. */
+/** Once a sentence was typed into a live scene the keys turn the pages again, and its pictures are fitted. */
 async function answer(frame, event) {
+  if (event.key !== "Enter" || !inField(event)) return;
   event.composedPath()[0].blur();
   await rest(STARTS);
   await arrange(frame);

@@ -39,7 +39,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
   const listen = (target) => target.addEventListener("keydown", pressed, true);
 
   function pressed(event) {
-    if (event.key === "Escape" && inField(event)) return event.composedPath()[0].blur();
+    if (event.key === "Escape" && inField(event)) return (event.preventDefault(), event.composedPath()[0].blur());
     const what = asked(event);
     if (what === null || (!numbered && !["close", "contrast", "full"].includes(what))) return;
     if (what === "enter" && !show.typed) return;
