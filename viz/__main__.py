@@ -52,6 +52,8 @@ def main() -> None:
     threading.Thread(target=_begin, name="warm", daemon=True).start()
     try:
         serve(sys.argv[1:])
+    except KeyboardInterrupt:  # Control+C: the server has ended, and raises it once more
+        pass
     except (ValueError, StreamlitAPIException) as error:
         sys.exit(f"python -m viz: {error}")
 
