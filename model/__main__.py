@@ -1,4 +1,4 @@
-"""train, translate, trace, evaluate, quality, why, attribution, check, atlas, heads or diagnose: the command line."""
+"""The command line of the project."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ COMMANDS = {
     "check": Command("compare every model on this machine's GPU with the same model on the CPU", "cli.check"),
     "atlas": Command("measure what every head does over a corpus", "cli.atlas"),
     "heads": Command("say what an atlas tells of each head, and search it", "cli.heads"),
+    "align": Command("hold every cross-attention head against a gold alignment, and keep the rates", "cli.align"),
     "diagnose": Command("say what is wrong with masks or attention weights", "cli.diagnose"),
 }
 

@@ -29,7 +29,7 @@ LEVELS = (
     "model.testing model.faults model.positions model.user_model",
     "model.attribution",
     "model.experiments model.evaluation model.atlas",
-    "model.heads",
+    "model.heads model.word_alignment",
     "model.cli",
     "model.__main__",
     "viz.streamlit_internals viz.turns viz.figures",

@@ -99,7 +99,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
 
     if arguments.output:
         check_writable(arguments.output)
-    sources, references = (_lines(path) for path in (arguments.source, arguments.reference))
+    sources, references = (read_lines(path) for path in (arguments.source, arguments.reference))
     translator = _loaded(arguments)
     if arguments.step is not None:
         translator = Translator(load_snapshot(translator.checkpoint, arguments.step, arguments.checkpoint))
@@ -150,10 +150,11 @@ def _fixed_sentences(translator: Translator) -> list[str]:
     if not path.is_file():
         there = ", ".join(sorted(one.name for one in FOLDER.glob("sentences.*"))) or "none"
         raise CheckpointError(f"There are no fixed sentences '{path.name}' for {translator.name}; there are: {there}.")
-    return _lines(path)
+    return read_lines(path)
 
 
-def _lines(path: Path) -> list[str]:
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a text."""
     return _split(path.read_text(encoding="utf-8"))
 
 

@@ -111,6 +111,13 @@ class Tokenizer:
                 unknown.append(piece.surface.strip())
         return Encoded((*ids, EOS_ID), (*tokens, SPECIAL_PIECES[EOS_ID]), tuple(unknown))
 
+    def spans(self, text: str) -> tuple[tuple[int, int], ...]:
+        """Where each piece of a text begins and ends in it, in bytes of UTF-8, without the closing </s>.
+
+        Of several pieces for one character, all but the last are empty and stand where it begins.
+        """
+        return tuple((piece.begin, piece.end) for piece in self._processor.EncodeAsProto(text).pieces)
+
     def encode_target(self, text: str) -> Encoded:
         """The same: both languages share the vocabulary."""
         return self.encode(text)

@@ -36,6 +36,7 @@ HEADS = {
     "map": ".st-key-head-map .plot",
     "head": "ol.shaded li",
     "search": "ol.shaded li",
+    "alignment": ".st-key-picture .hm image",
 }
 POSITIONS = {
     "table": ".st-key-picture .plot",

@@ -9,12 +9,15 @@ import pandas as pd
 import streamlit as st
 
 from model.atlas.folder import MANIFEST, AtlasError, check_model, read_manifest
+from model.checkpoint.files import folder_of
 from model.heads.atlas import Atlas, open_atlas, released_atlas
 from model.heads.question import read_question
 from model.heads.rows import ShownRow, costliest, rows_of, shown_rows, tag_pairs
 from model.heads.search import Found, examples, search
 from model.trace import Head
 from model.user_model import option
+from model.word_alignment.rates import FILE as ALIGNMENT
+from model.word_alignment.rates import Rates, read_rates
 
 from ..computed import computed
 
@@ -38,8 +41,7 @@ def folder(name: str, model_hash: str) -> Path:
 def atlas(name: str, model_hash: str) -> Atlas:
     """The atlas of a model; shared. Raises AtlasError."""
     place = folder(name, model_hash)
-    written = (place / MANIFEST).stat().st_mtime_ns if (place / MANIFEST).is_file() else 0
-    return _opened(str(place.resolve()), name, model_hash, written)
+    return _opened(str(place.resolve()), name, model_hash, _written(place / MANIFEST))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -83,3 +85,18 @@ def pairs(identity: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
 def costs(identity: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
     """The sentences that switching a head off costs most. Raises AtlasError."""
     return costliest(_atlas, head)
+
+
+def alignment(name: str, model_hash: str) -> Rates:
+    """The alignment error rates of a model; shared. Raises AlignmentError."""
+    return _rates(str(folder_of(name)), name, model_hash, _written(folder_of(name) / ALIGNMENT))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _rates(place: str, name: str, model_hash: str, written: int) -> Rates:
+    return read_rates(Path(place), name, model_hash)
+
+
+def _written(path: Path) -> int:
+    """When a file was written, which tells one that was measured anew; 0 where there is none."""
+    return path.stat().st_mtime_ns if path.is_file() else 0

@@ -9,9 +9,10 @@ import streamlit as st
 
 from model.atlas.folder import AtlasError
 from model.heads.question import QuestionError
+from model.word_alignment.rates import AlignmentError
 
 from ..ui.captions import plain
-from . import all_heads, one_head, searching
+from . import alignment, all_heads, controls, one_head, searching
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -22,17 +23,24 @@ if TYPE_CHECKING:
     from ..export.save import SavedView
     from ..ui.addresses.heads import View
 
-VIEWS: dict[View, Callable[[Translator, Atlas, DeltaGenerator], SavedView | None]] = {
+OF_ATLAS: dict[View, Callable[[Translator, Atlas, DeltaGenerator], SavedView | None]] = {
     "map": all_heads.show,
     "head": one_head.show,
     "search": searching.show,
 }
+OF_MODEL: dict[View, Callable[[Translator, DeltaGenerator], SavedView | None]] = {
+    "alignment": alignment.show,
+}
+"""Views that need no atlas: what they show is kept beside the model."""
 
 
-def show(view: View, model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
-    """Draw a view of the atlas, what it offers in `bar`; returns what can be saved of it."""
+def show(view: View, model: Translator, bar: DeltaGenerator) -> SavedView | None:
+    """Draw a view, what it offers in `bar`; returns what can be saved of it."""
     try:
-        return VIEWS[view](model, atlas, bar)
-    except (AtlasError, QuestionError) as error:
+        if view in OF_MODEL:
+            return OF_MODEL[view](model, bar)
+        atlas = controls.atlas(model)
+        return OF_ATLAS[view](model, atlas, bar) if atlas else None
+    except (AtlasError, QuestionError, AlignmentError) as error:
         st.info(plain(str(error)))
         return None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from model.atlas.measures import EXPLAINED
 from model.text.tags import MODELS
+from model.word_alignment.gold import RELEASED, read_gold, read_passes
+from model.word_alignment.links import GoldError, agreement
 
 from ..ui.addresses.heads import MEASURE_NAMES
 
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from model.heads.atlas import Atlas
     from model.trace import Head
     from model.translate import Translator
+    from model.word_alignment.rates import Rate, Rates
 
 CLICK = "Click a dot to see what the head does, in sentences. A large dot costs much when it is switched off."
 TENTHS = {
@@ -29,6 +33,12 @@ SHADED = (
 PAIRS = (
     "Share: of the weight of rows whose query has the first part of speech, what goes to the second. Lift: that share "
     "over what rows spread evenly would give it."
+)
+ERROR_RATE = (
+    "Error rate (Och and Ney 2003): 1 less the links that are right, sure and possible ones, over all links of the "
+    "head and all sure ones of the gold; the lower, the better. Each piece of the given translation is linked to the "
+    "source piece of most weight, special tokens left out; two words are linked when any of their pieces are. The "
+    "interval is of pairs drawn again. Click a cell to look at the head."
 )
 HOW = (
     "Write what attends, an arrow, and what is attended to: word=dog, word~^un (a regular expression), pos=NOUN; "
@@ -45,6 +55,35 @@ def corpus(atlas: Atlas) -> str:
     # A word joiner keeps Streamlit from making a link of an address.
     parts += [manifest.licence.replace("www.", "www\u2060.") or manifest.plan.source]
     parts += [f"{skipped:,} lines left out"] if skipped else []
+    return "; ".join(parts) + "."
+
+
+def alignment(found: Rates) -> str:
+    """Which head aligns best, and what averages, order alone and a choice on other pairs give."""
+    head, layer, every = (found.best(part) for part in ("head", "layer", "all"))
+    return (
+        f"Best: head {head.layer + 1}.{head.head + 1} read at {_read_at(head)}, {_rate(head)}; chosen on one half of "
+        f"the pairs and measured on the other, {found.held_out:.1%}. Mean of the heads of a layer, at best: layer "
+        f"{layer.layer + 1} read at {_read_at(layer)}, {_rate(layer)}. Mean of all heads read at {_read_at(every)}: "
+        f"{_rate(every)}. Linking words by their place in the sentence alone: {found.diagonal:.1%}."
+    )
+
+
+def gold(found: Rates) -> str:
+    """What was measured against."""
+    folder = RELEASED / found.gold
+    parts = [
+        f"Against {found.pairs:,} pairs of sentences with {found.sure:,} sure and {found.possible:,} possible links"
+    ]
+    parts += [f"{found.left_out:,} pairs left out, which the model cannot read"] if found.left_out else []
+    if _is_released(folder, found):
+        passes = agreement(*read_passes(folder))
+        parts += [
+            f"drawn by hand in two passes, which agree in {passes.any:.1%} of all links and {passes.sure:.1%} of the "
+            "sure ones; sentences of Tatoeba, selection of ManyThings.org, CC BY 2.0"
+        ]
+    else:
+        parts += [f"gold: {found.gold}"]
     return "; ".join(parts) + "."
 
 
@@ -79,6 +118,22 @@ def untagged(languages: tuple[str, str]) -> str:
     if not missing:
         return ""
     return f"Parts of speech of the {' and the '.join(missing)} are not known: only punctuation and numbers are tagged."
+
+
+def _is_released(folder: Path, found: Rates) -> bool:
+    """Whether rates were measured against a gold of the project, as it is now."""
+    try:
+        return read_gold(folder).sha256 == found.gold_sha256
+    except GoldError:
+        return False
+
+
+def _read_at(rate: Rate) -> str:
+    return {"predicted": "the token predicted", "fed": "the token fed in"}[rate.reading]
+
+
+def _rate(rate: Rate) -> str:
+    return f"{rate.aer:.1%} (95%: {rate.low:.1%} to {rate.high:.1%})"
 
 
 def _lower(text: str) -> str:

@@ -19,7 +19,6 @@ with st.container(key="views", horizontal=True, vertical_alignment="center"):
     view = widgets.segmented_control("View", HEADS)
     bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")
     menu = st.container(key="saving", width="content")
-atlas = controls.atlas(model)
-if atlas and (saved := screen.show(view, model, atlas, bar)):
+if saved := screen.show(view, model, bar):
     with menu:
         save(saved)

@@ -13,7 +13,7 @@ from ..url_state.kinds import choice, text
 from ..url_state.page import Page, parameters_in
 from . import shared
 
-View = Literal["map", "head", "search"]
+View = Literal["map", "head", "search", "alignment"]
 VIEWS: tuple[View, ...] = get_args(View)
 MEASURES: tuple[str, ...] = tuple(EXPLAINED)
 MEASURE_NAMES: MappingProxyType[str, str] = MappingProxyType(

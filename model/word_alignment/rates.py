@@ -1,0 +1,110 @@
+"""alignment.json beside a checkpoint: the alignment error rate of every cross-attention head. No torch."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from ..analysis.alignment import READINGS, Reading
+from ..atomic_write import write_file
+
+FILE = "alignment.json"
+FORMAT = "attenscope-alignment-1"
+Part = Literal["head", "layer", "all"]
+
+
+class AlignmentError(ValueError):
+    """An alignment.json that cannot be shown; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """One alignment held against the gold."""
+
+    part: Part
+    """A head, the mean of the heads of a layer, or the mean of all heads."""
+    layer: int
+    """From 0; -1 for the mean of all."""
+    head: int
+    """From 0; -1 for a mean."""
+    reading: Reading
+    aer: float
+    low: float
+    """The 95% bootstrap interval over pairs."""
+    high: float
+    precision: float
+    recall: float
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What `python -m model align` measured."""
+
+    model: str
+    model_hash: str
+    gold: str
+    gold_sha256: str
+    pairs: int
+    left_out: int
+    """Pairs that the model cannot read."""
+    sure: int
+    possible: int
+    """Links of the gold; possible ones that are not sure."""
+    diagonal: float
+    """The error rate of linking each word to that at the same share of the other sentence: what order alone gives."""
+    held_out: float
+    """That of the best head, chosen on one half of the pairs and measured on the other, both ways."""
+    rates: tuple[Rate, ...]
+
+    def best(self, part: Part) -> Rate:
+        """The lowest error rate of the heads, of the layers or of the mean of all, whichever the reading."""
+        return min((one for one in self.rates if one.part == part), key=lambda one: one.aer)
+
+    def of(self, part: Part, layer: int, head: int, reading: Reading) -> Rate:
+        """One of the rates."""
+        wanted = (part, layer, head, reading)
+        return next(one for one in self.rates if (one.part, one.layer, one.head, one.reading) == wanted)
+
+    def write(self, folder: Path) -> None:
+        """Write alignment.json into a checkpoint's folder."""
+        write_file(folder / FILE, json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False) + "\n")
+
+
+def read_rates(folder: Path, name: str, model_hash: str) -> Rates:
+    """Return what was measured of the model in a folder. AlignmentError where nothing was, or of another model."""
+    path = folder / FILE
+    how = f"python -m model align --checkpoint {name}"
+    try:
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
+        if found.pop("format") != FORMAT:
+            raise AlignmentError(f"{path} was written by another version of this project: measure again with `{how}`.")
+        rates = Rates(**found | {"rates": tuple(_rate(one) for one in found["rates"])})
+    except FileNotFoundError as error:
+        raise AlignmentError(
+            f"{name} has not been held against a gold alignment: `{how}` does it with the released one of English and "
+            f"German, `{how} --gold FOLDER` with one of your own."
+        ) from error
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        if isinstance(error, AlignmentError):
+            raise
+        raise AlignmentError(f"{path} is damaged ({error!r}): measure again with `{how}`.") from error
+    if rates.model_hash != model_hash:
+        raise AlignmentError(
+            f"{path} is of {rates.model} with the hash {rates.model_hash}; the model here is {name} with {model_hash}: "
+            f"measure again with `{how}`."
+        )
+    return rates
+
+
+def _rate(found: dict[str, Any]) -> Rate:
+    rate = Rate(**found)
+    numbers = (rate.aer, rate.low, rate.high, rate.precision, rate.recall, rate.layer, rate.head)
+    if (
+        rate.part not in get_args(Part)
+        or rate.reading not in READINGS
+        or not all(isinstance(n, int | float) for n in numbers)
+    ):
+        raise ValueError("a rate has a value of the wrong type")
+    return rate

@@ -1,0 +1,97 @@
+"""The views of Heads that show what is kept beside a model, on a toy model."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from model.analysis.alignment import READINGS
+from model.checkpoint import files as folders
+from model.text.words import words_of
+from model.translate import Translator
+from model.word_alignment.gold import read_gold
+from model.word_alignment.measure import measure
+from model.word_alignment.rates import Rates
+from tests.viz.page_texts import as_read
+from viz.figures.heads.error_rates import first_row, rate_tables
+from viz.figures.palette import DARK, LIGHT
+from viz.heads import alignment, texts
+from viz.ui import cache
+
+from ... import toy
+
+PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "heads.py"
+NAME = "toy-en-de"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, toy_checkpoint: Path) -> Path:
+    place = tmp_path_factory.mktemp("checkpoints")
+    shutil.copytree(toy_checkpoint, place / NAME)
+    return place
+
+
+@pytest.fixture(autouse=True)
+def shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folders, "FOLDER", folder)
+    monkeypatch.setattr(cache, "checkpoints", lambda: [NAME])
+    for one in (cache._loaded, cache.configurations, cache.summaries):
+        one.clear()
+
+
+@pytest.fixture(scope="module")
+def rates(toy_translator: Translator, tmp_path_factory: pytest.TempPathFactory) -> Rates:
+    place = tmp_path_factory.mktemp("gold")
+    pairs = toy.sentences(8, seed=3)
+    for name, side in (("source.txt", 0), ("target.txt", 1)):
+        (place / name).write_text("".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8")
+    words = [len(words_of(pair[0])) for pair in pairs]
+    (place / "links.txt").write_text("".join(" ".join(f"{at}-{at}" for at in range(one)) + "\n" for one in words))
+    return measure(toy_translator, read_gold(place))
+
+
+def opened(**address: str) -> AppTest:
+    app = AppTest.from_file(str(PAGE), default_timeout=150)
+    app.query_params.update(address)
+    app.run()
+    assert not app.exception
+    return app
+
+
+def said(app: AppTest) -> str:
+    shown = [one.value for one in (*app.caption, *app.info, *app.error, *app.markdown)]
+    return " ".join(as_read(shown))
+
+
+def test_the_alignment_says_its_rates_or_how_to_measure_them(folder: Path, rates: Rates) -> None:
+    assert "python -m model align" in said(opened(heads="alignment"))
+    rates.write(folder / NAME)
+    found = said(opened(heads="alignment"))
+    assert texts.alignment(rates) in found
+    assert texts.gold(rates) in found
+    best = min((one for one in rates.rates if one.part == "head"), key=lambda one: one.aer)
+    assert f"head {best.layer + 1}.{best.head + 1} read at" in texts.alignment(rates)
+    assert f"{best.aer:.1%}" in texts.alignment(rates)
+    assert "0.0%" in texts.alignment(rates)[-6:]
+    assert "drawn by hand" not in texts.gold(rates)  # said of the project's own gold alone
+
+
+def test_the_table_of_rates_holds_every_rate_at_its_place(rates: Rates) -> None:
+    tables = alignment.tables_of(rates)
+    rows = len(tables[0].rates)
+    for palette in (LIGHT, DARK):
+        cells = 1 - np.array(rate_tables(tables, "title", palette).data[0].z)
+        for one in rates.rates:
+            at = first_row(READINGS.index(one.reading), rows)
+            row = at + (one.layer if one.part != "all" else rows - 1)
+            column = one.head if one.part == "head" else cells.shape[1] - 1
+            assert cells[row, column] == pytest.approx(one.aer)
+    table = alignment.numbers(rates)
+    assert len(table) == len(rates.rates)
+    assert table["aer"].tolist() == [one.aer for one in rates.rates]
+    assert isinstance(table, pd.DataFrame)
