@@ -40,6 +40,7 @@ COMMANDS = {
     "atlas": Command("measure what every head does over a corpus", "cli.atlas"),
     "heads": Command("say what an atlas tells of each head, and search it", "cli.heads"),
     "align": Command("hold every cross-attention head against a gold alignment, and keep the rates", "cli.align"),
+    "prune": Command("take heads away one after another, and keep what is left beside the model", "cli.prune"),
     "diagnose": Command("say what is wrong with masks or attention weights", "cli.diagnose"),
 }
 

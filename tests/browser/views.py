@@ -37,6 +37,7 @@ HEADS = {
     "head": "ol.shaded li",
     "search": "ol.shaded li",
     "alignment": ".st-key-picture .hm image",
+    f"pruning&{SENTENCE}": ".st-key-pruned",
 }
 POSITIONS = {
     "table": ".st-key-picture .plot",

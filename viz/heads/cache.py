@@ -11,6 +11,9 @@ import streamlit as st
 from model.atlas.folder import MANIFEST, AtlasError, check_model, read_manifest
 from model.checkpoint.files import folder_of
 from model.heads.atlas import Atlas, open_atlas, released_atlas
+from model.heads.pruning import translations
+from model.heads.pruning_curves import FILE as PRUNING
+from model.heads.pruning_curves import Pruning, read_pruning
 from model.heads.question import read_question
 from model.heads.rows import ShownRow, costliest, rows_of, shown_rows, tag_pairs
 from model.heads.search import Found, examples, search
@@ -20,6 +23,7 @@ from model.word_alignment.rates import FILE as ALIGNMENT
 from model.word_alignment.rates import Rates, read_rates
 
 from ..computed import computed
+from ..ui import cache as shared
 
 OPTION = "--atlas"
 
@@ -95,6 +99,23 @@ def alignment(name: str, model_hash: str) -> Rates:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _rates(place: str, name: str, model_hash: str, written: int) -> Rates:
     return read_rates(Path(place), name, model_hash)
+
+
+def pruning(name: str, model_hash: str) -> Pruning:
+    """What is left of a model as its heads are taken away; shared. Raises PruningError."""
+    return _pruning(str(folder_of(name)), name, model_hash, _written(folder_of(name) / PRUNING))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _pruning(place: str, name: str, model_hash: str, written: int) -> Pruning:
+    return read_pruning(Path(place), name, model_hash)
+
+
+@computed(128, "Translating with fewer heads …")
+def pruned_translations(name: str, model_hash: str, sentence: str, found: Pruning) -> tuple[str, ...]:
+    """A sentence translated with ever fewer heads, a text for each point of the measurement. Raises InputError."""
+    removed = [found.removed(at) for at in range(len(found.left))]
+    return tuple(one[0] for one in translations(shared.translator(name), [sentence], removed))
 
 
 def _written(path: Path) -> int:

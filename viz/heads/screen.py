@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from model.atlas.folder import AtlasError
+from model.heads.pruning_curves import PruningError
 from model.heads.question import QuestionError
 from model.word_alignment.rates import AlignmentError
 
 from ..ui.captions import plain
-from . import alignment, all_heads, controls, one_head, searching
+from . import alignment, all_heads, controls, one_head, pruning, searching
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -32,15 +33,21 @@ OF_MODEL: dict[View, Callable[[Translator, DeltaGenerator], SavedView | None]] =
     "alignment": alignment.show,
 }
 """Views that need no atlas: what they show is kept beside the model."""
+OF_SENTENCE: dict[View, Callable[[Translator, str, DeltaGenerator], SavedView | None]] = {
+    "pruning": pruning.show,
+}
+"""The same, with a sentence."""
 
 
-def show(view: View, model: Translator, bar: DeltaGenerator) -> SavedView | None:
+def show(view: View, model: Translator, text: str, bar: DeltaGenerator) -> SavedView | None:
     """Draw a view, what it offers in `bar`; returns what can be saved of it."""
     try:
+        if view in OF_SENTENCE:
+            return OF_SENTENCE[view](model, text, bar)
         if view in OF_MODEL:
             return OF_MODEL[view](model, bar)
         atlas = controls.atlas(model)
         return OF_ATLAS[view](model, atlas, bar) if atlas else None
-    except (AtlasError, QuestionError, AlignmentError) as error:
+    except (AtlasError, QuestionError, AlignmentError, PruningError) as error:
         st.info(plain(str(error)))
         return None

@@ -16,11 +16,14 @@ from ..ui.addresses.heads import MEASURE_NAMES
 
 if TYPE_CHECKING:
     from model.heads.atlas import Atlas
+    from model.heads.pruning_curves import Pruning
     from model.trace import Head
     from model.translate import Translator
     from model.word_alignment.rates import Rate, Rates
 
 CLICK = "Click a dot to see what the head does, in sentences. A large dot costs much when it is switched off."
+KEPT = 0.95
+"""The share of BLEU of which the page says up to where it is kept."""
 TENTHS = {
     "top": "Where it looks most decidedly: rows of the top tenth by their largest weight.",
     "middle": "In the middle: rows of the fifth tenth.",
@@ -39,6 +42,11 @@ ERROR_RATE = (
     "head and all sure ones of the gold; the lower, the better. Each piece of the given translation is linked to the "
     "source piece of most weight, special tokens left out; two words are linked when any of their pieces are. The "
     "interval is of pairs drawn again. Click a cell to look at the head."
+)
+PRUNING = (
+    "A head that is taken away adds nothing (its context is zero), and nothing is trained again (Michel et al. 2019). "
+    "The band goes from the least to the most of the random orders, its line is their mean. Below, the sentence "
+    "translated greedily with the heads left by cost; click a row or move the slider."
 )
 HOW = (
     "Write what attends, an arrow, and what is attended to: word=dog, word~^un (a regular expression), pos=NOUN; "
@@ -85,6 +93,25 @@ def gold(found: Rates) -> str:
     else:
         parts += [f"gold: {found.gold}"]
     return "; ".join(parts) + "."
+
+
+def pruning(found: Pruning) -> str:
+    """How many heads can go, by cost and by chance."""
+    whole = found.by_cost.bleu[0]
+    mean = [sum(values) / len(values) for values in zip(*(one.bleu for one in found.random), strict=True)]
+    by_cost, by_chance = (found.fewest_with(KEPT, bleu) for bleu in (found.by_cost.bleu, mean))
+    return (
+        f"With heads taken away by cost, BLEU stays at {KEPT:.0%} of the whole model's {whole:.1f} or more down to "
+        f"{by_cost} of {found.left[0]} heads; with random orders, on average, down to {by_chance}."
+    )
+
+
+def pruned_on(found: Pruning) -> str:
+    """What pruning was measured on."""
+    return (
+        f"Measured on {found.sentences:,} sentences of {found.source}, from line {found.first_line:,} on, at "
+        f"{len(found.left)} numbers of heads, with {len(found.random)} random orders; costs are those of the atlas."
+    )
 
 
 def facts(model: Translator, atlas: Atlas) -> dict[str, str]:

@@ -12,13 +12,14 @@ from viz.ui.addresses.heads import HEADS
 frame.begin("heads")
 st.html(controls.STYLE)
 links.follow()
-chosen, _ = shared.sentence()
+chosen, text = shared.sentence()
 model = shared.ours(chosen, "atlas")
-shared.hide_sentence_box()
 with st.container(key="views", horizontal=True, vertical_alignment="center"):
     view = widgets.segmented_control("View", HEADS)
     bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")
     menu = st.container(key="saving", width="content")
-if saved := screen.show(view, model, bar):
+if view not in screen.OF_SENTENCE:
+    shared.hide_sentence_box()
+if saved := screen.show(view, model, text, bar):
     with menu:
         save(saved)

@@ -12,15 +12,19 @@ from streamlit.testing.v1 import AppTest
 
 from model.analysis.alignment import READINGS
 from model.checkpoint import files as folders
+from model.heads.pruning import prune, random_order, translations
+from model.heads.pruning_curves import Pruning
 from model.text.words import words_of
+from model.trace import KINDS, Head
 from model.translate import Translator
 from model.word_alignment.gold import read_gold
 from model.word_alignment.measure import measure
 from model.word_alignment.rates import Rates
 from tests.viz.page_texts import as_read
 from viz.figures.heads.error_rates import first_row, rate_tables
+from viz.figures.heads.pruned import pruned
 from viz.figures.palette import DARK, LIGHT
-from viz.heads import alignment, texts
+from viz.heads import alignment, pruning, texts
 from viz.ui import cache
 
 from ... import toy
@@ -53,6 +57,16 @@ def rates(toy_translator: Translator, tmp_path_factory: pytest.TempPathFactory) 
     words = [len(words_of(pair[0])) for pair in pairs]
     (place / "links.txt").write_text("".join(" ".join(f"{at}-{at}" for at in range(one)) + "\n" for one in words))
     return measure(toy_translator, read_gold(place))
+
+
+@pytest.fixture(scope="module")
+def pruned_toy(toy_translator: Translator) -> Pruning:
+    sizes = dict.fromkeys(KINDS, toy_translator.model.config.heads)
+    heads: list[Head] = [
+        (kind, layer, head) for kind, count in sizes.items() for layer in (0, 1) for head in range(count)
+    ]
+    pairs = toy.sentences(3, seed=4)
+    return prune(toy_translator, pairs, random_order(heads, 7), source="a.en", random_orders=2, count=3)
 
 
 def opened(**address: str) -> AppTest:
@@ -95,3 +109,37 @@ def test_the_table_of_rates_holds_every_rate_at_its_place(rates: Rates) -> None:
     assert len(table) == len(rates.rates)
     assert table["aer"].tolist() == [one.aer for one in rates.rates]
     assert isinstance(table, pd.DataFrame)
+
+
+def test_pruning_shows_the_sentence_at_every_point(
+    folder: Path, pruned_toy: Pruning, toy_translator: Translator
+) -> None:
+    assert "python -m model prune" in said(opened(heads="pruning"))
+    pruned_toy.write(folder / NAME)
+    sentence = "the old dog sees a cat."
+    app = opened(heads="pruning", sentence=sentence, away=str(pruned_toy.left[0]))
+    assert texts.pruning(pruned_toy) in said(app)
+    assert texts.pruned_on(pruned_toy) in said(app)
+    assert app.select_slider[0].value == pruned_toy.left[0]
+    removed = [pruned_toy.removed(at) for at in range(3)]
+    written = [one[0] for one in translations(toy_translator, [sentence], removed)]
+    rows = pruning.rows_of(pruned_toy, written)
+    assert [row.what for row in rows] == [f"{heads} heads" for heads in pruned_toy.left]
+    for row, text in zip(rows, written, strict=True):
+        assert "".join(word for word, mark in row.words if mark != "gone").split() == text.split()
+    assert opened(heads="pruning", away="5").select_slider[0].value == 0
+
+
+def test_the_curve_and_the_table_hold_what_was_measured(pruned_toy: Pruning) -> None:
+    away = [pruned_toy.left[0] - one for one in pruned_toy.left]
+    own, *random = (pruning.values_of(one, "BLEU") for one in (pruned_toy.by_cost, *pruned_toy.random))
+    for palette in (LIGHT, DARK):
+        shown = pruned(away, own, np.array(random), 1, "BLEU", "title", palette)
+        line, dot, _, band = shown.marks
+        assert line.points.tolist() == [[at, one] for at, one in zip(away, own, strict=True)]
+        assert dot.points.tolist() == [[away[1], own[1]]]
+        assert band.points[:3, 1].tolist() == np.min(random, 0).tolist()
+        assert all(at == pruned_toy.left[0] - int(name) for at, name in shown.x.ticks)
+    table = pruning.numbers(pruned_toy)
+    assert table["bleu cost"].tolist() == list(own)
+    assert table.index.tolist() == list(pruned_toy.left)

@@ -9,11 +9,11 @@ from model.atlas.measures import EXPLAINED
 from model.atlas.places import NAMES
 from model.heads.question import LONGEST
 
-from ..url_state.kinds import choice, text
+from ..url_state.kinds import choice, number, text
 from ..url_state.page import Page, parameters_in
 from . import shared
 
-View = Literal["map", "head", "search", "alignment"]
+View = Literal["map", "head", "search", "alignment", "pruning"]
 VIEWS: tuple[View, ...] = get_args(View)
 MEASURES: tuple[str, ...] = tuple(EXPLAINED)
 MEASURE_NAMES: MappingProxyType[str, str] = MappingProxyType(
@@ -26,9 +26,15 @@ MEASURE_NAMES: MappingProxyType[str, str] = MappingProxyType(
 """What a person reads for a measure, which the address says as well."""
 FIRST_QUESTION = "pos=NOUN -> pos=DET distance=-1"
 
+LeftBy = Literal["BLEU", "log-probability"]
+LEFT_BY_NAMES: tuple[LeftBy, ...] = get_args(LeftBy)
+
 HEADS = choice("heads", VIEWS)
 ACROSS = choice("across", MEASURES, "distance", labels=MEASURE_NAMES, views=("map",))
 UP = choice("up", MEASURES, "entropy", labels=MEASURE_NAMES, views=("map",))
 ASKED = text("ask", FIRST_QUESTION, longest=LONGEST, views=("search",))
+LEFT_BY = choice("left", LEFT_BY_NAMES, views=("pruning",))
+AWAY = number("away", 0, 0, 99_999, views=("pruning",), scrubbed=True)
+"""How many heads are taken away; what a model has is found out by the page."""
 
 PAGE = Page.of("heads", *shared.COMMON, *shared.CHOSEN_HEAD, *parameters_in(globals()), view=HEADS)

@@ -1,0 +1,102 @@
+"""Heads taken away: rows of a batch against the model changed head by head, the orders, and the file that is kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import sacrebleu
+
+from model.checkpoint.files import FOLDER, folder_of, read_facts
+from model.heads.atlas import Atlas, AtlasError
+from model.heads.pruning import cost_order, log_prob, points, prune, random_order, translations
+from model.heads.pruning_curves import FILE, Pruning, PruningError, read_pruning
+from model.interventions.apply import intervening
+from model.interventions.changes import parse
+from model.trace import Head
+from model.translate import Translator
+
+from ... import toy
+
+PAIRS = toy.sentences(6, seed=9)
+
+
+@pytest.fixture(scope="module")
+def pruning(toy_translator: Translator, atlas: Atlas) -> Pruning:
+    order = cost_order(atlas)
+    return prune(toy_translator, PAIRS, order, source="a.en", first_line=4, random_orders=2, count=4)
+
+
+def changes_of(heads: frozenset[Head]) -> str:
+    return ", ".join(f"{kind}.{layer + 1}.{head + 1}:off" for kind, layer, head in sorted(heads))
+
+
+def test_rows_of_a_batch_translate_as_the_model_with_its_heads_switched_off(
+    toy_translator: Translator, atlas: Atlas
+) -> None:
+    order = cost_order(atlas)
+    removed = [frozenset(order[:count]) for count in (0, 1, 5, 12)]
+    sources = [source for source, _ in PAIRS]
+    found = translations(toy_translator, sources, removed)
+    for heads, texts in zip(removed, found, strict=True):
+        with intervening(toy_translator.model, parse(changes_of(heads))):
+            assert texts == [toy_translator.translate(source, capture=False).text for source in sources]
+            steps = [toy_translator.force(source, target, capture=False).steps for source, target in PAIRS]
+        log_probs = [step.log_prob for one in steps for step in one]
+        expected = sum(log_probs) / len(log_probs)
+        assert log_prob(toy_translator, PAIRS, heads) == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_order_of_costs_is_that_of_the_atlas_and_chance_does_not_depend_on_it(atlas: Atlas) -> None:
+    order = cost_order(atlas)
+    costs = [float(atlas.row(head)["cost"]) for head in order]
+    assert costs == sorted(costs)
+    assert sorted(order) == sorted(atlas.names)
+    assert random_order(order, 3) == random_order(order[::-1], 3) != random_order(order, 4)
+    assert points(96, 13) == tuple(range(96, -1, -8))
+    assert points(3, 13) == (3, 2, 1, 0)
+    without = Atlas(atlas.folder, atlas.manifest, atlas.heads.drop(columns="cost"), atlas.halves)
+    with pytest.raises(AtlasError, match="has no costs"):
+        cost_order(without)
+
+
+def test_every_course_begins_with_the_whole_model_and_is_scored_by_sacrebleu(
+    toy_translator: Translator, pruning: Pruning
+) -> None:
+    assert pruning.left == (12, 8, 4, 0)
+    references = [[target for _, target in PAIRS]]
+    texts = [toy_translator.translate(source, capture=False).text for source, _ in PAIRS]
+    assert pruning.by_cost.bleu[0] == pytest.approx(sacrebleu.corpus_bleu(texts, references).score)
+    for course in pruning.random:
+        assert course.bleu[0] == pruning.by_cost.bleu[0]
+        assert course.bleu[-1] == pruning.by_cost.bleu[-1]
+        assert course.log_prob[-1] == pruning.by_cost.log_prob[-1]
+    assert pruning.removed(0) == frozenset()
+    assert pruning.removed(1) == frozenset(pruning.order[:4])
+    assert pruning.fewest_with(0.9, [10.0, 9.5, 8.0, 9.9]) == 8
+    assert pruning.fewest_with(0.9, [10.0, 8.0, 9.5, 9.9]) == 12
+
+
+def test_what_is_kept_is_read_back_and_nothing_else_is(pruning: Pruning, tmp_path: Path) -> None:
+    pruning.write(tmp_path)
+    own = pruning.model, pruning.model_hash
+    assert read_pruning(tmp_path, *own) == pruning
+    with pytest.raises(PruningError, match="the model here is other with 000"):
+        read_pruning(tmp_path, "other", "000")
+    kept = json.loads((tmp_path / FILE).read_text(encoding="utf-8"))
+    damages: tuple[dict[str, object], ...] = ({"left": [12, 8]}, {"by_cost": {"bleu": []}}, {"order": 7}, {"more": 1})
+    for damage in damages:
+        (tmp_path / FILE).write_text(json.dumps(kept | damage))
+        with pytest.raises(PruningError, match="is damaged"):
+            read_pruning(tmp_path, *own)
+    with pytest.raises(PruningError, match="python -m model prune"):
+        read_pruning(tmp_path / "nowhere", *own)
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in FOLDER.glob(f"*/{FILE}")))
+def test_a_released_measurement_is_of_the_released_model(name: str) -> None:
+    weights = read_facts(folder_of(name))["sha256"]["model.safetensors"][:12]
+    found = read_pruning(folder_of(name), name, weights)
+    assert found.by_cost.bleu[0] > found.by_cost.bleu[-1]
+    assert {one.bleu[0] for one in found.random} == {found.by_cost.bleu[0]}
