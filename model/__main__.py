@@ -41,6 +41,7 @@ COMMANDS = {
     "heads": Command("say what an atlas tells of each head, and search it", "cli.heads"),
     "align": Command("hold every cross-attention head against a gold alignment, and keep the rates", "cli.align"),
     "prune": Command("take heads away one after another, and keep what is left beside the model", "cli.prune"),
+    "timeline": Command("measure every head at each snapshot of a training, and keep it", "cli.timeline"),
     "diagnose": Command("say what is wrong with masks or attention weights", "cli.diagnose"),
 }
 

@@ -104,7 +104,7 @@ def _begin(folder: Path, plan: Plan, licence: str) -> Manifest:
 def _built(translator: Translator, corpus: Corpus, number: int, plan: Plan) -> tuple[Tables, dict[str, object]]:
     started = time.perf_counter()
     pairs, skipped = usable(translator, corpus, number)
-    sentences = _sentences(translator, pairs)
+    sentences = sentences_of(translator, pairs)
     tables = PartTables(plan.least_weight)
     for batch in batches(sentences, translator.device):
         found = run(translator.model, batch)
@@ -120,7 +120,7 @@ def _built(translator: Translator, corpus: Corpus, number: int, plan: Plan) -> t
     return made, report
 
 
-def _sentences(translator: Translator, pairs: Sequence[Pair]) -> list[Sentence]:
+def sentences_of(translator: Translator, pairs: Sequence[Pair]) -> list[Sentence]:
     """Every pair as the model reads it, the translations that are not given made by the model."""
     card, tokenizer = translator.card, translator.tokenizer
     languages = str(card.get("source_language", "")), str(card.get("target_language", ""))

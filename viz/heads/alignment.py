@@ -17,7 +17,7 @@ from ..export.save import SavedView
 from ..figures.heads.error_rates import RateTable, first_row, rate_tables
 from ..ui import theme
 from ..ui.captions import caption, plain
-from . import cache, texts
+from . import cache, kept_texts
 from .all_heads import open_head
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ READING_NAMES = {"predicted": "Read at the token predicted", "fed": "Read at the
 def show(model: Translator, bar: DeltaGenerator) -> SavedView:
     found = cache.alignment(model.name, model.checkpoint.hash)
     tables = tables_of(found)
-    said = texts.alignment(found)
+    said = kept_texts.alignment(found)
     title = f"Alignment error rate, %: {model.name}"
 
     def drawn(palette: Palette) -> Chart:
         return Chart(rate_tables(tables, title, palette), f"{title}. {said}")
 
-    caption(texts.gold(found))
+    caption(kept_texts.gold(found))
     st.markdown(plain(said))
     rows, columns = tables[0].rates.shape
     heads: dict[tuple[int, int], Head] = {
@@ -55,13 +55,13 @@ def show(model: Translator, bar: DeltaGenerator) -> SavedView:
         shown = drawn(theme.palette())
         on_cell = lambda row, column: open_head(heads[row, column]) if (row, column) in heads else None  # noqa: E731
         chart(shown.figure, shown.alt, key="alignment", on_cell=on_cell, nodes=nodes)
-    caption(texts.ERROR_RATE)
+    caption(kept_texts.ERROR_RATE)
     return SavedView(
         f"heads-alignment-{model.name}",
-        lambda palette: (drawn(palette), Words(f"{said} {texts.gold(found)}")),
+        lambda palette: (drawn(palette), Words(f"{said} {kept_texts.gold(found)}")),
         lambda: numbers(found),
         title,
-        {"model": model.name, "hash": model.checkpoint.hash, "gold": texts.gold(found)},
+        {"model": model.name, "hash": model.checkpoint.hash, "gold": kept_texts.gold(found)},
     )
 
 

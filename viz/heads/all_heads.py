@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from model.heads.atlas import Atlas
-    from model.trace import Head
+    from model.trace import Head, Kind
     from model.translate import Translator
 
     from ..figures.curves import Curves
@@ -43,7 +44,7 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | No
         return scatter(dots(atlas, shown, across, up), *names, title, palette)
 
     with st.container(key="picture"):
-        st.html(legend(atlas))
+        st.html(legend(atlas.maps))
         curves(drawn(theme.palette()), key="head-map", on_point=lambda mark, _: open_head(shown[mark]))
     left_out = len(atlas.names) - len(shown)
     note = f" {left_out} heads have none of one of them and are left out." if left_out else ""
@@ -79,9 +80,9 @@ def numbers(atlas: Atlas) -> pd.DataFrame:
     return table.set_index(["map", "layer", "head"])
 
 
-def legend(atlas: Atlas) -> str:
+def legend(maps: Sequence[Kind]) -> str:
     """Which colour is which map."""
-    kinds = "".join(f'<span class="{kind}">{KIND_NAMES[kind]}</span>' for kind in atlas.maps)
+    kinds = "".join(f'<span class="{kind}">{KIND_NAMES[kind]}</span>' for kind in maps)
     return f'<p class="kinds">{kinds}</p>'
 
 

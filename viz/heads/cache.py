@@ -17,6 +17,8 @@ from model.heads.pruning_curves import Pruning, read_pruning
 from model.heads.question import read_question
 from model.heads.rows import ShownRow, costliest, rows_of, shown_rows, tag_pairs
 from model.heads.search import Found, examples, search
+from model.heads.timeline_table import FILE as TIMELINE
+from model.heads.timeline_table import Timeline, read_timeline
 from model.trace import Head
 from model.user_model import option
 from model.word_alignment.rates import FILE as ALIGNMENT
@@ -116,6 +118,16 @@ def pruned_translations(name: str, model_hash: str, sentence: str, found: Prunin
     """A sentence translated with ever fewer heads, a text for each point of the measurement. Raises InputError."""
     removed = [found.removed(at) for at in range(len(found.left))]
     return tuple(one[0] for one in translations(shared.translator(name), [sentence], removed))
+
+
+def timeline(name: str, model_hash: str) -> Timeline:
+    """The measures of every head at each snapshot of a training; shared. Raises TimelineError."""
+    return _timeline(str(folder_of(name)), name, model_hash, _written(folder_of(name) / TIMELINE))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _timeline(place: str, name: str, model_hash: str, written: int) -> Timeline:
+    return read_timeline(Path(place), name, model_hash)
 
 
 def _written(path: Path) -> int:

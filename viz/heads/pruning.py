@@ -21,7 +21,7 @@ from ..ui import theme, widgets
 from ..ui.addresses.heads import AWAY, LEFT_BY, LeftBy
 from ..ui.captions import caption, plain
 from ..ui.translation_changes import word_changes
-from . import cache, texts
+from . import cache, kept_texts
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -45,8 +45,8 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> SavedView:
         own, *random = (values_of(one, by) for one in (found.by_cost, *found.random))
         return pruned(away, own, np.array(random), at, by, title, palette)
 
-    caption(texts.pruned_on(found))
-    st.markdown(plain(texts.pruning(found)))
+    caption(kept_texts.pruned_on(found))
+    st.markdown(plain(kept_texts.pruning(found)))
     with st.container(key="picture"):
         curves(drawn(theme.palette()), key="pruning", on_point=lambda _, point: AWAY.set(away[point]))
     st.select_slider("Heads taken away", away, **AWAY.storage)
@@ -54,8 +54,8 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> SavedView:
     if written:
         choose = lambda number: AWAY.set(away[number])  # noqa: E731
         versions(rows_of(found, written), ("BLEU", "log p a token"), at, key="pruned", on_choice=choose)
-    caption(texts.PRUNING)
-    said = f"{texts.pruning(found)} {texts.pruned_on(found)}"
+    caption(kept_texts.PRUNING)
+    said = f"{kept_texts.pruning(found)} {kept_texts.pruned_on(found)}"
     return SavedView(
         f"heads-pruning-{model.name}",
         lambda palette: (

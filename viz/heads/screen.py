@@ -10,10 +10,11 @@ import streamlit as st
 from model.atlas.folder import AtlasError
 from model.heads.pruning_curves import PruningError
 from model.heads.question import QuestionError
+from model.heads.timeline_table import TimelineError
 from model.word_alignment.rates import AlignmentError
 
 from ..ui.captions import plain
-from . import alignment, all_heads, controls, one_head, pruning, searching
+from . import alignment, all_heads, controls, one_head, over_training, pruning, searching
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -31,6 +32,7 @@ OF_ATLAS: dict[View, Callable[[Translator, Atlas, DeltaGenerator], SavedView | N
 }
 OF_MODEL: dict[View, Callable[[Translator, DeltaGenerator], SavedView | None]] = {
     "alignment": alignment.show,
+    "over training": over_training.show,
 }
 """Views that need no atlas: what they show is kept beside the model."""
 OF_SENTENCE: dict[View, Callable[[Translator, str, DeltaGenerator], SavedView | None]] = {
@@ -48,6 +50,6 @@ def show(view: View, model: Translator, text: str, bar: DeltaGenerator) -> Saved
             return OF_MODEL[view](model, bar)
         atlas = controls.atlas(model)
         return OF_ATLAS[view](model, atlas, bar) if atlas else None
-    except (AtlasError, QuestionError, AlignmentError, PruningError) as error:
+    except (AtlasError, QuestionError, AlignmentError, PruningError, TimelineError) as error:
         st.info(plain(str(error)))
         return None

@@ -11,9 +11,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from model.analysis.alignment import READINGS
+from model.atlas.corpus import Corpus
 from model.checkpoint import files as folders
+from model.checkpoint.snapshots import random_start
+from model.experiments.training_timeline import Stop
+from model.heads import timeline as timelines
 from model.heads.pruning import prune, random_order, translations
 from model.heads.pruning_curves import Pruning
+from model.heads.timeline_table import Timeline
 from model.text.words import words_of
 from model.trace import KINDS, Head
 from model.translate import Translator
@@ -21,10 +26,11 @@ from model.word_alignment.gold import read_gold
 from model.word_alignment.measure import measure
 from model.word_alignment.rates import Rates
 from tests.viz.page_texts import as_read
+from viz.figures.heads import over_training as figures
 from viz.figures.heads.error_rates import first_row, rate_tables
 from viz.figures.heads.pruned import pruned
 from viz.figures.palette import DARK, LIGHT
-from viz.heads import alignment, pruning, texts
+from viz.heads import alignment, kept_texts, over_training, pruning
 from viz.ui import cache
 
 from ... import toy
@@ -69,6 +75,16 @@ def pruned_toy(toy_translator: Translator) -> Pruning:
     return prune(toy_translator, pairs, random_order(heads, 7), source="a.en", random_orders=2, count=3)
 
 
+@pytest.fixture(scope="module")
+def timeline(toy_translator: Translator, tmp_path_factory: pytest.TempPathFactory) -> Timeline:
+    place = tmp_path_factory.mktemp("corpus")
+    for name, side in (("a.en", 0), ("a.de", 1)):
+        text = "".join(f"{pair[side]}\n" for pair in toy.sentences(4, seed=6))
+        (place / name).write_text(text, encoding="utf-8")
+    stops = [Stop(0, Translator(random_start(toy_translator.checkpoint, 5))), Stop(None, toy_translator)]
+    return timelines.timeline(stops, Corpus.read(place / "a.en", place / "a.de", 4))
+
+
 def opened(**address: str) -> AppTest:
     app = AppTest.from_file(str(PAGE), default_timeout=150)
     app.query_params.update(address)
@@ -82,17 +98,18 @@ def said(app: AppTest) -> str:
     return " ".join(as_read(shown))
 
 
+@pytest.mark.walk
 def test_the_alignment_says_its_rates_or_how_to_measure_them(folder: Path, rates: Rates) -> None:
     assert "python -m model align" in said(opened(heads="alignment"))
     rates.write(folder / NAME)
     found = said(opened(heads="alignment"))
-    assert texts.alignment(rates) in found
-    assert texts.gold(rates) in found
+    assert kept_texts.alignment(rates) in found
+    assert kept_texts.gold(rates) in found
     best = min((one for one in rates.rates if one.part == "head"), key=lambda one: one.aer)
-    assert f"head {best.layer + 1}.{best.head + 1} read at" in texts.alignment(rates)
-    assert f"{best.aer:.1%}" in texts.alignment(rates)
-    assert "0.0%" in texts.alignment(rates)[-6:]
-    assert "drawn by hand" not in texts.gold(rates)  # said of the project's own gold alone
+    assert f"head {best.layer + 1}.{best.head + 1} read at" in kept_texts.alignment(rates)
+    assert f"{best.aer:.1%}" in kept_texts.alignment(rates)
+    assert "0.0%" in kept_texts.alignment(rates)[-6:]
+    assert "drawn by hand" not in kept_texts.gold(rates)  # said of the project's own gold alone
 
 
 def test_the_table_of_rates_holds_every_rate_at_its_place(rates: Rates) -> None:
@@ -111,6 +128,7 @@ def test_the_table_of_rates_holds_every_rate_at_its_place(rates: Rates) -> None:
     assert isinstance(table, pd.DataFrame)
 
 
+@pytest.mark.walk
 def test_pruning_shows_the_sentence_at_every_point(
     folder: Path, pruned_toy: Pruning, toy_translator: Translator
 ) -> None:
@@ -118,8 +136,8 @@ def test_pruning_shows_the_sentence_at_every_point(
     pruned_toy.write(folder / NAME)
     sentence = "the old dog sees a cat."
     app = opened(heads="pruning", sentence=sentence, away=str(pruned_toy.left[0]))
-    assert texts.pruning(pruned_toy) in said(app)
-    assert texts.pruned_on(pruned_toy) in said(app)
+    assert kept_texts.pruning(pruned_toy) in said(app)
+    assert kept_texts.pruned_on(pruned_toy) in said(app)
     assert app.select_slider[0].value == pruned_toy.left[0]
     removed = [pruned_toy.removed(at) for at in range(3)]
     written = [one[0] for one in translations(toy_translator, [sentence], removed)]
@@ -143,3 +161,33 @@ def test_the_curve_and_the_table_hold_what_was_measured(pruned_toy: Pruning) -> 
     table = pruning.numbers(pruned_toy)
     assert table["bleu cost"].tolist() == list(own)
     assert table.index.tolist() == list(pruned_toy.left)
+
+
+@pytest.mark.walk
+def test_over_training_says_where_a_measure_began_and_ended(folder: Path, timeline: Timeline) -> None:
+    assert "python -m model timeline" in said(opened(heads="over training"))
+    timeline.write(folder / NAME)
+    found = said(opened(heads="over training", measure="entropy"))
+    courses = timeline.courses("entropy")
+    encoder = np.array([values for head, values in courses.items() if head[0] == "encoder"])
+    first, last = encoder.mean(0)
+    assert f"encoder self-attention {first:.2f}, then {last:.2f}" in kept_texts.over_training(timeline, "entropy")
+    assert kept_texts.over_training(timeline, "entropy") in found
+    assert kept_texts.tracked(timeline, "entropy") in found
+    labels = [label for label in timeline.heads["label"] if label]
+    for place in set(labels):
+        counts = timeline.labelled(place)
+        assert f"{counts[0]} (random), {counts[1]} (released)" in kept_texts.over_training(timeline, place)
+    assert "cost" not in timeline.measures
+
+
+def test_the_lines_over_training_hold_every_value(timeline: Timeline) -> None:
+    courses = {str(head): (head[0], values) for head, values in timeline.courses("previous").items()}
+    for palette in (LIGHT, DARK):
+        shown = figures.over_training(courses, ["random", "released"], "previous", "title", palette)
+        for at, (_, values) in enumerate(courses.values()):
+            known = [[stop, value] for stop, value in enumerate(values) if not np.isnan(value)]
+            assert shown.marks[2 * at + 1].points.tolist() == known
+    table = over_training.numbers(timeline)
+    assert len(table) == len(timeline.heads)
+    assert set(table.index.get_level_values("step")) == {0, "released"}

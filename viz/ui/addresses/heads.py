@@ -13,7 +13,7 @@ from ..url_state.kinds import choice, number, text
 from ..url_state.page import Page, parameters_in
 from . import shared
 
-View = Literal["map", "head", "search", "alignment", "pruning"]
+View = Literal["map", "head", "search", "alignment", "pruning", "over training"]
 VIEWS: tuple[View, ...] = get_args(View)
 MEASURES: tuple[str, ...] = tuple(EXPLAINED)
 MEASURE_NAMES: MappingProxyType[str, str] = MappingProxyType(
@@ -36,5 +36,6 @@ ASKED = text("ask", FIRST_QUESTION, longest=LONGEST, views=("search",))
 LEFT_BY = choice("left", LEFT_BY_NAMES, views=("pruning",))
 AWAY = number("away", 0, 0, 99_999, views=("pruning",), scrubbed=True)
 """How many heads are taken away; what a model has is found out by the page."""
+TRACKED = choice("measure", MEASURES, "punctuation", labels=MEASURE_NAMES, views=("over training",))
 
 PAGE = Page.of("heads", *shared.COMMON, *shared.CHOSEN_HEAD, *parameters_in(globals()), view=HEADS)
