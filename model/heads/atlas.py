@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ class Atlas:
     halves: pd.DataFrame
     """The same for the sentences of even and of odd numbers, told apart by ``half``."""
 
-    @property
+    @cached_property
     def names(self) -> tuple[Head, ...]:
         """The heads, in the order of the table."""
         places = zip(self.heads["map"], self.heads["layer"], self.heads["head"], strict=True)
@@ -39,7 +40,17 @@ class Atlas:
         """The maps that the model has."""
         return tuple(kind for kind in KINDS if (self.heads["map"] == kind).any())
 
-    @property
+    @cached_property
+    def _rows(self) -> dict[Head, int]:
+        return {head: at for at, head in enumerate(self.names)}
+
+    @cached_property
+    def labels(self) -> tuple[Label, ...]:
+        """What the whole corpus says of each head, in the order of the table."""
+        rows = self.heads.to_dict("records")
+        return tuple(label_of(row, self.manifest.sentences) for row in rows)
+
+    @cached_property
     def measures(self) -> tuple[str, ...]:
         """The measures that it holds."""
         return tuple(name for name in EXPLAINED if name in self.heads and self.heads[name].notna().any())
@@ -47,13 +58,14 @@ class Atlas:
     def row(self, head: Head) -> pd.Series:
         """Return the measures of a head. AtlasError for one that the model has not."""
         try:
-            return self.heads.iloc[self.names.index(head)]
-        except ValueError as error:
+            return self.heads.iloc[self._rows[head]]
+        except KeyError as error:
             raise AtlasError(f"This model has no {head_name(head)}.") from error
 
     def label(self, head: Head) -> Label:
         """Return what the whole corpus says of a head."""
-        return label_of(self.row(head), self.manifest.sentences)
+        self.row(head)
+        return self.labels[self._rows[head]]
 
     def most_like(self, head: Head, count: int = 5) -> list[tuple[Head, float]]:
         """The heads of the same map whose measures are nearest, each in units of its standard deviation."""

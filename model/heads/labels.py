@@ -11,6 +11,7 @@ agreement.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,13 +68,13 @@ def _lower(share: float, sentences: int) -> float:
 MIXED = Label(None, 0.0, 0.0, 0.0)
 
 
-def label_of(measures: pd.Series[Any], sentences: int) -> Label:
+def label_of(measures: Mapping[Any, Any] | pd.Series[Any], sentences: int) -> Label:
     """Return the label of a head by a row of an atlas's table, measured on so many sentences."""
     label = best_place(measures)
     return label if label.is_carried_by(sentences) else MIXED
 
 
-def best_place(measures: pd.Series[Any]) -> Label:
+def best_place(measures: Mapping[Any, Any] | pd.Series[Any]) -> Label:
     """Return the place of the highest agreement, however low that is; MIXED where no place is common enough."""
     found = []
     for place in PLACES:

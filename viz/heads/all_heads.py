@@ -2,79 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 
+from model.atlas.folder import AtlasError
+from model.checkpoint.files import CheckpointError
 from model.heads.atlas import head_name
 
 from ..components.curves import curves, packed
-from ..export.parts import Component, Words
+from ..export.parts import Columns, Component, Words
 from ..export.save import SavedView
 from ..figures.heads.scatter import Dot, scatter
 from ..figures.labels import KIND_NAMES
+from ..ui import cache as shared
 from ..ui import theme, widgets
-from ..ui.addresses.heads import ACROSS, HEADS, MEASURE_NAMES, UP
-from ..ui.captions import caption
+from ..ui.addresses.heads import ACROSS, BESIDE, HEADS, MEASURE_NAMES, UP
+from ..ui.captions import caption, choose_model, plain
 from ..ui.links import choose_head
-from . import texts
+from . import cache, texts
 
 if TYPE_CHECKING:
-    import pandas as pd
     from streamlit.delta_generator import DeltaGenerator
 
     from model.heads.atlas import Atlas
     from model.trace import Head, Kind
     from model.translate import Translator
 
+    from ..export.parts import Part
     from ..figures.curves import Curves
     from ..figures.palette import Palette
 
 
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A model on the map."""
+
+    name: str
+    atlas: Atlas
+    heads: tuple[Head, ...]
+    """Those that have both measures."""
+    dots: tuple[Dot, ...]
+
+
 def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
     with bar:
-        across = widgets.selectbox("Across", ACROSS, atlas.measures, label_visibility="collapsed", width=210)
-        up = widgets.selectbox("Up", UP, atlas.measures, label_visibility="collapsed", width=220)
-    shown = [head for head in atlas.names if atlas.row(head)[[across, up]].notna().all()]
-    title = f"Heads of {model.name}: {MEASURE_NAMES[up]} over {MEASURE_NAMES[across]}"
+        across = widgets.selectbox("Across", ACROSS, atlas.measures, label_visibility="collapsed", width=190)
+        up = widgets.selectbox("Up", UP, atlas.measures, label_visibility="collapsed", width=190)
+        other = _beside(model)
+    sides = [side_of(model.name, atlas, across, up)]
+    if other is not None:
+        sides.append(side_of(*other, across, up))
 
-    def drawn(palette: Palette) -> Curves:
-        names = MEASURE_NAMES[across], MEASURE_NAMES[up]
-        return scatter(dots(atlas, shown, across, up), *names, title, palette)
+    def drawn(palette: Palette) -> list[Curves]:
+        return pictures(sides, across, up, palette)
 
     with st.container(key="picture"):
         st.html(legend(atlas.maps))
-        curves(drawn(theme.palette()), key="head-map", on_point=lambda mark, _: open_head(shown[mark]))
-    left_out = len(atlas.names) - len(shown)
-    note = f" {left_out} heads have none of one of them and are left out." if left_out else ""
-    said = f"{texts.measures(across, up)}{note}"
+        shown = drawn(theme.palette())
+        for column, side, one in zip(st.columns(len(sides)), sides, shown, strict=True):
+            with column:
+                key = "head-map" if side is sides[0] else "head-map-beside"
+                curves(one, key=key, on_point=_opening(side))
+    said = texts.map_of([(side.name, side.atlas, len(side.heads)) for side in sides], across, up)
     caption(said)
     caption(texts.CLICK)
-    facts = texts.facts(model, atlas)
     return SavedView(
-        f"heads-{model.name}",
-        lambda palette: (Component("curves", packed(drawn(palette))), Words(said)),
-        lambda: numbers(atlas),
-        title,
-        facts,
+        "heads-" + "-".join(side.name for side in sides),
+        lambda palette: (*_parts([Component("curves", packed(one)) for one in drawn(palette)]), Words(said)),
+        lambda: pd.concat({side.name: numbers(side.atlas) for side in sides}, names=["model"]),
+        " and ".join(one.title for one in shown),
+        texts.facts(model, atlas),
         width=1100,
     )
 
 
-def dots(atlas: Atlas, heads: list[Head], across: str, up: str) -> list[Dot]:
-    """The heads as dots."""
-    found = []
-    for head in heads:
-        row = atlas.row(head)
-        cost = float(row["cost"]) if "cost" in row else 0.0
-        found.append(Dot(head_name(head), head[0], float(row[across]), float(row[up]), cost, atlas.label(head).text))
-    return found
+def side_of(name: str, atlas: Atlas, across: str, up: str) -> Side:
+    """A model's heads as dots."""
+    known = [atlas.heads[one].to_numpy(float) if one in atlas.heads else None for one in (across, up, "cost")]
+    x, y, cost = (np.full(len(atlas.names), np.nan) if one is None else one for one in known)
+    at = np.flatnonzero(~(np.isnan(x) | np.isnan(y)))
+    found = tuple(
+        Dot(head_name(atlas.names[n]), atlas.names[n][0], x[n], y[n], np.nan_to_num(cost[n]), atlas.labels[n].text)
+        for n in at
+    )
+    return Side(name, atlas, tuple(atlas.names[n] for n in at), found)
+
+
+def pictures(sides: Sequence[Side], across: str, up: str, palette: Palette) -> list[Curves]:
+    """A map of each model; two share their axes and the sizes of their dots."""
+    every = [dot for side in sides for dot in side.dots]
+    names = MEASURE_NAMES[across], MEASURE_NAMES[up]
+    title = f"{MEASURE_NAMES[up]} over {MEASURE_NAMES[across]}"
+    return [scatter(side.dots, *names, f"Heads of {side.name}: {title}", palette, every) for side in sides]
 
 
 def numbers(atlas: Atlas) -> pd.DataFrame:
     """All measures, a row a head, with its label; layers and heads from 1."""
-    labels = [atlas.label(head).text for head in atlas.names]
+    labels = [label.text for label in atlas.labels]
     table = atlas.heads.assign(layer=atlas.heads["layer"] + 1, head=atlas.heads["head"] + 1)
     table.insert(3, "label", labels)
     return table.set_index(["map", "layer", "head"])
@@ -90,3 +119,34 @@ def open_head(head: Head) -> None:
     """Look at one head; for callbacks."""
     choose_head(head)
     st.session_state[HEADS.key] = "head"
+
+
+def _opening(side: Side) -> Callable[[int, int], None]:
+    """A callback that looks at the head of a dot, in the model that it is of."""
+
+    def open_dot(mark: int, _: int) -> None:
+        choose_model(side.name)
+        open_head(side.heads[mark])
+
+    return open_dot
+
+
+def _beside(model: Translator) -> tuple[str, Atlas] | None:
+    """The second model, chosen among those that have an atlas; None, with the reason, where it cannot be shown."""
+    names = ["", *(name for name in cache.with_atlas() if name != model.name)]
+    BESIDE.hold(names)
+    says = lambda name: f"beside {name}" if name else "no other model"  # noqa: E731
+    name = st.selectbox("Beside", names, format_func=says, label_visibility="collapsed", width=230, **BESIDE.storage)
+    if not name:
+        return None
+    try:
+        return name, cache.atlas(name, shared.translator(name).checkpoint.hash)
+    except (AtlasError, CheckpointError) as error:
+        st.info(plain(str(error)))
+        return None
+
+
+def _parts(drawn: Sequence[Component]) -> Sequence[Part]:
+    if len(drawn) == 1:
+        return drawn
+    return [Columns(tuple([one] for one in drawn), (1.0,) * len(drawn))]

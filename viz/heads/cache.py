@@ -56,6 +56,11 @@ def _opened(place: str, name: str, model_hash: str, written: int) -> Atlas:
     return open_atlas(Path(place), name, model_hash)
 
 
+def with_atlas() -> list[str]:
+    """The checkpoints that have an atlas beside their weights."""
+    return [name for name in shared.checkpoints() if (released_atlas(name) / MANIFEST).is_file()]
+
+
 def identity(atlas: Atlas) -> str:
     """What tells an atlas from every other one, and from what stood in its folder before."""
     return f"{atlas.folder} {atlas.manifest}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -56,6 +57,17 @@ def facts(model: Translator, atlas: Atlas) -> dict[str, str]:
 def measures(across: str, up: str) -> str:
     """What the two measures of the map mean."""
     said = [f"{MEASURE_NAMES[name].capitalize()}: {lower(EXPLAINED[name])}" for name in dict.fromkeys((across, up))]
+    return " ".join(said)
+
+
+def map_of(sides: Sequence[tuple[str, Atlas, int]], across: str, up: str) -> str:
+    """What the map shows of each model, by name, and how many heads it leaves out; the number says how many it has."""
+    said = [measures(across, up)]
+    for name, atlas, shown in sides:
+        if left_out := len(atlas.names) - shown:
+            said.append(f"{left_out} heads of {name} have none of one of them and are left out.")
+    for name, atlas, _ in sides[1:]:
+        said.append(f"Axes and sizes are the same on both maps. {name}: {corpus(atlas)}")
     return " ".join(said)
 
 

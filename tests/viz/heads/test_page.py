@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 from pathlib import Path
@@ -82,6 +83,32 @@ def test_the_map_says_what_it_shows(atlas: Atlas) -> None:
     assert len(table) == len(atlas.names) == 12
     assert table["label"].tolist() == [atlas.label(head).text for head in atlas.names]
     opened(across="nonsense", up="previous token")
+
+
+def test_two_models_share_axes_and_sizes(
+    atlas: Atlas, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("toy-en-de", "other"):
+        shutil.copytree(folder / "toy-en-de", tmp_path / name)
+    monkeypatch.setattr(folders, "FOLDER", tmp_path)
+    monkeypatch.setattr(cache, "checkpoints", lambda: ["toy-en-de", "other"])
+    found = said(opened(beside="other", across="entropy", up="cost"))
+    assert f"Axes and sizes are the same on both maps. other: {texts.corpus(atlas)}" in found
+    assert "Axes and sizes" not in said(opened(beside="nonsense"))
+    assert "Axes and sizes" not in said(opened(beside="toy-en-de"))
+    own = all_heads.side_of("own", atlas, "entropy", "cost")
+    half = dataclasses.replace(atlas, heads=atlas.heads.assign(cost=atlas.heads["cost"] / 2))
+    sides = [own, all_heads.side_of("half", half, "entropy", "cost")]
+    for palette in (LIGHT, DARK):
+        first, second = all_heads.pictures(sides, "entropy", "cost", palette)
+        assert (first.x, first.y) == (second.x, second.y)
+        least = scatter(own.dots, "a", "b", "title", palette).marks
+        assert [mark.size for mark in first.marks] == [mark.size for mark in least]
+        costliest = int(np.argmax(atlas.heads["cost"]))
+        assert second.marks[costliest].size < first.marks[costliest].size
+    for dot, head in zip(own.dots, own.heads, strict=True):
+        assert (dot.x, dot.y) == (atlas.row(head)["entropy"], atlas.row(head)["cost"])
+        assert dot.label == atlas.label(head).text
 
 
 def test_a_head_is_shown_with_rows_costs_and_pairs(atlas: Atlas) -> None:

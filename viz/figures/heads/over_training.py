@@ -26,7 +26,7 @@ def over_training(
     for name, (kind, values) in courses.items():
         points = np.stack([across, np.array(values, dtype=float)], -1)
         known = ~np.isnan(points[:, 1])
-        points[~known, 1] = np.nan
+        points[~known] = np.nan
         marks += [
             Mark("line", points, colours[kind], 1.5),
             Mark("dots", points[known], colours[kind], 2.5, f"{name} · {measure} {{0:.3f}}", points[known][:, 1:]),

@@ -32,10 +32,15 @@ class Dot:
     chosen: bool = False
 
 
-def scatter(dots: Sequence[Dot], across: str, up: str, title: str, palette: Palette) -> Curves:
-    """A mark a dot, in the order of `dots`, so that a click names its head."""
+def scatter(
+    dots: Sequence[Dot], across: str, up: str, title: str, palette: Palette, beside: Sequence[Dot] = ()
+) -> Curves:
+    """A mark a dot, in the order of `dots`, so that a click names its head.
+
+    `beside` are the dots of a second picture, with which this one shares its axes and the sizes of its dots.
+    """
     colours = kind_colours(palette)
-    most = max((max(dot.cost, 0.0) for dot in dots), default=0.0) or 1.0
+    most = max((max(dot.cost, 0.0) for dot in (*dots, *beside)), default=0.0) or 1.0
     marks = [
         Mark(
             "dots",
@@ -48,8 +53,15 @@ def scatter(dots: Sequence[Dot], across: str, up: str, title: str, palette: Pale
         for dot in dots
     ]
     largest = sorted(dots, key=lambda dot: (not dot.chosen, -dot.cost))[:NAMED]
-    notes = [Note(dot.name, dot.x, dot.y, palette.ink, across="start", down="middle", shift=18) for dot in largest]
-    x, y = (_axis([getattr(dot, one) for dot in dots], name) for one, name in (("x", across), ("y", up)))
+    x, y = (_axis([getattr(dot, one) for dot in (*dots, *beside)], name) for one, name in (("x", across), ("y", up)))
+    middle = (x.low + x.high) / 2
+    notes = [
+        # Names stand towards the middle, so that none leaves the picture.
+        Note(dot.name, dot.x, dot.y, palette.ink, "start", "middle", 18)
+        if dot.x < middle
+        else Note(dot.name, dot.x, dot.y, palette.ink, "end", "middle", -18)
+        for dot in largest
+    ]
     return Curves(title, x, y, marks, palette, notes, height=HEIGHT)
 
 

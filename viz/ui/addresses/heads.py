@@ -32,6 +32,8 @@ LEFT_BY_NAMES: tuple[LeftBy, ...] = get_args(LeftBy)
 HEADS = choice("heads", VIEWS)
 ACROSS = choice("across", MEASURES, "distance", labels=MEASURE_NAMES, views=("map",))
 UP = choice("up", MEASURES, "entropy", labels=MEASURE_NAMES, views=("map",))
+BESIDE = text("beside", longest=200, views=("map",))
+"""The model that stands beside on the map; none for \"\"."""
 ASKED = text("ask", FIRST_QUESTION, longest=LONGEST, views=("search",))
 LEFT_BY = choice("left", LEFT_BY_NAMES, views=("pruning",))
 AWAY = number("away", 0, 0, 99_999, views=("pruning",), scrubbed=True)
