@@ -34,3 +34,40 @@ def test_a_search_stands_in_the_address_and_a_bar_leads_to_its_head(page: Page) 
     )
     expect(page).to_have_url(re.compile(r"ask=pos.*ADJ"))
     expect(page.locator("ol.shaded li").first).to_be_visible(timeout=LOADING)
+
+
+def test_a_box_on_the_map_lists_its_heads_and_stands_in_the_address(page: Page) -> None:
+    open_page(page, "/heads")
+    plot = page.locator(".st-key-head-map .plot").first
+    expect(plot).to_be_visible(timeout=LOADING)
+    box = plot.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 0.4 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 0.6 * box["height"])
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.85 * box["height"])
+    page.mouse.up()
+    expect(page.get_by_text(re.compile(r"\d+ of 96 .* in the box"))).to_be_visible(timeout=LOADING)
+    expect(page).to_have_url(re.compile("brush="))
+    page.get_by_role("button", name=re.compile(r"^(encoder|decoder|cross) \d\.\d: ")).first.click()
+    expect(page.locator("ol.shaded li").first).to_be_visible(timeout=LOADING)
+
+
+def test_a_second_model_stands_beside_and_its_dot_opens_it(page: Page) -> None:
+    open_page(page, "/heads?second_model=multi30k-en-de")
+    plot = page.locator(".st-key-head-map-beside .plot").first
+    expect(plot).to_be_visible(timeout=LOADING)
+    plot.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(
+        re.compile("model=multi30k-en-de.*heads=head|heads=head.*model=multi30k-en-de"), timeout=LOADING
+    )
+
+
+def test_pruning_goes_through_its_points(page: Page) -> None:
+    open_page(page, "/heads?heads=pruning&sentence=He+turned+the+offer+down.")
+    rows = page.locator(".st-key-pruned")
+    expect(rows).to_be_visible(timeout=LOADING)
+    page.locator(".st-key-away input").press("ArrowRight")
+    expect(page).to_have_url(re.compile("away=8"), timeout=LOADING)

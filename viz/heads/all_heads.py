@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,11 +18,12 @@ from model.heads.atlas import head_name
 from ..components.curves import curves, packed
 from ..export.parts import Columns, Component, Words
 from ..export.save import SavedView
+from ..figures.curves import Mark
 from ..figures.heads.scatter import Dot, scatter
 from ..figures.labels import KIND_NAMES
 from ..ui import cache as shared
 from ..ui import theme, widgets
-from ..ui.addresses.heads import ACROSS, BESIDE, HEADS, MEASURE_NAMES, UP
+from ..ui.addresses.heads import ACROSS, BESIDE, BRUSH, HEADS, MEASURE_NAMES, UP
 from ..ui.captions import caption, choose_model, plain
 from ..ui.links import choose_head
 from . import cache, texts
@@ -36,6 +38,11 @@ if TYPE_CHECKING:
     from ..export.parts import Part
     from ..figures.curves import Curves
     from ..figures.palette import Palette
+    from ..ui.addresses.heads import Box
+
+
+LISTED = 30
+"""Heads of a box that are listed, of each model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +64,11 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | No
     sides = [side_of(model.name, atlas, across, up)]
     if other is not None:
         sides.append(side_of(*other, across, up))
+    measures = across, up
+    box = BRUSH.hold(of=measures)
 
     def drawn(palette: Palette) -> list[Curves]:
-        return pictures(sides, across, up, palette)
+        return [framed(one, box) for one in pictures(sides, across, up, palette)]
 
     with st.container(key="picture"):
         st.html(legend(atlas.maps))
@@ -67,7 +76,9 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | No
         for column, side, one in zip(st.columns(len(sides)), sides, shown, strict=True):
             with column:
                 key = "head-map" if side is sides[0] else "head-map-beside"
-                curves(one, key=key, on_point=_opening(side))
+                curves(one, key=key, on_point=_opening(side), on_box=lambda drawn: BRUSH.set(drawn, of=measures))
+                if box:
+                    _brushed(side, box)
     said = texts.map_of([(side.name, side.atlas, len(side.heads)) for side in sides], across, up)
     caption(said)
     caption(texts.CLICK)
@@ -101,6 +112,26 @@ def pictures(sides: Sequence[Side], across: str, up: str, palette: Palette) -> l
     return [scatter(side.dots, *names, f"Heads of {side.name}: {title}", palette, every) for side in sides]
 
 
+def framed(shown: Curves, box: Box | None) -> Curves:
+    """A map with a frame around a part of it."""
+    if box is None:
+        return shown
+    left, right, low, high = box
+    corners = np.array([[left, low], [right, low], [right, high], [left, high], [left, low]])
+    return replace(shown, marks=[*shown.marks, Mark("line", corners, shown.palette.accent, 1.5)])
+
+
+def inside(side: Side, box: Box) -> list[tuple[Head, Dot]]:
+    """The heads in a part of the map, those that cost most first."""
+    left, right, low, high = box
+    found = [
+        (head, dot)
+        for head, dot in zip(side.heads, side.dots, strict=True)
+        if left <= dot.x <= right and low <= dot.y <= high
+    ]
+    return sorted(found, key=lambda one: -one[1].cost)
+
+
 def numbers(atlas: Atlas) -> pd.DataFrame:
     """All measures, a row a head, with its label; layers and heads from 1."""
     labels = [label.text for label in atlas.labels]
@@ -129,6 +160,17 @@ def _opening(side: Side) -> Callable[[int, int], None]:
         open_head(side.heads[mark])
 
     return open_dot
+
+
+def _brushed(side: Side, box: Box) -> None:
+    """The heads of the box by name and label; a button opens each."""
+    found = inside(side, box)
+    caption(texts.brushed(side.name, len(found), len(side.dots)))
+    with st.container(key=f"brushed-{side.name}", horizontal=True):
+        for at, (_, dot) in enumerate(found[:LISTED]):
+            open_it = partial(_opening(side), side.dots.index(dot), 0)
+            st.button(plain(f"{dot.name}: {dot.label}"), key=f"in-{side.name}-{at}", type="tertiary", on_click=open_it)
+        st.button("No box", key=f"no-box-{side.name}", type="tertiary", on_click=BRUSH.reset)
 
 
 def _beside(model: Translator) -> tuple[str, Atlas] | None:

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from model.trace import Head
     from model.translate import Translator
 
-CLICK = "Click a dot to see what the head does, in sentences. A large dot costs much when it is switched off."
+CLICK = (
+    "Click a dot to see what the head does, in sentences; draw a box with the mouse to list the heads in it. A large "
+    "dot costs much when it is switched off."
+)
 TENTHS = {
     "top": "Where it looks most decidedly: rows of the top tenth by their largest weight.",
     "middle": "In the middle: rows of the fifth tenth.",
@@ -69,6 +72,11 @@ def map_of(sides: Sequence[tuple[str, Atlas, int]], across: str, up: str) -> str
     for name, atlas, _ in sides[1:]:
         said.append(f"Axes and sizes are the same on both maps. {name}: {corpus(atlas)}")
     return " ".join(said)
+
+
+def brushed(name: str, inside: int, heads: int) -> str:
+    """How many heads of a model a box holds."""
+    return f"{name}: {inside} of {heads} heads in the box, those that cost most first."
 
 
 def cost(atlas: Atlas, head: Head) -> str:

@@ -16,7 +16,7 @@ from model.atlas.corpus import Corpus
 from model.atlas.forward import Sentence, batches, run
 from model.atlas.measures import measure
 from model.network.presets import PRESETS, preset
-from model.translate import Translator
+from model.translate import Translator, available
 from tests import toy
 
 from .slow_loop import slow_measures
@@ -75,7 +75,7 @@ def test_measures_of_batches_are_those_of_single_traces(
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # it switches 96 heads off, one sentence at a time
-@pytest.mark.parametrize("name", ["everyday-en-de", "five-pad_row", "five-torch_like", "multi30k-en-de"])
+@pytest.mark.parametrize("name", available())
 def test_measures_of_released_models(name: str, tmp_path: Path) -> None:
     """20 heads on 100 sentences of the released atlas."""
     translator = Translator.load(name, "cpu")

@@ -167,7 +167,7 @@ def test_the_curve_and_the_table_hold_what_was_measured(pruned_toy: Pruning) -> 
 def test_over_training_says_where_a_measure_began_and_ended(folder: Path, timeline: Timeline) -> None:
     assert "python -m model timeline" in said(opened(heads="over training"))
     timeline.write(folder / NAME)
-    found = said(opened(heads="over training", measure="entropy"))
+    found = said(opened(heads="over training", tracked="entropy"))
     courses = timeline.courses("entropy")
     encoder = np.array([values for head, values in courses.items() if head[0] == "encoder"])
     first, last = encoder.mean(0)

@@ -29,7 +29,7 @@ from viz.figures.palette import DARK, LIGHT
 from viz.heads import all_heads, one_head, searching, shaded, texts
 from viz.heads import cache as atlases
 from viz.ui import cache
-from viz.ui.addresses.heads import MEASURE_NAMES, MEASURES
+from viz.ui.addresses.heads import MEASURE_NAMES, MEASURES, read_box, write_box
 
 from ... import toy
 
@@ -92,10 +92,10 @@ def test_two_models_share_axes_and_sizes(
         shutil.copytree(folder / "toy-en-de", tmp_path / name)
     monkeypatch.setattr(folders, "FOLDER", tmp_path)
     monkeypatch.setattr(cache, "checkpoints", lambda: ["toy-en-de", "other"])
-    found = said(opened(beside="other", across="entropy", up="cost"))
+    found = said(opened(second_model="other", across="entropy", up="cost"))
     assert f"Axes and sizes are the same on both maps. other: {texts.corpus(atlas)}" in found
-    assert "Axes and sizes" not in said(opened(beside="nonsense"))
-    assert "Axes and sizes" not in said(opened(beside="toy-en-de"))
+    assert "Axes and sizes" not in said(opened(second_model="nonsense"))
+    assert "Axes and sizes" not in said(opened(second_model="toy-en-de"))
     own = all_heads.side_of("own", atlas, "entropy", "cost")
     half = dataclasses.replace(atlas, heads=atlas.heads.assign(cost=atlas.heads["cost"] / 2))
     sides = [own, all_heads.side_of("half", half, "entropy", "cost")]
@@ -109,6 +109,29 @@ def test_two_models_share_axes_and_sizes(
     for dot, head in zip(own.dots, own.heads, strict=True):
         assert (dot.x, dot.y) == (atlas.row(head)["entropy"], atlas.row(head)["cost"])
         assert dot.label == atlas.label(head).text
+
+
+def test_a_box_lists_the_heads_in_it(atlas: Atlas) -> None:
+    side = all_heads.side_of("toy-en-de", atlas, "entropy", "cost")
+    entropy = sorted(dot.x for dot in side.dots)
+    box = (entropy[2], entropy[6], -10.0, 10.0)
+    found = all_heads.inside(side, box)
+    assert sorted(dot.x for _, dot in found) == entropy[2:7]
+    assert [dot.cost for _, dot in found] == sorted((dot.cost for _, dot in found), reverse=True)
+    (shown,) = all_heads.pictures([side], "entropy", "cost", LIGHT)
+    frame = all_heads.framed(shown, box).marks[-1].points
+    assert (frame.min(0).tolist(), frame.max(0).tolist()) == ([entropy[2], -10.0], [entropy[6], 10.0])
+    assert all_heads.framed(shown, None) is shown
+    kept = write_box(box)
+    read = read_box(kept)
+    assert read == pytest.approx(box, rel=1e-3)
+    app = opened(across="entropy", up="cost", brush=kept)
+    assert read is not None
+    assert texts.brushed("toy-en-de", len(all_heads.inside(side, read)), 12) in said(app)
+    for nonsense in ("1,2,3", "2,1,0,1", "nan,1,0,1", "a,b,c,d"):
+        with pytest.raises(ValueError, match=r".*"):
+            read_box(nonsense)
+        assert "heads in the box" not in said(opened(brush=nonsense))
 
 
 def test_a_head_is_shown_with_rows_costs_and_pairs(atlas: Atlas) -> None:

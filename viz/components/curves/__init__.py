@@ -21,17 +21,32 @@ from ..presenter import SCENE, presenting
 _mount = component("curves")
 
 
-def curves(shown: Curves, *, key: str, on_point: Callable[[int, int], None]) -> None:
-    """Draw `shown`; `on_point(mark, point)` hears which point of which mark was chosen, both counted from 0."""
+Box = tuple[float, float, float, float]
+"""Left, right, low and high of a part of the plot, in the coordinates of its axes."""
+
+
+def curves(
+    shown: Curves, *, key: str, on_point: Callable[[int, int], None], on_box: Callable[[Box], None] | None = None
+) -> None:
+    """Draw `shown`; `on_point(mark, point)` hears which point of which mark was chosen, both counted from 0.
+
+    With `on_box`, a box can be drawn with the mouse, and it hears of that.
+    """
 
     def picked() -> None:
         point = st.session_state[key].point
         on_point(int(point["mark"]), int(point["at"]))
 
-    _mount(key=key, data=packed(shown, presenting()), on_point_change=picked)
+    def brushed() -> None:
+        left, right, low, high = (float(end) for end in st.session_state[key].box)
+        if on_box:
+            on_box((left, right, low, high))
+
+    data = packed(shown, presenting(), brush=on_box is not None)
+    _mount(key=key, data=data, on_point_change=picked, on_box_change=brushed)
 
 
-def packed(shown: Curves, scene: bool = False) -> bytes:
+def packed(shown: Curves, scene: bool = False, brush: bool = False) -> bytes:
     """What curves.js reads: the figure without numbers, then points and values of every mark as float32."""
     header = {
         "title": shown.title,
@@ -42,6 +57,7 @@ def packed(shown: Curves, scene: bool = False) -> bytes:
         "height": min(shown.height, SCENE) if scene else shown.height,
         "left": shown.left,
         "square": shown.square,
+        "brush": brush,
         "soft": shown.palette.soft,
         "line": shown.palette.line,
         "background": shown.palette.background,

@@ -2,6 +2,7 @@ import { unpack } from "../shared/packed.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { asPicture } from "../shared/as_picture.js";
 import { drawn } from "../shared/picture.js";
+import { brushing } from "./brushing.js";
 import { picture, scales } from "./drawing.js";
 
 function build(root, view) {
@@ -16,10 +17,11 @@ function build(root, view) {
   plot.setAttribute("role", "img");
   const svg = drawn("svg", {});
   const ring = drawn("circle", { class: "ring", r: 7 });
+  const box = drawn("rect", { class: "box" });
   plot.append(svg);
   const observer = new ResizeObserver(() => view.draw?.());
   observer.observe(plot);
-  return { title, readout, plot, svg, ring, dispose: () => observer.disconnect() };
+  return { title, readout, plot, svg, ring, box, dispose: () => observer.disconnect() };
 }
 
 /** The marks with their numbers, which stand behind the header one after another. */
@@ -87,16 +89,21 @@ export default function curves({ data, parentElement, setTriggerValue }) {
     const place = { cx: scale.x(points[2 * point.at]), cy: scale.y(points[2 * point.at + 1]), stroke: colour };
     for (const [name, value] of Object.entries(place)) view.ring.setAttribute(name, value);
   };
-  const under = (event) => {
+  const at = (event) => {
     const box = view.plot.getBoundingClientRect();
     const grown = box.width / view.plot.clientWidth; // On the whole screen the frame is drawn larger than it is laid out.
-    return nearest(marks, scale, (event.clientX - box.left) / grown, (event.clientY - box.top) / grown);
+    return [(event.clientX - box.left) / grown, (event.clientY - box.top) / grown];
   };
+  const under = (event) => nearest(marks, scale, ...at(event));
+  if (header.brush) brushing(view, at, () => scale, (box) => setTriggerValue("box", box));
   view.draw();
   read(null);
   view.plot.onmousemove = (event) => read(under(event));
   view.plot.onmouseleave = view.plot.onblur = () => read(null);
-  view.plot.onclick = (event) => setTriggerValue("point", under(event));
+  view.plot.onclick = (event) => {
+    if (!view.brushed) setTriggerValue("point", under(event)); // A box that is let go of is no click.
+    view.brushed = false;
+  };
   view.plot.onkeydown = (event) => {
     if (event.key === "Enter" && view.at) setTriggerValue("point", view.at);
     else if (event.key.startsWith("Arrow")) read(beside(marks, view.at, event.key));

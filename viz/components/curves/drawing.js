@@ -6,7 +6,7 @@ const BELOW = 46;
 const LINE = 17; // Pixels from one line of a note to the next.
 const SHIFTS = { top: 1, middle: 0.35, bottom: -0.45 };
 
-/** Where numbers stand in the picture: x(value), y(value) in pixels, and the plot's edges. */
+/** Where numbers stand in the picture: x(value), y(value) in pixels, and the plot's edges; and back. */
 export function scales({ x, y, left, height, square }, width) {
   const box = { left, top: TOP, right: Math.max(left + 40, width - RIGHT), bottom: height - (x.ticks.length ? BELOW : TOP) };
   const span = [box.right - box.left, box.bottom - box.top];
@@ -17,6 +17,8 @@ export function scales({ x, y, left, height, square }, width) {
     ...box,
     x: (value) => box.left + spare[0] / 2 + (value - x.low) * unit[0],
     y: (value) => box.bottom - spare[1] / 2 - (value - y.low) * unit[1],
+    valueX: (pixel) => x.low + (pixel - box.left - spare[0] / 2) / unit[0],
+    valueY: (pixel) => y.low + (box.bottom - spare[1] / 2 - pixel) / unit[1],
   };
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -11,6 +12,7 @@ from model.heads.question import LONGEST
 
 from ..url_state.kinds import choice, number, text
 from ..url_state.page import Page, parameters_in
+from ..url_state.parameter import Parameter
 from . import shared
 
 View = Literal["map", "head", "search", "alignment", "pruning", "over training"]
@@ -29,15 +31,34 @@ FIRST_QUESTION = "pos=NOUN -> pos=DET distance=-1"
 LeftBy = Literal["BLEU", "log-probability"]
 LEFT_BY_NAMES: tuple[LeftBy, ...] = get_args(LeftBy)
 
+Box = tuple[float, float, float, float]
+"""Left, right, low and high of a part of the map."""
+
+
+def read_box(text: str) -> Box | None:
+    """Read ``left,right,low,high``. ValueError."""
+    left, right, low, high = (float(part) for part in text.split(","))
+    if not (math.isfinite(left + right + low + high) and left <= right and low <= high):
+        raise ValueError("A box is left,right,low,high.")
+    return left, right, low, high
+
+
+def write_box(box: Box | None) -> str:
+    """Write a box as :func:`read_box` reads it."""
+    return ",".join(f"{end:.4g}" for end in box) if box else ""
+
+
 HEADS = choice("heads", VIEWS)
+BRUSH: Parameter[Box | None] = Parameter("brush", None, read_box, write=write_box, views=("map",))
+"""The box whose heads are listed below the map; it belongs to its two measures."""
 ACROSS = choice("across", MEASURES, "distance", labels=MEASURE_NAMES, views=("map",))
 UP = choice("up", MEASURES, "entropy", labels=MEASURE_NAMES, views=("map",))
-BESIDE = text("beside", longest=200, views=("map",))
+BESIDE = text("second_model", longest=200, views=("map",))
 """The model that stands beside on the map; none for \"\"."""
 ASKED = text("ask", FIRST_QUESTION, longest=LONGEST, views=("search",))
 LEFT_BY = choice("left", LEFT_BY_NAMES, views=("pruning",))
 AWAY = number("away", 0, 0, 99_999, views=("pruning",), scrubbed=True)
 """How many heads are taken away; what a model has is found out by the page."""
-TRACKED = choice("measure", MEASURES, "punctuation", labels=MEASURE_NAMES, views=("over training",))
+TRACKED = choice("tracked", MEASURES, "punctuation", labels=MEASURE_NAMES, views=("over training",))
 
 PAGE = Page.of("heads", *shared.COMMON, *shared.CHOSEN_HEAD, *parameters_in(globals()), view=HEADS)
