@@ -76,7 +76,7 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | No
         for column, side, one in zip(st.columns(len(sides)), sides, shown, strict=True):
             with column:
                 key = "head-map" if side is sides[0] else "head-map-beside"
-                curves(one, key=key, on_point=_opening(side), on_box=lambda drawn: BRUSH.set(drawn, of=measures))
+                curves(one, key=key, on_point=_opening(side), on_box=lambda found: BRUSH.set(found, of=measures))
                 if box:
                     _brushed(side, box)
     said = texts.map_of([(side.name, side.atlas, len(side.heads)) for side in sides], across, up)

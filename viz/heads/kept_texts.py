@@ -59,8 +59,8 @@ def gold(found: Rates) -> str:
     if _is_released(folder, found):
         passes = agreement(*read_passes(folder))
         parts += [
-            f"drawn by hand in two passes, which agree in {passes.any:.1%} of all links and {passes.sure:.1%} of the "
-            "sure ones; sentences of Tatoeba, selection of ManyThings.org, CC BY 2.0"
+            f"drawn by hand in two passes of one annotator, which agree in {passes.any:.1%} of all links and "
+            f"{passes.sure:.1%} of the sure ones; sentences of Tatoeba, selection of ManyThings.org, CC BY 2.0"
         ]
     else:
         parts += [f"gold: {found.gold}"]
