@@ -78,7 +78,7 @@ def read_pruning(folder: Path, name: str, model_hash: str) -> Pruning:
         pruning = _read(found)
     except FileNotFoundError as error:
         raise PruningError(f"No heads of {name} have been taken away yet: measure it with `{how}`.") from error
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
         if isinstance(error, PruningError):
             raise
         raise PruningError(f"{path} is damaged ({error!r}): measure again with `{how}`.") from error
@@ -96,6 +96,8 @@ def _read(found: dict[str, Any]) -> Pruning:
     order: tuple[Head, ...] = tuple((kind, int(layer), int(head)) for kind, layer, head in found.pop("order"))
     if any(len(one.bleu) != len(left) or len(one.log_prob) != len(left) for one in courses) or left[0] != len(order):
         raise ValueError("its lists are not of one length")
+    if len(courses) < 2 or list(left) != sorted(set(left), reverse=True):
+        raise ValueError("it has no random order, or numbers of heads that do not fall")
     return Pruning(**found, left=left, order=order, by_cost=courses[0], random=tuple(courses[1:]))
 
 

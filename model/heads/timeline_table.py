@@ -80,7 +80,7 @@ def read_timeline(folder: Path, name: str, model_hash: str) -> Timeline:
         raise TimelineError(
             f"The heads of {name} have not been measured over its training. Where it kept snapshots, `{how}` does it."
         ) from error
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
         if isinstance(error, TimelineError):
             raise
         raise TimelineError(f"{path} is damaged ({error!r}): measure again with `{how}`.") from error

@@ -13,6 +13,8 @@ from ..atomic_write import write_file
 FILE = "alignment.json"
 FORMAT = "attenscope-alignment-1"
 Part = Literal["head", "layer", "all"]
+MOST = 1000
+"""Layers, or heads of a layer, that a file may name."""
 
 
 class AlignmentError(ValueError):
@@ -81,12 +83,14 @@ def read_rates(folder: Path, name: str, model_hash: str) -> Rates:
         if found.pop("format") != FORMAT:
             raise AlignmentError(f"{path} was written by another version of this project: measure again with `{how}`.")
         rates = Rates(**found | {"rates": tuple(_rate(one) for one in found["rates"])})
+        if {one.part for one in rates.rates} != set(get_args(Part)):
+            raise ValueError("it lacks the rates of heads, layers or all")
     except FileNotFoundError as error:
         raise AlignmentError(
             f"{name} has not been held against a gold alignment: `{how}` does it with the released one of English and "
             f"German, `{how} --gold FOLDER` with one of your own."
         ) from error
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
         if isinstance(error, AlignmentError):
             raise
         raise AlignmentError(f"{path} is damaged ({error!r}): measure again with `{how}`.") from error
@@ -100,11 +104,11 @@ def read_rates(folder: Path, name: str, model_hash: str) -> Rates:
 
 def _rate(found: dict[str, Any]) -> Rate:
     rate = Rate(**found)
-    numbers = (rate.aer, rate.low, rate.high, rate.precision, rate.recall, rate.layer, rate.head)
-    if (
-        rate.part not in get_args(Part)
-        or rate.reading not in READINGS
-        or not all(isinstance(n, int | float) for n in numbers)
-    ):
-        raise ValueError("a rate has a value of the wrong type")
-    return rate
+    numbers = rate.aer, rate.low, rate.high, rate.precision, rate.recall
+    places = (rate.layer, rate.head)
+    if rate.part not in get_args(Part) or rate.reading not in READINGS:
+        raise ValueError("a rate is of no part or reading")
+    if not all(isinstance(one, int) and -1 <= one < MOST for one in places):
+        raise ValueError("a rate has no layer and head")
+    aer, low, high, precision, recall = (float(one) for one in numbers)
+    return Rate(rate.part, rate.layer, rate.head, rate.reading, aer, low, high, precision, recall)

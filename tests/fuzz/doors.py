@@ -28,11 +28,19 @@ from model.diagnosis.readers.files import read
 from model.diagnosis.readers.naming import name_array
 from model.diagnosis.readers.printed import read_printed
 from model.heads.atlas import open_atlas
+from model.heads.pruning_curves import FILE as PRUNING
+from model.heads.pruning_curves import PruningError, read_pruning
+from model.heads.timeline_table import FILE as TIMELINE
+from model.heads.timeline_table import TimelineError, read_timeline
 from model.interventions.changes import parse
 from model.masking.meaning import meaning_mask
 from model.masking.rule import RuleError
 from model.translate import InputError, Translator
 from model.untrusted_trace import OpenError, read_trace
+from model.word_alignment.gold import LINKS, RELEASED, read_gold
+from model.word_alignment.links import GoldError
+from model.word_alignment.rates import FILE as ALIGNMENT
+from model.word_alignment.rates import AlignmentError, read_rates
 from viz.talk import talk_file
 from viz.ui.addresses.pages import PAGES
 
@@ -65,6 +73,7 @@ def doors() -> list[Door]:
         Door("talk", ((VIZ / "talk" / "talk.toml").read_bytes(),), _talk),
         *_checkpoint_doors(),
         *_atlas_doors(),
+        *_kept_doors(),
         Door("recipe", ((FOLDER / "everyday-en-de" / RECIPE).read_bytes(),), _recipe, (ValueError,)),
         Door("address", _addresses(), _address),
         Door("changes", (b"cross.2.3:off, encoder.1.1:uniform, mask.cross.*.*.4:block",), _text(parse), (ValueError,)),
@@ -185,6 +194,38 @@ def _atlas_doors() -> list[Door]:
     return [
         Door(f"atlas {changed}", ((good / changed).read_bytes(),), reader(changed), (AtlasError,))
         for changed in ("atlas.json", "heads.parquet")
+    ]
+
+
+def _kept_doors() -> list[Door]:
+    """What commands keep beside a checkpoint, and the links of a gold alignment."""
+    folder = FOLDER / "multi30k-en-de"
+    readers: list[tuple[str, Callable[[Path, str, str], object], type[Exception]]] = [
+        (ALIGNMENT, read_rates, AlignmentError),
+        (PRUNING, read_pruning, PruningError),
+        (TIMELINE, read_timeline, TimelineError),
+    ]
+
+    def reader(name: str, read_kept: Callable[[Path, str, str], object]) -> Read:
+        def found(data: bytes) -> object:
+            with tempfile.TemporaryDirectory() as place:
+                (Path(place) / name).write_bytes(data)
+                return read_kept(Path(place), "multi30k-en-de", json.loads((folder / name).read_text())["model_hash"])
+
+        return found
+
+    def gold(data: bytes) -> object:
+        with tempfile.TemporaryDirectory() as place:
+            shutil.copytree(RELEASED / "en-de", place, dirs_exist_ok=True)
+            (Path(place) / LINKS).write_bytes(data)
+            return read_gold(Path(place))
+
+    return [
+        *(
+            Door(f"kept {name}", ((folder / name).read_bytes(),), reader(name, read_kept), (error,))
+            for name, read_kept, error in readers
+        ),
+        Door("gold links", ((RELEASED / "en-de" / LINKS).read_bytes(),), gold, (GoldError,)),
     ]
 
 
