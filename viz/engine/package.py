@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -70,6 +71,7 @@ def quantised(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return scales, np.rint(values / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
 
 
+@lru_cache(maxsize=16)  # Pages ask for it at every run, and a vocabulary takes milliseconds to read.
 def check_tokenizer(model: bytes) -> None:
     """Raise PackageError for a SentencePiece model that the engine's tokenizer does not read as Python does."""
     found = sentencepiece_model_pb2.ModelProto.FromString(model)  # type: ignore[attr-defined]
