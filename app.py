@@ -1,14 +1,15 @@
 """Attenscope: type a sentence and see the attention of every head of the model that translates it."""
 
-from pathlib import Path
-
 import streamlit as st
 
-HERE = Path(__file__).parent
+from viz import FOLDER
+from viz.traces.session import open_named
 
 # Not wide: viz/ui/style.css says how wide a page is, at once with all else, so that nothing moves as it arrives.
-st.set_page_config(page_title="Attenscope", page_icon=str(HERE / "viz" / "icon.png"))
-EXPLORE = st.Page("viz/pages/explore.py", title="Explore", url_path="start", default=True)  # "explore" is taken below
+st.set_page_config(page_title="Attenscope", page_icon=str(FOLDER / "icon.png"))
+# The name "explore" is taken below.
+EXPLORE = st.Page(FOLDER / "pages/explore.py", title="Explore", url_path="start", default=True)
+open_named()
 
 
 def explore_by_name() -> None:
@@ -18,13 +19,13 @@ def explore_by_name() -> None:
 
 PAGES = [
     EXPLORE,
-    st.Page("viz/pages/decode.py", title="Decode"),
-    st.Page("viz/pages/why.py", title="Why"),
-    st.Page("viz/pages/heads.py", title="Heads"),
-    st.Page("viz/pages/positions.py", title="Positions"),
-    st.Page("viz/pages/training.py", title="Training"),
-    st.Page("viz/pages/masks.py", title="Masks"),
-    st.Page("viz/pages/talk.py", title="Talk"),
+    st.Page(FOLDER / "pages/decode.py", title="Decode"),
+    st.Page(FOLDER / "pages/why.py", title="Why"),
+    st.Page(FOLDER / "pages/heads.py", title="Heads"),
+    st.Page(FOLDER / "pages/positions.py", title="Positions"),
+    st.Page(FOLDER / "pages/training.py", title="Training"),
+    st.Page(FOLDER / "pages/masks.py", title="Masks"),
+    st.Page(FOLDER / "pages/talk.py", title="Talk"),
     st.Page(explore_by_name, title="Explore", url_path="explore", visibility="hidden"),
 ]
 page = st.navigation(PAGES, position="top")

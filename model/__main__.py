@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ class Command(NamedTuple):
     module: str
     arguments: str = "add_arguments"
     run: str = "run"
+    package: str = __package__
 
 
 COMMANDS = {
@@ -46,14 +47,19 @@ COMMANDS = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(
+    arguments: Sequence[str] | None = None,
+    commands: Mapping[str, Command] = COMMANDS,
+    program: str = f"python -m {__package__}",
+) -> int:
+    """Run one of `commands` and return its exit code; what a person can mend is said in one sentence, with code 2."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    parser = argparse.ArgumentParser(prog=f"python -m {__package__}", description=__doc__)
+    parser = argparse.ArgumentParser(prog=program, description=f"The command line: {', '.join(commands)}.")
     subparsers = parser.add_subparsers(dest="command", required=True)
-    subs = {name: subparsers.add_parser(name, help=one.text, description=one.text) for name, one in COMMANDS.items()}
-    asked = COMMANDS.get(given[0]) if given else None
+    subs = {name: subparsers.add_parser(name, help=one.text, description=one.text) for name, one in commands.items()}
+    asked = commands.get(given[0]) if given else None
     try:
-        module = import_module(f".{asked.module}", __package__) if asked else None
+        module = import_module(f".{asked.module}", asked.package) if asked else None
     except ModuleNotFoundError as error:
         print(f"{parser.prog} {given[0]}: this needs {error.name}, which is not installed here.", file=sys.stderr)
         return 2
@@ -61,8 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         getattr(module, asked.arguments)(subs[given[0]])
     chosen = parser.parse_args(given)
     try:
-        return int(getattr(module, COMMANDS[chosen.command].run)(chosen))
-    except (ValueError, OSError) as error:  # what a person can mend is said in one sentence
+        return int(getattr(module, commands[chosen.command].run)(chosen))
+    except (ValueError, OSError) as error:
         print(f"{parser.prog} {chosen.command}: {error}", file=sys.stderr)
         return 2
 

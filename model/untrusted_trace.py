@@ -64,6 +64,16 @@ def read_trace(name: str, data: bytes | memoryview) -> OpenedTrace:
     return open_trace(name, trace)
 
 
+def read_file(path: Path) -> OpenedTrace:
+    """Read a saved trace from a file of one's own, as :func:`read_trace` reads an uploaded one. Raises OpenError."""
+    try:
+        if path.stat().st_size > MEGABYTES * 2**20:
+            raise OpenError(f"{path.name} has {path.stat().st_size / 2**20:.0f} MB; at most {MEGABYTES} MB are read.")
+        return read_trace(path.name, path.read_bytes())
+    except OSError as error:
+        raise OpenError(f"{path} cannot be read: {error.strerror}.") from error
+
+
 def open_trace(name: str, trace: AttentionTrace) -> OpenedTrace:
     """Make a trace fit to be drawn. Raises OpenError for one that is too large or has nothing to show."""
     _check(name, trace)

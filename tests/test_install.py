@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
+import setup as wheel
+from viz.server import NEEDED
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import torch
@@ -93,12 +98,34 @@ except ImportError as error:
 """
 
 
+PAGES = """
+import sys
+import model  # the stranger's own
+from pathlib import Path
+from streamlit.testing.v1 import AppTest
+from attenscope import viz
+
+START = Path(viz.__file__).parent / "start" / "attenscope_app.py"
+app = AppTest.from_file(str(START), default_timeout=300).run()
+for page in ("", *sys.argv[1:]):
+    if page:
+        app.switch_page(str(Path(viz.__file__).parent / "pages" / page)).run()
+    assert not app.exception, (page, app.exception)
+    assert not app.error, (page, [one.value for one in app.error])
+assert "viz" not in sys.modules and model.MINE and not hasattr(model, "trace")
+from attenscope.translate import available
+print(*available())
+"""
+
+
 def copied(folder: Path) -> Path:
     """The project without what git does not keep; pip builds in the folder that it installs from."""
     project = folder / "project"
-    for part in ("model", "viz/figures"):
-        shutil.copytree(ROOT / part, project / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for part in ("model", "viz", ".streamlit", "checkpoints"):
+        shutil.copytree(
+            ROOT / part, project / part, ignore=shutil.ignore_patterns("__pycache__", "five-*", "multi30k*")
+        )
+    for name in ("app.py", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, project / name)
     return project
 
@@ -109,53 +136,84 @@ def install(python: str, project: Path, *arguments: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def run(python: str, script: str, folder: Path, **environment: str) -> str:
+def run(python: str, script: str, folder: Path, *arguments: str, **environment: str) -> str:
     """The script, in a folder outside the project."""
     (folder / "model").mkdir(exist_ok=True)
     (folder / "model" / "__init__.py").write_text("MINE = True\n", encoding="utf-8")
     (folder / "script.py").write_text(script, encoding="utf-8")
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | environment
     done = subprocess.run(
-        [python, "script.py"], cwd=folder, env=clean, capture_output=True, text=True, check=False, timeout=500
+        [python, "script.py", *arguments],
+        cwd=folder,
+        env=clean,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=500,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.strip()
 
 
-def test_every_package_of_the_model_is_installed() -> None:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-    folders = {"attenscope": ROOT / "model", "attenscope.figures": ROOT / "viz" / "figures"}
-    packages = {
-        ".".join((name, *path.parent.relative_to(folder).parts))
-        for name, folder in folders.items()
-        for path in folder.rglob("__init__.py")
-    }
-    assert set(settings["packages"]) == packages
+def test_the_extra_for_the_app_names_what_it_needs() -> None:
+    """requirements.txt pins the same packages, with what every use of the package needs; the command names the same."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pinned = {line.partition("==")[0] for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line}
+    extra = {re.split(r"[<>=]", line)[0] for line in project["optional-dependencies"]["app"]}
+    assert extra | set(project["dependencies"]) == pinned
+    assert {name.replace("_", "-") for name in NEEDED} == extra
+
+
+@pytest.mark.parametrize("part", ["model", "viz", "app.py"])
+def test_the_wheel_imports_nothing_by_its_name_here(part: str) -> None:
+    """Imports and commands of every file as they stand in the wheel; what is relative there leads to the same file."""
+    for path in [ROOT / part] if part == "app.py" else (ROOT / part).rglob("*.py"):
+        package = ".".join(path.relative_to(ROOT).parent.parts)
+        source = path.read_text(encoding="utf-8")
+        before, after = (
+            [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
+            for text in (source, wheel.renamed(source, package))
+        )
+        for here, there in zip(before, after, strict=True):
+            target = wheel.imported(wheel.installed(package), there)
+            assert target == wheel.installed(wheel.imported(package, here)), path
+            assert target.partition(".")[0] not in ("model", "viz")
+        plain = [
+            alias.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import) for alias in node.names
+        ]
+        assert not any(name.partition(".")[0] in ("model", "viz") for name in plain), path
 
 
 @pytest.mark.walk
-def test_a_stranger_installs_records_draws_and_judges(tmp_path: Path) -> None:
+def test_a_stranger_installs_records_draws_judges_and_opens_the_app(tmp_path: Path) -> None:
     site, folder = tmp_path / "site", tmp_path / "elsewhere"
     folder.mkdir()
     install(sys.executable, copied(tmp_path), "--no-deps", "--no-index", "--target", str(site))
-    assert {path.name for path in site.iterdir() if "-" not in path.name} == {"attenscope"}
+    assert {path.name for path in site.iterdir() if "-" not in path.name} == {"attenscope", "bin"}
     run(sys.executable, SCRIPT, folder, PYTHONPATH=str(site))
     assert "future-visible" in run(sys.executable, WITHOUT_TOKENIZER, folder, PYTHONPATH=str(site))
     assert "plotly, which is not installed here: pip install plotly" in run(
         sys.executable, WITHOUT_PLOTLY, folder, PYTHONPATH=str(site)
     )
+    assert run(sys.executable, PAGES, folder, PYTHONPATH=str(site)) == "everyday-en-de everyday-zh-en"
 
 
-@pytest.mark.slow
-def test_an_environment_of_its_own_keeps_its_torch(tmp_path: Path) -> None:
-    """With pip resolving the package's own bounds against what is there, and no index to fetch anything from."""
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
-    python = str(tmp_path / "venv" / "bin" / "python")
+def environment(folder: Path) -> tuple[str, Path]:
+    """A new environment's Python, which finds the packages of this one, and where these are."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+    python = str(folder / "venv" / "bin" / "python")
     # The setuptools that comes with Python 3.11 is older than the project asks for; the borrowed one is not.
     subprocess.run([python, "-m", "pip", "uninstall", "--quiet", "--yes", "setuptools"], check=True)
     here = Path(sysconfig.get_path("purelib"))
     there = subprocess.check_output([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True)
     (Path(there.strip()) / "borrowed.pth").write_text(f"{here}\n", encoding="utf-8")
+    return python, here
+
+
+@pytest.mark.slow
+def test_an_environment_of_its_own_keeps_its_torch(tmp_path: Path) -> None:
+    """With pip resolving the package's own bounds against what is there, and no index to fetch anything from."""
+    python, here = environment(tmp_path)
     install(python, copied(tmp_path), "--no-index")
     folder = tmp_path / "elsewhere"
     folder.mkdir()

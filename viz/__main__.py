@@ -6,6 +6,7 @@ import gc
 import sys
 import threading
 import time
+from collections.abc import Sequence
 
 from streamlit.errors import StreamlitAPIException
 
@@ -46,12 +47,12 @@ def _begin() -> None:
         gc.collect()
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Serve the app, warming up beside it; the command line takes Streamlit's options, and the app's after ``--``."""
     allow_caches_outside_of_runs()
     threading.Thread(target=_begin, name="warm", daemon=True).start()
     try:
-        serve(sys.argv[1:])
+        serve(arguments)
     except KeyboardInterrupt:  # Control+C: the server has ended, and raises it once more
         pass
     except (ValueError, StreamlitAPIException) as error:
@@ -59,4 +60,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,0 +1,2 @@
+FOLDER_VARIABLE = "ATTENSCOPE_CHECKPOINTS"
+"""The environment variable that names another folder of checkpoints; read where that folder is first needed."""

@@ -8,17 +8,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..atomic_write import write_file
 from ..network.config import TransformerConfig
+from . import FOLDER_VARIABLE
 
 WEIGHTS, CONFIG, TOKENIZER = "model.safetensors", "config.json", "tokenizer.model"
 ARCHITECTURE = "architecture"
 """The name of the hash of what config.json says of the model."""
-FOLDER = Path(__file__).resolve().parents[2] / "checkpoints"
+
+
+def _folder() -> Path:
+    """The folder that is named, else that of the project; an installed package has the two for use inside it."""
+    here = Path(__file__).resolve()
+    project, package = (here.parents[up] / "checkpoints" for up in (2, 1))
+    named = os.environ.get(FOLDER_VARIABLE)
+    return Path(named).expanduser() if named else package if package.is_dir() else project
+
+
+FOLDER = _folder()
 
 
 class CheckpointError(ValueError):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,15 +57,18 @@ def wait_until_healthy(url: str, process: subprocess.Popen[bytes], log: Path) ->
 
 
 @contextmanager
-def serving(folder: Path, *arguments: str) -> Iterator[str]:
-    """The address of the app, served by a process of its own, whose command line ends in `arguments`."""
+def serving(folder: Path, *arguments: str, command: Sequence[str] = ()) -> Iterator[str]:
+    """The address of the app, served by a process of its own, whose command line ends in `arguments`.
+
+    With a `command` it is that one, run in the folder, to which the port is added.
+    """
     port = free_port()
     log = folder / "app.log"
-    command = [sys.executable, "-m", "viz", "--server.port", str(port)]
+    ours = [sys.executable, "-m", "viz", "--server.port", str(port), "--server.fileWatcherType", "none", "--", *arguments]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [*command, "--server.fileWatcherType", "none", "--", *arguments],
-            cwd=ROOT,
+            [*command, "--port", str(port)] if command else ours,
+            cwd=folder if command else ROOT,
             stdout=output,
             stderr=subprocess.STDOUT,
         )

@@ -17,7 +17,9 @@ from .messages import MessageGuard
 from .settings import Settings
 from .uploads import UploadLimits
 
-APP = Path(__file__).parents[2] / "app.py"
+INSTALLED = Path(__file__).parents[1] / "start" / "attenscope_app.py"
+"""Where an installed package has the script (setup.py)."""
+APP = INSTALLED if INSTALLED.is_file() else Path(__file__).parents[2] / "app.py"
 
 
 def application(settings: Settings) -> st.App:

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable
+from pathlib import Path
 from typing import TypeVar
 
 import streamlit as st
 
-from model.untrusted_trace import OpenedTrace
+from model.untrusted_trace import OpenedTrace, OpenError, read_file
 
 T = TypeVar("T")
-_TRACE, _RESULTS = "opened", "opened-results"
+ERROR = "open-error"
+"""Of the session: the sentence that says why a file could not be opened, until it is shown."""
+OPTION = "--open"
+_TRACE, _RESULTS, _NAMED = "opened", "opened-results", "named-trace"
+
+
+def open_named() -> None:
+    """Open the trace that the command line names (``--open FILE``), once in a session."""
+    if OPTION not in sys.argv[:-1] or _NAMED in st.session_state:
+        return
+    st.session_state[_NAMED] = True
+    try:
+        set_current(read_file(Path(sys.argv[sys.argv.index(OPTION) + 1])))
+    except OpenError as error:
+        st.session_state[ERROR] = str(error)
 
 
 def current() -> OpenedTrace | None:

@@ -8,9 +8,9 @@ from model.untrusted_trace import MEGABYTES, OpenError, read_trace
 from viz.ui import widgets
 from viz.ui.captions import plain
 
-from .session import set_current
+from .session import ERROR, set_current
 
-_COUNT, _ERROR = "files-opened", "open-error"
+_COUNT = "files-opened"
 
 
 def offer() -> None:
@@ -18,7 +18,7 @@ def offer() -> None:
     with st.popover("Open a trace", type="tertiary", key="open"):
         st.markdown("A trace that `capture.trace.save(…)` or *Save* has written. It stays in your session alone.")
         _uploader()
-    error = st.session_state.pop(_ERROR, None)
+    error = st.session_state.pop(ERROR, None)
     if error:
         st.error(plain(error))
 
@@ -35,6 +35,6 @@ def _uploader() -> None:
         try:
             set_current(read_trace(file.name, file.getbuffer()))
         except OpenError as error:
-            st.session_state[_ERROR] = str(error)
+            st.session_state[ERROR] = str(error)
 
     widgets.file_uploader("Trace", MEGABYTES, key=key, label_visibility="collapsed", on_change=open_file)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from .. import FOLDER
 from ..streamlit_internals import unbind_query_parameters
 from .addresses.decode import BEGIN, BRANCH, METHOD, NEVER, OF_BRANCH, STEP
 from .addresses.explore import VIEW
@@ -27,7 +28,7 @@ def follow() -> None:
     """Go where a callback has asked to go, if it has; comes before what need not be drawn then."""
     if page := st.session_state.pop(_PAGE, None):
         unbind_query_parameters()  # Streamlit refuses to leave a page whose widgets stand in the address.
-        st.switch_page(f"viz/pages/{page}.py", query_params=PAGES[page].carried_address())
+        st.switch_page(FOLDER / "pages" / f"{page}.py", query_params=PAGES[page].carried_address())
 
 
 def branch_owner() -> tuple[str, str] | None:

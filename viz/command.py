@@ -1,0 +1,40 @@
+"""The command ``attenscope`` of the installed package: the pages, and all that ``python -m model`` does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from model.__main__ import COMMANDS, Command
+from model.__main__ import main as run_command
+
+from .server import missing
+
+PAGES = {
+    "app": Command("serve the pages, with the released models or your own", "server", package=__package__),
+    "open": Command("serve the pages with a saved trace opened", "server", "add_open", "open_trace", __package__),
+    "export": Command("write a talk, or models that run in the browser, as one file", "export", package=__package__),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["export"]:
+        return _export(given[1:])
+    return run_command(given, {**PAGES, **COMMANDS}, "attenscope")
+
+
+def _export(arguments: Sequence[str]) -> int:
+    """Run what has a parser of its own, since all that it draws is imported after its arguments are known."""
+    if absent := missing():
+        print(f"attenscope export: {absent}", file=sys.stderr)
+        return 2
+    from .export.__main__ import main as export
+
+    sys.argv = ["attenscope export", *arguments]
+    return export()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""``attenscope app`` and ``attenscope open``: the pages served on this machine, and a browser that shows them."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+import threading
+import time
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from model.checkpoint import FOLDER_VARIABLE
+
+NEEDED = (
+    "streamlit",
+    "torch",
+    "sentencepiece",
+    "plotly",
+    "pandas",
+    "threadpoolctl",
+    "tomli_w",
+    "duckdb",
+    "HanTa",
+    "tqdm",
+)
+"""What the extra [app] installs, as it is imported."""
+SERVED = ("model", "models", "atlas")
+"""Options that the pages read themselves."""
+PATIENCE = 60.0
+"""Seconds in which the server begins, or no browser is opened."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", metavar="SPEC", help="hf:FOLDER of transformers, or package.module:factory")
+    parser.add_argument("--models", metavar="DIR", help="offer all Hugging Face folders of a directory")
+    parser.add_argument("--atlas", metavar="FOLDER", help="an atlas of your own for the page Heads")
+    parser.add_argument("--checkpoints", metavar="DIR", type=Path, help="another folder of this project's checkpoints")
+    _add_server(parser)
+
+
+def add_open(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("trace", type=Path, help="a trace that capture.trace.save(...) or Save has written")
+    _add_server(parser)
+
+
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, default=8501, help="the port on this machine (default 8501)")
+    parser.add_argument("--no-browser", action="store_true", help="open no browser")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve the pages until they are stopped. ValueError for a folder that holds no checkpoint."""
+    folder = arguments.checkpoints
+    if folder is not None:
+        if not any(folder.glob("*/config.json")):
+            raise ValueError(f"--checkpoints {folder}: no folder in it holds a checkpoint (config.json).")
+        os.environ[FOLDER_VARIABLE] = str(folder.resolve())
+    given = {f"--{name}": getattr(arguments, name) for name in SERVED}
+    return _serve(arguments, [part for name, value in given.items() if value is not None for part in (name, value)])
+
+
+def open_trace(arguments: argparse.Namespace) -> int:
+    """Serve the pages with a trace opened in them. OpenError for a file that cannot be shown."""
+    from model.untrusted_trace import read_file
+
+    read_file(arguments.trace)
+    return _serve(arguments, ["--open", str(arguments.trace.resolve())])
+
+
+def missing() -> str:
+    """Return the sentence that says what the pages need and is not installed; "" where all is."""
+    absent = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    return f"this needs {', '.join(absent)}, not installed here: pip install 'attenscope[app]'." if absent else ""
+
+
+def _serve(arguments: argparse.Namespace, options: Sequence[str]) -> int:
+    if absent := missing():
+        raise ValueError(absent)
+    from .__main__ import main
+
+    address = f"http://127.0.0.1:{arguments.port}"
+    if not arguments.no_browser and _has_screen():
+        threading.Thread(target=_show, args=(address,), daemon=True).start()
+    main(["--server.port", str(arguments.port), "--server.fileWatcherType", "none", "--", *options])
+    return 0
+
+
+def _has_screen() -> bool:
+    return not sys.platform.startswith("linux") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _show(address: str) -> None:
+    """Open the browser once the server answers."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            with urlopen(f"{address}/_stcore/health", timeout=1):
+                break
+        except (URLError, OSError):
+            time.sleep(0.2)
+    else:
+        return
+    webbrowser.open(address)
