@@ -20,8 +20,9 @@ PUBLIC = {
     "AttentionTrace": "trace",
     "diagnose": "diagnosis",
     "Diagnosis": "diagnosis",
+    "show": "viz.notebook.widget",
 }
-"""Public names, and the modules that hold them."""
+"""Public names, and the modules that hold them; ``show`` is only there in the installed package."""
 PACKAGES = ("diagnosis", "figures", "testing")
 """Modules that may be used as attributes; figures are only there in the installed package."""
 __all__ = ["AttentionMap", "AttentionTrace", "Diagnosis", "TraceError", "capture_attention", "diagnose"]

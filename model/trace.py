@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -141,6 +142,13 @@ class AttentionTrace:
         """The maps that are there, by kind, in the order encoder, decoder, cross."""
         found = {kind: getattr(self, kind) for kind in KINDS}
         return {kind: one for kind, one in found.items() if one is not None}
+
+    def _repr_html_(self) -> str | None:
+        """Return the overview of every map as a picture, for notebooks; None where the views are not installed."""
+        try:
+            return str(importlib.import_module(".viz.notebook.static", __package__).static_html(self))
+        except ImportError:
+            return None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one safetensors file: the arrays, and all else as JSON in its header. No pickle."""

@@ -42,7 +42,7 @@ LEVELS = (
     "viz.traces viz.talk viz.tour",
     "viz.__main__",
     "viz.server viz.export viz.frame viz.masks.judge.input viz.why.texts",
-    "viz.command viz.explore viz.decode viz.why viz.heads viz.positions viz.training viz.masks.*",
+    "viz.notebook viz.command viz.explore viz.decode viz.why viz.heads viz.positions viz.training viz.masks.*",
     "viz.explore.views viz.why.views",
     "viz.explore.*",
     "viz.pages",

@@ -6,11 +6,11 @@ lines are dropped. Names must therefore be unique within a component.
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import streamlit as st
 
 HERE = Path(__file__).parent
 IMPORT = re.compile(r'^import .* from "(?P<path>\.[^"]+)";\n', re.MULTILINE)
@@ -34,9 +34,30 @@ def _collect(path: Path, found: dict[Path, str]) -> None:
     found[path] = IMPORT.sub("", text)
 
 
-def component(name: str) -> Any:
-    """Register the view in the folder `name` (name.js, name.css) and return what mounts it."""
+def component(name: str) -> Callable[..., Any]:
+    """Return what mounts the view in the folder `name` (name.js, name.css); Streamlit hears of it when it first does.
+
+    What packs the data of a view needs no Streamlit: a notebook mounts the same views without.
+    """
+
+    def mount(**arguments: Any) -> Any:
+        return _registered(name)(**arguments)
+
+    return mount
+
+
+@functools.cache
+def _registered(name: str) -> Any:
+    import streamlit as st
+
     return st.components.v2.component(f"attenscope_{name}", css=style(name), js=bundle(HERE / name / f"{name}.js"))
+
+
+def told(key: str) -> Any:
+    """Return what the view mounted as `key` has told last; for callbacks."""
+    import streamlit as st
+
+    return st.session_state[key]
 
 
 def style(name: str) -> str:

@@ -130,6 +130,12 @@ class Packed:
         return len(self.body) - len(data), len(data)
 
 
+def slide_of(slide: Slide) -> tuple[dict[str, Any], bytes]:
+    """What browser/slide.js shows as a slide, and the bytes of its components behind each other."""
+    packed = Packed()
+    return _slide(slide, packed, ()), bytes(packed.body)
+
+
 def _slide(slide: Slide, packed: Packed, models: Sequence[PackedModel]) -> dict[str, Any]:
     """What the browser reads of a slide; `models` are those in the file."""
     facts, live = dict(slide.view.facts) if slide.view else {}, None

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..ui.translation_changes import Mark
-
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from ..ui.translation_changes import Mark
 
 COLLECTED = "collected views"
 """Of the session of a scene that is being exported: the list that its views are put into."""

@@ -25,6 +25,7 @@ from viz.export.live_file import HERE as LIVE
 from viz.export.page import BROWSER, talk_page, view_page
 from viz.export.parts import Chart, Columns, Component, Slide, View, Words, leaves
 from viz.figures.palette import DARK, LIGHT, Look
+from viz.notebook.content import HERE as NOTEBOOK
 
 from ..fakes import FakeTranslator
 
@@ -126,7 +127,7 @@ def test_no_name_stands_twice_in_a_component(name: str) -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda path: path.name)
+@pytest.mark.parametrize("entry", [*ENTRIES, NOTEBOOK / "widget.js"], ids=lambda path: path.name)
 def test_no_name_stands_twice_in_a_page_and_it_never_writes_html(entry: Path) -> None:
     code = bundle(entry)
     names = NAMES.findall(code)

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import streamlit as st
 
 from ...figures.labels import readable
-from ..bundle import component
+from ..bundle import component, told
 from ..packing import pack, quantise
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def decode_player(
     `on_pick(step, token_id)` and `on_forbid(step, token_id)` a candidate to go on from or never to write,
     `on_word(step)` a word of the translation that was pressed.
     """
-    state = lambda: st.session_state[key]  # noqa: E731  (what the browser sent, read when a callback runs)
+    state = lambda: told(key)  # noqa: E731  (what the browser sent, read when a callback runs)
     _mount(
         key=key,
         data=packed(result, start, look, run),

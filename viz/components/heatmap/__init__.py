@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import streamlit as st
-
 from ...figures.heatmap import room_for_numbers
 from ...figures.labels import LONGEST, label_text, readable
-from ..bundle import component
+from ..bundle import component, told
 from ..packing import fine, pack
 
 if TYPE_CHECKING:
@@ -46,7 +44,7 @@ def heatmap(
     """
 
     def chosen() -> None:
-        cell = st.session_state[key].cell
+        cell = told(key).cell
         if on_cell:
             on_cell(int(cell["row"]), int(cell["column"]))
 

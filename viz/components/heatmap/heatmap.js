@@ -23,7 +23,7 @@ function build(root, view) {
   const sized = new ResizeObserver(() => view.header && isResized(view) && draw(view));
   sized.observe(root);
   const deaf = [
-    hearHeads((head) => preview(view, head)),
+    hearHeads(root, (head) => preview(view, head)),
     hearChoices({
       scale: (scale) => show(view, { ...view.data, header: { ...view.data.header, scale } }),
       hide: (on) => hide(view, on),

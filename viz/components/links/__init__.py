@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import streamlit as st
 
 from ...figures.labels import KIND_NAMES, label_text
 from ...figures.palette import head_colour
-from ..bundle import component
+from ..bundle import component, told
 from ..packing import pack, quantise
 
 if TYPE_CHECKING:
@@ -59,8 +58,8 @@ def links(
     _mount(
         key=key,
         data=packed(attention, lines, look, rows, pinned, alt),
-        on_pin_change=lambda: on_pin(str(st.session_state[key].pin["side"]), int(st.session_state[key].pin["index"])),
-        on_beside_change=lambda: on_beside([int(head) for head in st.session_state[key].beside["heads"]]),
+        on_pin_change=lambda: on_pin(str(told(key).pin["side"]), int(told(key).pin["index"])),
+        on_beside_change=lambda: on_beside([int(head) for head in told(key).beside["heads"]]),
     )
 
 

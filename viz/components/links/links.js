@@ -36,7 +36,7 @@ function build(root, view, header) {
   root.picture = () => standing(svg);
   const sized = new ResizeObserver(() => view.waits && draw(view, {}));
   sized.observe(root);
-  const deaf = [hearHeads((chosen) => view.header.fixed || follow(view, chosen)), hearChoices({ scale: (scale) => draw(view, { scale }) })];
+  const deaf = [hearHeads(root, (chosen) => view.header.fixed || follow(view, chosen)), hearChoices({ scale: (scale) => draw(view, { scale }) })];
   const dispose = () => [sized.disconnect(), ...deaf.map((end) => end())];
   return { place, legend, svg, lines, numbers, tokens, dispose };
 }

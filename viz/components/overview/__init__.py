@@ -8,11 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-import streamlit as st
 
 from ...figures.labels import KIND_NAMES
 from ...figures.pooled import pooled
-from ..bundle import component
+from ..bundle import component, told
 from ..packing import pack, quantise
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def overview(
     """
 
     def picked() -> None:
-        place = st.session_state[key].pick
+        place = told(key).pick
         on_pick(int(place["layer"]), int(place["head"]))
 
     _mount(key=key, data=packed(attention, layer, head, look, order, changed), on_pick_change=picked)

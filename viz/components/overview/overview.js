@@ -62,7 +62,7 @@ export default function overview({ data, parentElement, setTriggerValue }) {
     const layer = body.subarray(place.layer * heads * size, (place.layer + 1) * heads * size);
     setTriggerValue("pick", place);
     showPicture();
-    announceHead({ ...place, rows: queries, columns: keys, bytes: view.bytes[tiles.indexOf(tile)], ofLayer: layer });
+    announceHead(grid, { ...place, rows: queries, columns: keys, bytes: view.bytes[tiles.indexOf(tile)], ofLayer: layer });
   };
   grid.onkeydown = (event) => arrowKeys(event, tiles, heads);
   grid.dataset.painted = header.label;

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import streamlit as st
 
 from ...figures.labels import KIND_NAMES, readable
-from ..bundle import component
+from ..bundle import component, told
 from ..packing import pack, quantise
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def text(
     _mount(
         key=key,
         data=packed(attention, layer, head, look, rows, pinned, alt, fixed),
-        on_pin_change=lambda: on_pin(str(st.session_state[key].pin["side"]), int(st.session_state[key].pin["index"])),
+        on_pin_change=lambda: on_pin(str(told(key).pin["side"]), int(told(key).pin["index"])),
     )
 
 

@@ -23,7 +23,7 @@ function build(root, view, header) {
   const sides = Object.fromEntries(SIDES.map((side) => [side, sideOf(side, header[side])]));
   root.append(...SIDES.map((side) => sides[side].part));
   root.picture = () => asPicture(root);
-  const deaf = [hearHeads((chosen) => view.header.fixed || follow(view, chosen)), hearChoices({ scale: (scale) => draw(view, { scale }) })];
+  const deaf = [hearHeads(root, (chosen) => view.header.fixed || follow(view, chosen)), hearChoices({ scale: (scale) => draw(view, { scale }) })];
   return { sides, dispose: () => deaf.forEach((end) => end()) };
 }
 

@@ -4,7 +4,8 @@ import { pack } from "./pack.js";
 const SIDES = ["query", "key"];
 
 const bytesOf = ({ at: [start, length] }, file) => file.body.subarray(start, start + length);
-const leaves = (parts) => parts.flatMap((part) => (part.is === "columns" ? part.columns.flatMap(leaves) : [part]));
+/** All parts but the columns they stand in, in reading order. */
+export const leaves = (parts) => parts.flatMap((part) => (part.is === "columns" ? part.columns.flatMap(leaves) : [part]));
 
 /**
  * What can be changed in a file: the head that is open, and what each component was told. Kept on the slide, so that

@@ -4,7 +4,7 @@ import { element, shadowed } from "./element.js";
 import { fit } from "./fit.js";
 import { followed, hears, stateOf } from "./follow.js";
 
-const NEEDS_MODEL = "That needs the running model: open this view in Attenscope.";
+export const NEEDS_MODEL = "That needs the running model: open this view in Attenscope.";
 
 /** A component as it stands in the app, and what it tells. */
 function component(host, part, view) {
@@ -18,6 +18,7 @@ function component(host, part, view) {
     if (part.name === "decode_player" && (name === "pick" || name === "forbid")) view.run(name, value);
     // Once the click is over: the overview has others sketch the head that was chosen, and what follows is exact.
     else if (hears(part, view, name, value)) queueMicrotask(view.redraw);
+    view.told?.(part, name, value);
   };
   view.drawn.push(draw);
   draw();
@@ -44,7 +45,8 @@ const MOUNT = { component, chart, words };
 
 const isSentence = (part, { live }) => live && part.role === "sentence"; // It stands in the box.
 
-function mountAll(parent, parts, view) {
+/** Mount `parts`, one below the other; `view.told(part, name, value)` hears what components tell. */
+export function mountAll(parent, parts, view) {
   for (const part of parts) {
     if (isSentence(part, view)) continue;
     if (part.is === "columns") {

@@ -32,8 +32,14 @@ def joint_heatmap(
 
     `pinned` is (row, column) of the matrix.
     """
+    grid = joint_grid(joint, layer, head, rows)
+    return weight_grid(grid, look or Look(), model=model, pinned=pinned[0], pinned_key=pinned[1])
+
+
+def joint_grid(joint: Joint, layer: int, head: int | None, rows: Rows) -> Grid:
+    """What a picture of all three attentions draws."""
     which = "mean of all heads" if head is None else f"head {head + 1}"
-    grid = Grid(
+    return Grid(
         joint.weights,
         joint.mask,
         joint.predicted_tokens if rows == "predicted" else joint.row_tokens,
@@ -41,7 +47,6 @@ def joint_heatmap(
         f"All three attentions · layer {layer + 1}, {which}",
         (joint.source_length,),
     )
-    return weight_grid(grid, look or Look(), model=model, pinned=pinned[0], pinned_key=pinned[1])
 
 
 def joint_in_words(joint: Joint, rows: Rows) -> str:

@@ -1,0 +1,134 @@
+"""``attenscope.show``: the views of a trace as a widget of Jupyter, VS Code, Colab and marimo, by anywidget.
+
+The widget mounts the components of the pages; its JavaScript, styles and data come from this package, and nothing is
+fetched from elsewhere. What is chosen in it can be read and set from Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from model.trace import AttentionTrace, Head, Kind, TraceError
+
+from ..figures.heatmap import Rows
+from ..figures.palette import Look, RampName, Scale
+from .content import packed, script
+from .static import static_html
+from .views import NO_STEPS, VIEWS, NotebookView, Shown
+
+try:
+    import anywidget
+    import traitlets
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "The notebook widget needs anywidget, which is not installed here: pip install 'attenscope[notebook]'."
+    ) from error
+
+FIRST: tuple[Kind, ...] = ("cross", "decoder", "encoder")
+"""Of the maps that a trace has, the first of these is shown unless another is asked for."""
+
+
+def show(
+    what: Any,
+    view: NotebookView = "overview",
+    *,
+    kind: Kind | None = None,
+    layer: int = 0,
+    head: int = 0,
+    rows: Rows = "predicted",
+    scale: Scale = "sqrt",
+    ramp: RampName = "indigo",
+) -> AttentionWidget:
+    """Return a widget of an AttentionTrace, of a capture, or of the Translation of a model of this project.
+
+    Layer and head count from 0, here and in the widget's attributes `layer`, `head`, `kind`, `view` and `pinned` (row
+    and column), which follow what is chosen in it and may be set; `selected` is (kind, layer, head). Raises TraceError
+    for what cannot be shown, and traitlets.TraitError for a kind, a layer or a head that the trace has not.
+    """
+    trace = what if isinstance(what, AttentionTrace) else getattr(what, "trace", None)
+    if not isinstance(trace, AttentionTrace):
+        raise TraceError(f"A {type(what).__name__} cannot be shown: give a trace, a capture or a Translation.")
+    if not trace.maps:
+        raise TraceError("This trace has no map, so there is nothing to show.")
+    chosen = kind or next(one for one in FIRST if one in trace.maps)
+    translation = what if hasattr(what, "steps") else None
+    look = Look(ramp=ramp, scale=scale)
+    return AttentionWidget(trace, translation, look, rows, view=view, kind=chosen, layer=layer, head=head)
+
+
+class AttentionWidget(anywidget.AnyWidget):
+    """A trace in a notebook. Its trace, look and rows are those that it was made with."""
+
+    _esm = script()
+    content = traitlets.Bytes().tag(sync=True)
+    view = traitlets.Unicode().tag(sync=True)
+    kind = traitlets.Unicode().tag(sync=True)
+    layer = traitlets.Int().tag(sync=True)
+    head = traitlets.Int().tag(sync=True)
+    pinned: Any = traitlets.List(traitlets.Any(), [None, None], minlen=2, maxlen=2).tag(sync=True)
+
+    def __init__(
+        self, trace: AttentionTrace, translation: Any, look: Look, rows: Rows, *, view: str, **chosen: Any
+    ) -> None:
+        self._trace, self._translation, self._look, self._rows = trace, translation, look, rows
+        super().__init__(view=view, **chosen)
+        self._draw()
+        self.observe(self._draw, ["view", "layer", "head"])
+        self.observe(self._other_map, "kind")
+
+    @property
+    def selected(self) -> Head:
+        """Kind, layer and head that are chosen; layer and head count from 0."""
+        return self._shown.kind, self.layer, self.head
+
+    @property
+    def _shown(self) -> Shown:
+        chosen: Any = {"view": self.view, "kind": self.kind, "pinned": tuple(self.pinned)}
+        return Shown(
+            self._trace, layer=self.layer, head=self.head, rows=self._rows, translation=self._translation, **chosen
+        )
+
+    def _draw(self, _change: object = None) -> None:
+        self.content = packed(self._shown, self._look)
+
+    def _other_map(self, _change: object) -> None:
+        """Another map may have fewer layers and heads, and has other rows and columns."""
+        attention = self._trace.maps[self._shown.kind]
+        with self.hold_trait_notifications():
+            self.pinned = [None, None]
+            self.layer, self.head = min(self.layer, attention.layers - 1), min(self.head, attention.heads - 1)
+        self._draw()
+
+    @traitlets.validate("view")
+    def _a_view(self, proposal: Mapping[str, Any]) -> str:
+        view = str(proposal["value"])
+        if view not in VIEWS:
+            raise traitlets.TraitError(f"There is no view {view!r}: choose one of {', '.join(VIEWS)}.")
+        if view == "decode" and self._translation is None:
+            raise traitlets.TraitError(NO_STEPS)
+        return view
+
+    @traitlets.validate("kind")
+    def _a_kind(self, proposal: Mapping[str, Any]) -> str:
+        kind = str(proposal["value"])
+        if kind not in self._trace.maps:
+            raise traitlets.TraitError(f"This trace has no {kind!r} map: it has {', '.join(self._trace.maps)}.")
+        return kind
+
+    @traitlets.validate("layer", "head")
+    def _a_place(self, proposal: Mapping[str, Any]) -> int:
+        name, value = proposal["trait"].name, int(proposal["value"])
+        attention = self._trace.maps.get(self._shown.kind)
+        last = (attention.layers if name == "layer" else attention.heads) - 1 if attention else value
+        if not 0 <= value <= last:
+            raise traitlets.TraitError(f"The {self.kind} map has {name}s 0 to {last}: {value} is none of them.")
+        return value
+
+    def _repr_mimebundle_(self, **arguments: Any) -> Any:
+        """The widget, and a picture for where no widget is shown, such as a converted or a saved notebook."""
+        found = super()._repr_mimebundle_(**arguments)
+        picture = {"text/html": static_html(self._trace, (self._shown.kind, self.layer, self.head), self._look)}
+        if isinstance(found, tuple):
+            return found[0] | picture, *found[1:]
+        return None if found is None else found | picture
