@@ -20,12 +20,23 @@ PUBLIC = {
     "AttentionTrace": "trace",
     "diagnose": "diagnosis",
     "Diagnosis": "diagnosis",
+    "intervene": "interventions.any_model",
+    "head_effects": "interventions.any_model",
     "show": "viz.notebook.widget",
 }
 """Public names, and the modules that hold them; ``show`` is only there in the installed package."""
 PACKAGES = ("diagnosis", "figures", "testing")
 """Modules that may be used as attributes; figures are only there in the installed package."""
-__all__ = ["AttentionMap", "AttentionTrace", "Diagnosis", "TraceError", "capture_attention", "diagnose"]
+__all__ = [
+    "AttentionMap",
+    "AttentionTrace",
+    "Diagnosis",
+    "TraceError",
+    "capture_attention",
+    "diagnose",
+    "head_effects",
+    "intervene",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -22,6 +22,7 @@ from .calls.block_layouts import block_attention
 from .calls.call import Call
 from .calls.call_site import CallSite, call_site, is_leaf
 from .calls.fused_weights import Attention, from_arguments, from_scores, unfold_heads
+from .head_edits import edited, paused
 from .named_modules import match_modules, weights_in
 from .recording import ForeignRecording
 
@@ -76,10 +77,12 @@ class Watcher(TorchFunctionMode):
         layout = self._layout((*query.shape[:-1], key.shape[-2]), -1, site, fused=True)
         if layout is None:
             return
-        attention = from_arguments(*args, **given, layout=layout)
+        with paused():
+            attention = unfold_heads(from_arguments(*args, **given, layout=layout), site.module)
+        weights = edited(attention.weights, attention.allowed)
         dropout = args[4] if len(args) > 4 else given.get("dropout_p", 0.0)
-        difference = None if dropout else _difference(attention.weights, attention.tensors["v"], layout(output))
-        attention = replace(unfold_heads(attention, site.module), extra_keys=added_keys(site.module))
+        difference = None if dropout else _difference(weights, attention.tensors["v"], layout(output))
+        attention = replace(attention, weights=weights, extra_keys=added_keys(site.module))
         is_cross = self.recording.provenance.is_cross(query, key, site.calls)
         call = Call(site.path, attention, self._crosses(is_cross), True, site.fast_path, difference)
         call = replace(call, reordered=self.recording.provenance.is_reordered(key))
@@ -95,7 +98,7 @@ class Watcher(TorchFunctionMode):
         if not self.recording.is_attention(site, scores.dim()):
             self.recording.other_softmaxes.add(site.path)
             return
-        self.add_weights(scores, output, _axis(scores, args, given), site)
+        self.add_weights(scores, output, axis_of(scores, args, given), site)
 
     def add_weights(self, scores: Tensor, weights: Tensor, axis: int, site: CallSite) -> None:
         """Record the output of a softmax over `axis`, or weights that a module returned."""
@@ -131,8 +134,8 @@ class Watcher(TorchFunctionMode):
         return layout
 
 
-def _axis(scores: Tensor, args: tuple[Any, ...], given: dict[str, Any]) -> int:
-    """The axis of a softmax; where it is not given, the one that torch chooses."""
+def axis_of(scores: Tensor, args: tuple[Any, ...], given: dict[str, Any]) -> int:
+    """Return the axis of a softmax; where it is not given, the one that torch chooses."""
     axis = args[1] if len(args) > 1 else given.get("dim")
     return (0 if scores.dim() == 3 else 1) if axis is None else axis
 
@@ -146,7 +149,8 @@ def _same(query: Tensor, key: Tensor) -> bool:
 def _difference(weights: Tensor, value: Tensor, output: Tensor) -> Tensor:
     """Largest absolute difference between what the kernel gave and weights times values; 0-dimensional."""
     with torch.autocast(weights.device.type, enabled=False):
-        return (weights @ value.float() - output.detach().float()).abs().max()
+        context = weights @ value.float()
+        return (context - output.detach().float().reshape(context.shape)).abs().max()
 
 
 @contextmanager
