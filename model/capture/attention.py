@@ -32,6 +32,7 @@ def capture_attention(
     modules: Collection[str] | Mapping[str, Kind] = (),
     tokens: Tokens | None = None,
     half: bool = False,
+    detach: bool = True,
 ) -> Iterator[Capture]:
     """Record the attention of whatever `model` runs inside the block, in this thread.
 
@@ -45,6 +46,8 @@ def capture_attention(
             ``{"source": ..., "target": ...}``.
         half: store weights in half precision, in half the memory, until a trace is made of them: each is then off by
             at most 2.5e-4.
+        detach: False to keep the graph of gradients, for :meth:`~.base.Capture.gradients`; where a fused kernel would
+            run, weights times values are computed in its place.
 
     The model is as it was when the block ends, also by an exception. What is compiled runs uncompiled inside the
     block. A module that is scripted, exported or runs in another thread cannot be observed. Raises TraceError for
@@ -56,14 +59,18 @@ def capture_attention(
     sites = attention_sites(model)
     own = bool(sites) and not modules
     block: AbstractContextManager[Recording]
-    block = _record_hook_points(model, sites, tensors, half) if own else watch(model, tensors, modules, half)
+    block = (
+        _record_hook_points(model, sites, tensors, half, not detach)
+        if own
+        else watch(model, tensors, modules, half, not detach)
+    )
     with eagerly(), block as recording:
         yield Capture(recording, tokens)
 
 
 @contextmanager
 def _record_hook_points(
-    model: nn.Module, sites: list[AttentionSite], tensors: Collection[str], half: bool
+    model: nn.Module, sites: list[AttentionSite], tensors: Collection[str], half: bool, graph: bool
 ) -> Iterator[HookRecording]:
     """The recording of a model with hook points."""
     recording = HookRecording(sites, type(model).__name__)
@@ -73,6 +80,8 @@ def _record_hook_points(
             kept = recording.calls[site.path, point]
             keeper = _half_keeper if half and point == "weights" else _keeper
             functions[getattr(site.module, point)] = keeper(kept)
+            if graph and point == "weights":
+                functions[getattr(site.module, point)] = _in_graph(keeper(kept), recording.graph[site.path])
         functions[site.module.get_submodule("mask")] = _mask_keeper(recording, site.path)
     with hook_outputs(functions):
         yield recording
@@ -83,6 +92,16 @@ def _keeper(calls: list[Tensor]) -> OutputHook:
         calls.append(output.detach())
 
     return keep
+
+
+def _in_graph(keep: OutputHook, graph: list[Tensor]) -> OutputHook:
+    """The same, which keeps the tensor itself as well."""
+
+    def also(output: Tensor) -> None:
+        graph.append(output)
+        keep(output)
+
+    return also
 
 
 def _half_keeper(calls: list[Tensor]) -> OutputHook:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from torch import Tensor
 
 from ..masking.known_padding import known_keys
 from ..text.token_names import Tokens, name_tokens
@@ -21,6 +22,9 @@ class Recording(Protocol):
 
     def sample(self, index: int) -> AttentionTrace:
         """Return the trace of sentence `index` of the batch, rows and columns numbered. TraceError when nothing ran."""
+
+    def gradients(self, target: Tensor) -> Recording:
+        """Return the same recording with the gradient of `target` where each weight was. TraceError without a graph."""
 
     @property
     def observer_effect(self) -> str:
@@ -60,6 +64,15 @@ class Capture:
         if sizes and sizes != {1}:
             raise TraceError(f"A trace is of one sentence, but {self.recording.samples_in_words}: use .sample(i).")
         return self.sample(0)
+
+    def gradients(self, target: Tensor, index: int = 0) -> AttentionTrace:
+        """Return a trace of sentence `index` that holds d target / d weight where each weight was.
+
+        `target` is one number that was computed inside a block with ``detach=False``, such as a logit or a loss; times
+        the weights it is attention x gradient (Chefer et al. 2021, equation 5, before the mean over heads). Weights
+        that it does not depend on have zeros. Raises TraceError where there is no graph, or no gradient is known.
+        """
+        return Capture(self.recording.gradients(target), self.tokens).sample(index)
 
     def _named(self, index: int) -> AttentionTrace:
         """Return the trace of one sample, with its tokens where they are given for it."""

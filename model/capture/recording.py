@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ..trace import KINDS, TENSORS, AttentionMap, AttentionTrace, Kind, TraceError
+from .foreign.gradients import gradients_of
 from .foreign.stacking import NEVER_COMPUTED
 from .sites import AttentionSite
 
@@ -25,7 +26,17 @@ class HookRecording:
     """(path, hook point) -> the tensors of all calls, in order."""
     masks: dict[tuple[str, int], Tensor] = field(default_factory=dict)
     """(path, number of the call) -> its mask, of the calls that had one."""
+    graph: dict[str, list[Tensor]] = field(default_factory=lambda: defaultdict(list))
+    """Path -> the weights of all calls as a part of the graph of gradients; of a capture that keeps it."""
     observer_effect = "The model computed these weights step by step, as it does whenever it is observed."
+
+    def gradients(self, target: Tensor) -> HookRecording:
+        paths = [path for path, found in self.graph.items() for _ in found]
+        found = gradients_of(target, [tensor for tensors in self.graph.values() for tensor in tensors])
+        changed = HookRecording(self.sites, self.model, masks=self.masks)
+        for path, gradient in zip(paths, found, strict=True):
+            changed.calls[path, "weights"].append(gradient)
+        return changed
 
     def batches(self) -> Collection[int]:
         return {tensor.shape[0] for (_, point), found in self.calls.items() if point == "weights" for tensor in found}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
@@ -17,6 +18,7 @@ from .calls.call import Call
 from .calls.call_site import CallSite
 from .calls.fused_weights import Attention
 from .calls.provenance import Provenance
+from .gradients import with_gradients
 from .kinds import Facts, is_causal, kinds
 from .named_modules import named_ancestor
 from .refusals import flex_in_words, not_laid_out, nothing_in_words
@@ -31,6 +33,12 @@ FAST_PATH = (
 )
 
 
+EXPLICIT = (
+    "Unobserved, a fused kernel would have run; weights times values were computed in its place, so that gradients "
+    "reach the weights: outputs may differ in the last digits."
+)
+
+
 @dataclass(eq=False)
 class ForeignRecording:
     """The calls of attention that one model made in one block."""
@@ -41,6 +49,8 @@ class ForeignRecording:
     """The paths of the modules that alone are recorded, and the kind that each was said to be; empty for all."""
     half: bool = False
     """Whether weights are stored in half precision."""
+    graph: bool = False
+    """Whether the weights of every call are kept as a part of the graph of gradients."""
     calls: list[Call] = field(default_factory=list)
     other_softmaxes: set[str] = field(default_factory=set)
     """Modules that made a softmax and were not taken for attention."""
@@ -154,6 +164,12 @@ class ForeignRecording:
             found.append(call)
         return found
 
+    def gradients(self, target: Tensor) -> ForeignRecording:
+        changed = copy(self)
+        changed.tensors, changed.half = frozenset(), False
+        changed.calls = with_gradients([call for call in self.calls if call.path not in self.refused], target)
+        return changed
+
     def batches(self) -> Collection[int]:
         return {call.attention.weights.shape[0] for call in self.calls}
 
@@ -235,6 +251,8 @@ def _samples(runs: Mapping[Kind, list[Run]], index: int) -> Mapping[Kind, int | 
 
 def _fused_in_words(calls: Sequence[Call]) -> str:
     """How far the weights shown explain the outputs of the fused kernels that ran."""
+    if any(call.graph for call in calls):
+        return EXPLICIT
     kernels = "A fused kernel ran, as it does unobserved; the weights were computed beside it"
     differences = [call.kernel_difference.item() for call in calls if call.kernel_difference is not None]
     if not differences:

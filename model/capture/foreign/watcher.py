@@ -21,7 +21,7 @@ from .calls.axes import Layout, added_keys, evidence_of, layout_of
 from .calls.block_layouts import block_attention
 from .calls.call import Call
 from .calls.call_site import CallSite, call_site, is_leaf
-from .calls.fused_weights import Attention, from_arguments, from_scores, unfold_heads
+from .calls.fused_weights import Attention, attended, from_arguments, from_scores, unfold_heads
 from .head_edits import edited, paused
 from .named_modules import match_modules, weights_in
 from .recording import ForeignRecording
@@ -48,10 +48,14 @@ class Watcher(TorchFunctionMode):
         given = dict(kwargs or {})
         if func is F.multi_head_attention_forward:
             return self._from_inside(args, given)
-        output = func(*args, **given)
+        weights = None
+        if func is F.scaled_dot_product_attention and self.recording.graph:
+            output, weights = attended(*args, **given)
+        else:
+            output = func(*args, **given)
         self.recording.provenance.note(func, args, given, output)
         if func is F.scaled_dot_product_attention:
-            self._fused(args, given, output)
+            self._fused(args, given, output, weights)
         elif func in SOFTMAX:
             self._softmax(args, given, output)
         elif is_flex_attention(func):
@@ -69,7 +73,7 @@ class Watcher(TorchFunctionMode):
         finally:
             self._is_cross = None
 
-    def _fused(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor) -> None:
+    def _fused(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor, graph: Tensor | None) -> None:
         site = call_site(self.recording.modules)
         if site is None or not self.recording.records(site.path):
             return
@@ -84,7 +88,8 @@ class Watcher(TorchFunctionMode):
         difference = None if dropout else _difference(weights, attention.tensors["v"], layout(output))
         attention = replace(attention, weights=weights, extra_keys=added_keys(site.module))
         is_cross = self.recording.provenance.is_cross(query, key, site.calls)
-        call = Call(site.path, attention, self._crosses(is_cross), True, site.fast_path, difference)
+        in_graph = None if graph is None else (graph, layout)
+        call = Call(site.path, attention, self._crosses(is_cross), True, site.fast_path, in_graph, difference)
         call = replace(call, reordered=self.recording.provenance.is_reordered(key))
         self.recording.add(call, site)
 
@@ -103,7 +108,7 @@ class Watcher(TorchFunctionMode):
     def add_weights(self, scores: Tensor, weights: Tensor, axis: int, site: CallSite) -> None:
         """Record the output of a softmax over `axis`, or weights that a module returned."""
         before = self.recording.open_call(site)
-        attention = block_attention(site, scores, weights, None if before is None else before.attention)
+        attention, layout = block_attention(site, scores, weights, None if before is None else before.attention), None
         if attention is not None and before is not None:
             self.recording.replace_last(attention)
             return
@@ -111,7 +116,8 @@ class Watcher(TorchFunctionMode):
             attention = self._with_names(from_scores(scores, weights, layout), scores, site)
         if attention is not None:
             is_cross = self.recording.provenance.scores_are_cross(scores, site.calls)
-            call = Call(site.path, attention, self._crosses(is_cross), False, site.fast_path)
+            in_graph = (weights, layout) if layout is not None and self.recording.graph else None
+            call = Call(site.path, attention, self._crosses(is_cross), False, site.fast_path, in_graph)
             call = replace(call, reordered=self.recording.provenance.scores_are_reordered(scores))
             self.recording.add(call, site)
 
@@ -159,6 +165,7 @@ def watch(
     tensors: Collection[str] = (),
     modules: Collection[str] | Mapping[str, Kind] = (),
     half: bool = False,
+    graph: bool = False,
 ) -> Iterator[ForeignRecording]:
     """Record the attention of whatever `model` runs inside the block, in this thread; see ``capture_attention``.
 
@@ -167,7 +174,7 @@ def watch(
     check_watchable(model)
     patterns = dict(modules) if isinstance(modules, Mapping) else dict.fromkeys(modules)
     named = match_modules(model, patterns)
-    recording = ForeignRecording(model, frozenset(tensors), named, half)
+    recording = ForeignRecording(model, frozenset(tensors), named, half, graph)
     watcher = Watcher(recording)
     outputs = {module: _output_of(watcher, path) for path, module in _modules_at(model, named, patterns)}
     try:

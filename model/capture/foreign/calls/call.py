@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from .axes import Layout
 from .fused_weights import Attention
 
 
@@ -21,6 +22,8 @@ class Call:
     """Whether a fused kernel ran, and the weights were computed beside it."""
     fast_path: bool
     """Whether nn.MultiheadAttention would have taken its fast path had nobody observed it."""
+    graph: tuple[Tensor, Layout] | None = None
+    """The weights as a part of the graph of gradients, and how they are laid out; of a capture that keeps the graph."""
     kernel_difference: Tensor | None = None
     """Largest absolute difference between the kernel's output and weights times values; 0-dimensional."""
     reordered: bool = False

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ....masking.blocked import is_blocked
 from ....network.torch_internals import materialize
+from ....trace import TraceError
 from .axes import Layout, query_heads_of
 
 
@@ -85,6 +86,32 @@ def from_arguments(
     return Attention(layout(weights), layout(allowed), {name: layout(tensor) for name, tensor in tensors.items()})
 
 
+def attended(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Return what ``F.scaled_dot_product_attention`` returns, and its weights, from which it was computed.
+
+    Both are part of the graph of gradients. Raises TraceError for weights that are dropped at random.
+    """
+    if dropout_p:
+        raise TraceError("Weights are dropped at random here: call model.eval() before their gradients are captured.")
+    if enable_gqa:
+        key, value = (one.repeat_interleave(query.shape[-3] // one.shape[-3], -3) for one in (key, value))
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    _, masked = _masked((query.float() @ key.float().transpose(-1, -2)) * factor, attn_mask, is_causal)
+    weights = masked.softmax(-1)
+    if _has_empty_row(masked):
+        weights = weights.nan_to_num(nan=0.0)
+    return weights.to(value.dtype) @ value, weights
+
+
 def unfold_heads(attention: Attention, module: nn.Module) -> Attention:
     """Return the attention with one row a head, where a module decodes one query with the heads of a group as rows.
 
@@ -111,7 +138,7 @@ def _masked(scores: Tensor, mask: Tensor | None, is_causal: bool) -> tuple[Tenso
         mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
     if mask is None:
         return torch.ones((), dtype=torch.bool, device=scores.device).broadcast_to(scores.shape), scores
-    mask = materialize(mask, scores.device).detach()
+    mask = materialize(mask, scores.device)
     if mask.dtype == torch.bool:
         return mask.broadcast_to(scores.shape), scores.masked_fill(~mask, -math.inf)
     return (~is_blocked(mask)).broadcast_to(scores.shape), scores + mask.float()
