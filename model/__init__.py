@@ -22,6 +22,7 @@ PUBLIC = {
     "Diagnosis": "diagnosis",
     "intervene": "interventions.any_model",
     "head_effects": "interventions.any_model",
+    "watch": "capture.training_watch",
     "show": "viz.notebook.widget",
 }
 """Public names, and the modules that hold them; ``show`` is only there in the installed package."""
@@ -36,6 +37,7 @@ __all__ = [
     "diagnose",
     "head_effects",
     "intervene",
+    "watch",
 ]
 
 
