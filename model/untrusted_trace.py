@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import tempfile
 import uuid
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ MOST_TOKENS, MOST_HEADS, MOST_CELLS = 1024, 2304, 2**27
 LONGEST_TOKEN, LONGEST_TEXT, LONGEST_NAME = 80, 2000, 80
 STARTS = "\u2581\u0120"
 """Signs of SentencePiece and of byte-level BPE."""
+STEP = re.compile(r"step-(\d{7,})\.safetensors")
 ROUNDING = 0.0005
 """How far outside 0 to 1 a weight is still printed as 0 or 1 with three decimals."""
 HINT = "Save one with capture.trace.save(...); masks and plain arrays are read on the page Masks."
@@ -72,6 +74,33 @@ def read_file(path: Path) -> OpenedTrace:
         return read_trace(path.name, path.read_bytes())
     except OSError as error:
         raise OpenError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedRun:
+    """The traces of one input at several steps of a training, whose maps have one shape."""
+
+    name: str
+    steps: tuple[int, ...]
+    traces: tuple[OpenedTrace, ...]
+
+
+def read_run(folder: Path) -> OpenedRun:
+    """Read the traces that :func:`.capture.training_watch.watch` has written. OpenError names the file at fault."""
+    found = {int(match[1]): path for path in folder.iterdir() if (match := STEP.fullmatch(path.name))}
+    if not found:
+        raise OpenError(f"{folder} holds no trace of a step, such as step-0000500.safetensors.")
+    size = sum(path.stat().st_size for path in found.values())
+    if size > MEGABYTES * 2**20:
+        raise OpenError(f"{folder} has {size / 2**20:.0f} MB; at most {MEGABYTES} MB are read.")
+    steps = sorted(found)
+    traces = [read_file(found[step]) for step in steps]
+    shapes = [{kind: one.weights.shape for kind, one in opened.trace.maps.items()} for opened in traces]
+    odd = next((step for step, one in zip(steps, shapes, strict=True) if one != shapes[-1]), None)
+    if odd is not None:
+        last = found[steps[-1]].name
+        raise OpenError(f"{found[odd].name} has maps of other shapes than {last}: {folder} is not of one input.")
+    return OpenedRun(clean(folder.resolve().name, LONGEST_NAME), tuple(steps), tuple(traces))
 
 
 def open_trace(name: str, trace: AttentionTrace) -> OpenedTrace:

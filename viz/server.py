@@ -44,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_open(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("trace", type=Path, help="a trace that capture.trace.save(...) or Save has written")
+    parser.add_argument(
+        "trace", type=Path, help="a trace that was saved, or a folder that attenscope.watch has written"
+    )
     _add_server(parser)
 
 
@@ -65,10 +67,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def open_trace(arguments: argparse.Namespace) -> int:
-    """Serve the pages with a trace opened in them. OpenError for a file that cannot be shown."""
-    from model.untrusted_trace import read_file
+    """Serve the pages with a trace or a training opened in them. OpenError for what cannot be shown."""
+    from model.untrusted_trace import read_file, read_run
 
-    read_file(arguments.trace)
+    (read_run if arguments.trace.is_dir() else read_file)(arguments.trace)
     return _serve(arguments, ["--open", str(arguments.trace.resolve())])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,8 +49,6 @@ if TYPE_CHECKING:
 
 OF_ALL_HEADS: tuple[SingleView, ...] = ("joint", "flow", "layers")
 """Views of all heads of a layer, or of all layers; the others show the chosen head."""
-KIND_ORDER: tuple[Kind, ...] = ("encoder", "cross", "decoder")
-"""Keys come to cross-attention from the left, queries from the right."""
 HEAD_TYPED = re.compile(r"\D*(\d{1,3})\D+(\d{1,3})\s*")
 """A layer and a head: ``2.5``, ``2 5``, ``L2 H5``."""
 OVER_LAYERS: tuple[Flow, ...] = ("mean of layers", "mean of all")
@@ -94,16 +91,6 @@ def display() -> Display:
         hide = widgets.toggle("Hide special tokens", HIDE)
         numbers = widgets.toggle("Write the weights into the cells", NUMBERS)
         return Display(*controls.look_choices(), merge, hide, numbers)
-
-
-def kind(kinds: Sequence[Kind]) -> Kind:
-    """Return which of the maps is shown; the last until one is chosen."""
-    if st.session_state.get(KIND.key) not in (None, *kinds):
-        st.session_state[KIND.key] = kinds[-1]  # chosen where there were more
-    options = [one for one in KIND_ORDER if one in kinds]
-    return st.segmented_control(
-        "Attention", options, default=kinds[-1], required=True, label_visibility="collapsed", **KIND.binding
-    )
 
 
 def head(attention: AttentionMap) -> tuple[int, int]:

@@ -3,11 +3,15 @@
 import streamlit as st
 
 from viz import frame
-from viz.training import architecture, card, controls, curves, parameters, preset_comparison, snapshots
+from viz.traces.session import current_run
+from viz.training import architecture, card, controls, curves, parameters, preset_comparison, snapshots, watched
 from viz.ui import controls as shared
 
 frame.begin("training")
 st.html(controls.STYLE)
+if run := current_run():
+    watched.show(run)
+    st.stop()
 first = snapshots.first_model()
 shared.lend(first)
 chosen, text = shared.sentence(first=first)

@@ -122,7 +122,8 @@ def _add(page: Page) -> None:
 
 def shows_opened(page: str) -> bool:
     """Whether the page shows a trace that the visitor opened: no address holds it, so nothing else can show it."""
-    return page == "explore" and st.session_state.get("opened") is not None
+    of_page = {"explore": "opened", "training": "opened-run"}.get(page)
+    return of_page is not None and st.session_state.get(of_page) is not None
 
 
 def _is_of_the_session(page: str) -> bool:

@@ -9,22 +9,30 @@ from typing import TypeVar
 
 import streamlit as st
 
-from model.untrusted_trace import OpenedTrace, OpenError, read_file
+from model.untrusted_trace import OpenedRun, OpenedTrace, OpenError, read_file, read_run
 
 T = TypeVar("T")
 ERROR = "open-error"
 """Of the session: the sentence that says why a file could not be opened, until it is shown."""
 OPTION = "--open"
-_TRACE, _RESULTS, _NAMED = "opened", "opened-results", "named-trace"
+_TRACE, _RESULTS, _NAMED, _RUN = "opened", "opened-results", "named-trace", "opened-run"
 
 
 def open_named() -> None:
-    """Open the trace that the command line names (``--open FILE``), once in a session."""
+    """Open what the command line names (``--open``), once in a session: a trace, or a folder with those of a training.
+
+    Of a folder the last trace is open on Explore, and all of them on Training.
+    """
     if OPTION not in sys.argv[:-1] or _NAMED in st.session_state:
         return
     st.session_state[_NAMED] = True
+    path = Path(sys.argv[sys.argv.index(OPTION) + 1])
     try:
-        set_current(read_file(Path(sys.argv[sys.argv.index(OPTION) + 1])))
+        if path.is_dir():
+            run = st.session_state[_RUN] = read_run(path)
+            set_current(run.traces[-1])
+        else:
+            set_current(read_file(path))
     except OpenError as error:
         st.session_state[ERROR] = str(error)
 
@@ -33,6 +41,17 @@ def current() -> OpenedTrace | None:
     """The trace that is open, or None."""
     found = st.session_state.get(_TRACE)
     return found if isinstance(found, OpenedTrace) else None
+
+
+def current_run() -> OpenedRun | None:
+    """The traces of a training that are open, or None."""
+    found = st.session_state.get(_RUN)
+    return found if isinstance(found, OpenedRun) else None
+
+
+def close_run() -> None:
+    """Forget the traces of a training; for callbacks."""
+    st.session_state.pop(_RUN, None)
 
 
 def set_current(opened: OpenedTrace) -> None:

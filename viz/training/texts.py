@@ -38,6 +38,13 @@ def quality(step: int | None, history: Sequence[HistoryRow], scores: Sequence[Sc
     return f"dev BLEU {last.bleu:.1f}" + ("" if last.step == step else f" at step {last.step:,}")
 
 
+def watched(count: int, first: int, last: int) -> str:
+    """What the stops of a watched training are."""
+    steps = f"step {first:,}" if count == 1 else f"step {first:,} to step {last:,}"
+    traces = f"{count} trace{'s' * (count > 1)}, {steps}."
+    return f"{traces} They hold attention only: what the model was trained on, and how good it is, they do not say."
+
+
 def axes(model: str, translation: str, snapshots: int) -> str:
     """What the reader must know of the axes, and of the stops."""
     said = (

@@ -44,6 +44,8 @@ LENT = "lent model"
 REMEMBERED = 12
 SHOWN = 70
 """Characters of an earlier sentence that its button shows."""
+KIND_ORDER: tuple[Kind, ...] = ("encoder", "cross", "decoder")
+"""Keys come to cross-attention from the left, queries from the right."""
 
 
 def sentence(beside: Callable[[LiveModel], None] | None = None, first: str = "") -> tuple[LiveModel, str]:
@@ -158,6 +160,16 @@ def translation(model: LiveModel, text: str) -> tuple[Translation, ObserverCheck
 def kind() -> Kind:
     """Which attention is looked at."""
     return widgets.segmented_control("Attention", KIND)
+
+
+def kind_of(kinds: Sequence[Kind]) -> Kind:
+    """Which of the maps of a trace is looked at; the last until one is chosen."""
+    if st.session_state.get(KIND.key) not in (None, *kinds):
+        st.session_state[KIND.key] = kinds[-1]  # chosen where there were more
+    options = [one for one in KIND_ORDER if one in kinds]
+    return st.segmented_control(
+        "Attention", options, default=kinds[-1], required=True, label_visibility="collapsed", **KIND.binding
+    )
 
 
 def place(attention: AttentionMap) -> tuple[int, int]:

@@ -30,12 +30,12 @@ class StopShown:
     """Under the slider: "366"."""
     name: str
     """"step 366 of 7,000"."""
-    text: str
-    """What the model writes of its own there."""
-    belief: float
-    """The probability it gives a token of the fixed translation."""
+    text: str | None
+    """What the model writes of its own there; None where only its attention is known."""
+    belief: float | None
+    """The probability it gives a token of the fixed translation; None where that is not known."""
     quality: str
-    """"dev BLEU 12.3", or that it is not known."""
+    """"dev BLEU 12.3", or that it is not known; "" where the model has no such measure."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ function buildTicks(moments, go) {
   const made = moments.map(({ tick, belief, name }, i) => {
     const mark = element("span", "tick");
     const bar = element("span", "bar");
-    bar.style.setProperty("--share", Math.max(0.05, belief / most));
+    bar.style.setProperty("--share", belief === null ? 0.05 : Math.max(0.05, belief / most));
     mark.append(bar, element("span", "name", tick));
     mark.title = name;
     mark.style.left = moments.length > 1 ? `${(100 * i) / (moments.length - 1)}%` : "0";
@@ -26,6 +26,7 @@ function buildTicks(moments, go) {
 export function buildSlider(root, moments, show, settle) {
   root.className = "player";
   const last = moments.length - 1;
+  const beginning = moments[0].belief === null ? "the beginning" : "random weights";
   const play = element("button", "play", "");
   const slider = element("input", "");
   Object.assign(slider, { type: "range", min: 0, max: last, step: 1 });
@@ -46,7 +47,7 @@ export function buildSlider(root, moments, show, settle) {
   };
   const { ticks, made } = buildTicks(moments, player.go);
   const playing = (on) => {
-    play.textContent = on ? "❚❚ Pause" : player.step === last ? "▶ Play from random weights" : "▶ Play";
+    play.textContent = on ? "❚❚ Pause" : player.step === last ? `▶ Play from ${beginning}` : "▶ Play";
   };
   player.pause = () => {
     clearInterval(player.timer);

@@ -20,9 +20,11 @@ function buildWords(root) {
 }
 
 function showWords(words, { name, text, belief, quality }) {
-  words.where.textContent = `${name} · ${quality} · gives a piece of the fixed translation ${percent(belief)}`;
+  const gives = belief === null ? "" : `gives a piece of the fixed translation ${percent(belief)}`;
+  words.where.textContent = [name, quality, gives].filter(Boolean).join(" · ");
+  words.written.hidden = text === null;
   words.written.textContent = text || "(nothing)";
-  words.written.title = text;
+  words.written.title = text ?? "";
 }
 
 /** All stops of one sentence and one kind of attention, drawn once; the chosen head may change. */

@@ -31,7 +31,7 @@ STYLE = Path(__file__).parents[1] / "explore.css"
 def screen(source: TraceSource) -> None:
     """Draw the overview of all heads and the chosen view of the chosen head, with their controls."""
     with st.container(key="viewbar", horizontal=True, vertical_alignment="center"):
-        kind = choices.kind(tuple(source.trace.maps))
+        kind = controls.kind_of(tuple(source.trace.maps))
         view, comparing = choices.view()
         with st.container(key="menus", horizontal=True, vertical_alignment="center", width="content"):
             head_views.question_mark(view, comparing=comparing)
