@@ -31,6 +31,8 @@ def _folder() -> Path:
 
 
 FOLDER = _folder()
+OUTPUT = Path("checkpoints") if FOLDER.parent == Path(__file__).resolve().parents[1] else FOLDER
+"""Where a training puts a finished checkpoint: never into an installed package, but below the current folder."""
 
 
 class CheckpointError(ValueError):

@@ -16,8 +16,9 @@ from tqdm import tqdm
 from ..atomic_write import atomic_write, write_file
 from ..checkpoint.bleu_scores import CARD
 from ..checkpoint.card import model_card
+from ..checkpoint.files import OUTPUT
 from ..checkpoint.history import HISTORY, HistoryRow
-from ..checkpoint.load import FOLDER, Checkpoint, load_checkpoint, save_checkpoint, unique_weights
+from ..checkpoint.load import Checkpoint, load_checkpoint, save_checkpoint, unique_weights
 from ..checkpoint.recipe import FREE, RECIPE, Recipe
 from ..checkpoint.snapshots import release_snapshots
 from ..devices import chosen_device
@@ -86,7 +87,7 @@ def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, 
     last = min(arguments.steps or recipe.steps, recipe.steps)
     _follow(trainer, lambda model: _bleu(model, tokenizer, dev), last, show=rank == 0)
     if rank == 0 and trainer.step >= recipe.steps:
-        output = arguments.output or FOLDER / recipe.name
+        output = arguments.output or OUTPUT / recipe.name
         _release(trainer, tokenizer, output)
         if recipe.begin_from:
             shutil.copyfile(arguments.config.parent / recipe.begin_from, output / recipe.begin_from)
