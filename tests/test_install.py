@@ -164,6 +164,7 @@ def test_the_extra_for_the_app_names_what_it_needs() -> None:
     assert {name.replace("_", "-") for name in NEEDED} == extra
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("part", ["model", "viz", "app.py"])
 def test_the_wheel_imports_nothing_by_its_name_here(part: str) -> None:
     """Imports and commands of every file as they stand in the wheel; what is relative there leads to the same file."""

@@ -64,7 +64,8 @@ def serving(folder: Path, *arguments: str, command: Sequence[str] = ()) -> Itera
     """
     port = free_port()
     log = folder / "app.log"
-    ours = [sys.executable, "-m", "viz", "--server.port", str(port), "--server.fileWatcherType", "none", "--", *arguments]
+    run = [sys.executable, "-m", "viz", "--server.port", str(port)]
+    ours = [*run, "--server.fileWatcherType", "none", "--", *arguments]
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*command, "--port", str(port)] if command else ours,

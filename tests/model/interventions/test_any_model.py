@@ -107,9 +107,13 @@ CASES: dict[str, tuple[Callable[[], nn.Module], str, Callable[[nn.Module], Any]]
     "torch": (lambda: Torch().eval(), "encoder", lambda m: m(IDS)),
 }
 
+QUICK = ("BERT, fused",)
+
 
 @pytest.mark.parametrize(("change", "source"), [("off", None), ("uniform", None), ("copy", 3)])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [name if name in QUICK else pytest.param(name, marks=pytest.mark.walk) for name in CASES]
+)
 def test_a_changed_head_is_the_model_with_other_projections(case: str, change: str, source: int | None) -> None:
     torch.manual_seed(0)
     build, kind, run = CASES[case]
@@ -138,6 +142,7 @@ def test_a_changed_head_is_the_model_with_other_projections(case: str, change: s
         assert float(effect.rpartition("at most ")[2].partition(". ")[0].rstrip(".")) < 1e-5
 
 
+@pytest.mark.walk
 def test_grouped_heads_are_changed_one_by_one_with_a_cache_too() -> None:
     torch.manual_seed(0)
     sizes: dict[str, Any] = {**SIZES, "num_key_value_heads": 2, "intermediate_size": 32}
@@ -172,6 +177,7 @@ def test_layers_that_share_a_module_are_told_apart() -> None:
             assert zero.tolist() == [[False] * 4, [True, False, False, False], [False] * 4]
 
 
+@pytest.mark.walk
 def test_effects_are_those_of_each_head_alone() -> None:
     torch.manual_seed(0)
     model = gpt2()

@@ -55,6 +55,7 @@ def component(app: AppTest) -> tuple[dict[str, Any], bytes]:
     return json.loads(data[4 : 4 + length]), data[4 + length :]
 
 
+@pytest.mark.walk
 def test_every_step_is_a_stop_and_nothing_else_is_claimed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = opened(folder, monkeypatch, layer="2", at="40")
     assert not app.exception
