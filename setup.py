@@ -21,7 +21,7 @@ START = Path("attenscope", "viz", "start")
 BESIDE = {"app.py": "attenscope_app.py", ".streamlit/config.toml": ".streamlit/config.toml"}
 """What stands there: file here -> file in START."""
 DATA = ["*.js", "*.css", "*.json", "icon.png", "*.toml", "*.wasm"]
-CHECKPOINTS = ["everyday-en-de/**", "everyday-zh-en/**", "sentences.*"]
+CHECKPOINTS = ["everyday-en-de/**", "everyday-zh-en/**", "sentences.*", "phenomena.*"]
 """What the wheel holds of checkpoints/: the two for use. Those that teach presets and training stay in the project."""
 COMMANDS = {
     "python -m model": "attenscope",
@@ -96,5 +96,5 @@ if __name__ == "__main__":
         cmdclass={"build_py": Build},
         packages=[*parts(), "attenscope.checkpoints"],
         package_dir={name: str(folder) for name, folder in parts().items()} | {"attenscope.checkpoints": "checkpoints"},
-        package_data={"": DATA, "attenscope.checkpoints": CHECKPOINTS},
+        package_data={"": DATA, "attenscope.checkpoints": CHECKPOINTS, "attenscope.word_alignment": ["gold/*/*"]},
     )

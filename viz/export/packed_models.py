@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from model.translate import Translator
-
 from ..engine.package import ENGINE, KERNEL, Form, PackageError, check_tokenizer, package
 from ..figures.palette import Look, head_colour
 from .scripts import scoped
@@ -43,6 +41,8 @@ class PackedModel:
 
 def packable(model: LiveModel) -> Checkpoint | None:
     """Return the checkpoint of a model that can stand in a file; None where it is none, or the engine cannot run it."""
+    from model.translate import Translator  # only here: a notebook draws without torch
+
     if not isinstance(model, Translator):
         return None
     try:
