@@ -33,11 +33,11 @@ class Item(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a person thinks of a translation after reading it twice, the second time without the first verdict."""
+    """What a person thought of a translation at two readings."""
 
     translation: str
     right: tuple[bool, bool]
-    """Whether a teacher would accept it, at each reading."""
+    """Whether a teacher would accept it: what it says, and its grammar."""
 
 
 class Translated(NamedTuple):
