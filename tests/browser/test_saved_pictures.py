@@ -59,7 +59,9 @@ def test_a_stop_of_the_training_with_its_names_turned(page: Page, tmp_path: Path
     expect(columns.first).to_have_text("<s>")
     picture = Picture(page, tmp_path)
     assert picture.turned() == columns.all_inner_texts()
-    assert {"released", "Decoder self-attention · layer 1, head 1", "</s>", "L1", "h8"} <= set(picture.texts)
+    assert {"Decoder self-attention · layer 1, head 1", "</s>", "L1", "h8"} <= set(picture.texts)
+    assert {"random", "released"}.isdisjoint(picture.texts), "a mark of the slider"
+    assert any(one.startswith("released") for one in picture.texts)
     assert len(list(picture.each("image"))) == heads.count() + 1
     click(open_menu(page, "save").get_by_role("radio", name="dark"))
     png = saved(page, "Save as PNG", tmp_path).read_bytes()
@@ -103,6 +105,16 @@ def test_a_table_with_its_scale_its_line_and_its_cell(page: Page, tmp_path: Path
     assert len(list(picture.each("image"))) == 2
     assert [one.get("stroke-width") for one in picture.each("line") if one.get("stroke-dasharray")] == ["2"]
     assert "4" in {one.get("stroke-width") for one in picture.each("rect")}  # The ring around the chosen cell.
+
+
+def test_a_fault_with_its_name_right_above_its_picture(page: Page, tmp_path: Path) -> None:
+    open_page(page, "/masks?part=gallery&fault=future-visible")
+    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=LOADING)
+    picture = Picture(page, tmp_path)
+    assert "The causal mask was forgotten" in picture.texts
+    tops = [float(one.get("y", "0")) for one in picture.root if one.tag == f"{SPACE}svg"]
+    assert tops == sorted(tops)
+    assert tops[1] - tops[0] < 40
 
 
 def test_notes_of_curves_stand_on_their_background(page: Page, tmp_path: Path) -> None:

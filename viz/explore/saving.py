@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import streamlit as st
 
 from viz.components.overview import packed as packed_overview
+from viz.components.presenter import presenting
 from viz.export.live_file import live_files
 from viz.export.parts import Chart, Columns, Component, Part, Words
 from viz.export.save import SavedView, facts_of, save
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 SHARES = (0.42, 0.58)
 """Widths of the overview and of the view beside it, as on the page."""
+ALONE = Path(__file__).parent / "alone.css"
+"""The style of a scene whose view is not of the head that the overview chooses."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,9 @@ def chart_view(
 
 
 def offer(view: DrawnView, scene: Scene, name: str) -> None:
-    """Draw the menu; `name` is that of the view."""
+    """Draw the menu; `name` is that of the view. On the whole screen it stands alone where it does in the file."""
+    if presenting() and not view.follows:
+        st.html(ALONE)
     trace = scene.trace
     # What is pinned and switched off belongs to the session, which a download no longer knows.
     texts, changed = scene.source.saved_texts(), scene.source.changed_heads(scene.kind)

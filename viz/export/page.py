@@ -12,8 +12,8 @@ import functools
 import gzip
 import html
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from string import Template
@@ -57,7 +57,17 @@ LIVE_COMPONENTS = {"decode": ("decode_player", "beam_tree", "versions")}
 def view_page(view: View, palette: Palette, made: date, notes: str = "", width: int = 0) -> str:
     """One view as a file; with a `width` in pixels, laid out that wide and without margins, as for a picture of it."""
     fixed = f"main {{ width: {width}px; max-width: none; padding: 0; }}" if width else ""
+    if not width:  # The file says its title above all, a picture only by the heading in it.
+        view = replace(view, parts=tuple(_without_title(view)))
     return _file(view.title, (Slide(view.title, view, notes),), palette, made, talk=False, more=fixed)
+
+
+def _without_title(view: View) -> Iterator[Part]:
+    return (
+        part
+        for part in view.parts
+        if not (isinstance(part, Words) and part.size == "heading" and part.text == view.title)
+    )
 
 
 def talk_page(

@@ -50,6 +50,8 @@ class TableChoice:
     """(P, D) the rows of all its real positions, also of those not shown."""
     sentence: int | None
     """Pieces of the typed sentence, where there is one."""
+    text: str = ""
+    """The typed sentence."""
 
     @property
     def positions(self) -> int:
@@ -89,11 +91,11 @@ def table(model: Translator, text: str, shown: View) -> TableChoice:
     if own:
         side = model.model.source_embedding if kind == "own" else model.model.target_embedding
         made = table_of(side.positional_encoding)
-        return TableChoice(made.cut(positions), model.name, True, form, made.real, _pieces(model, text))
+        return TableChoice(made.cut(positions), model.name, True, form, made.real, _pieces(model, text), text)
     of: TableKind = "sinusoidal" if kind == "sinusoidal" else "sinusoidal_pad_row"
     values = cache.position_values(form, positions, width, base)
     made = formula_table(positions, width, base, of, values)
-    return TableChoice(made, TABLE_LABELS[kind], False, form, made.real, _pieces(model, text))
+    return TableChoice(made, TABLE_LABELS[kind], False, form, made.real, _pieces(model, text), text)
 
 
 def order() -> Order:

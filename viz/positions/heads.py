@@ -56,6 +56,7 @@ def show(model: Translator, result: Translation) -> SavedView | None:
 
     def parts(palette: Palette) -> list[Part]:
         return [
+            Words(result.trace.source, "sentence", "large"),
             Columns(([bars(palette)], [maps(palette)]), (0.37, 0.63)),
             Words(says),
         ]

@@ -39,6 +39,7 @@ def show(model: Translator, result: Translation) -> SavedView | None:
 
     def drawn(palette: Palette) -> list[Part]:
         return [
+            Words(result.trace.source, "sentence", "large"),
             Chart(lengths(parts, piece, palette), alt),
             Component("matrix", packed(_picture(parts, piece, palette))),
             Words(texts.sentence(parts)),

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from model.positions.forms import FORMS
-from model.positions.table import cell, dimension_order
+from model.positions.table import Cell, cell, dimension_order
 
 from ..components.matrix import Matrix, matrix, packed
 from ..export.parts import Component, Part, Words
@@ -33,13 +33,19 @@ def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
     with left, st.container(key="picture"):
         at = int(np.flatnonzero(order == dimension)[0])
         matrix(shown, (row, at), key="table-picture", on_cell=lambda y, x: controls.choose_cell(y, int(order[x])))
+    worked, said = explained(choice, row, dimension)
     with right:
-        explain(choice, row, dimension)
+        if worked:
+            st.latex(texts.equation(worked, choice.table.width, choice.table.base))
+        caption(said)
     caption(texts.table(choice))
 
     def parts(palette: Palette) -> list[Part]:
         return [
+            *([Words(choice.text, "sentence", "large")] if choice.text else []),
             Component("matrix", packed(picture(choice, order, palette), (row, at))),
+            *([Words(texts.equation_in_a_line(worked, choice.table), "picture", "large")] if worked else []),
+            Words(said, "picture"),
             Words(texts.table(choice)),
         ]
 
@@ -75,20 +81,15 @@ def numbers(choice: TableChoice) -> pd.DataFrame:
     return pd.DataFrame(choice.table.values, index=pd.Index(row_names(choice), name="position"))
 
 
-def explain(choice: TableChoice, row: int, dimension: int) -> None:
-    """The equation of one value, with its numbers."""
+def explained(choice: TableChoice, row: int, dimension: int) -> tuple[Cell | None, str]:
+    """One value by the formula, None where there is none, and what is said of it."""
     stored = float(choice.table.values[row, dimension])
     position = row - choice.table.first
     if position < 0:
-        caption("PAD's row is all zero: nothing is added to padding.")
-        return
+        return None, "PAD's row is all zero: nothing is added to padding."
     if not choice.sinusoidal:
-        caption(f"This table was learned, so there is no formula: its value here is {stored:.6f}.")
-        return
+        return None, f"This table was learned, so there is no formula: its value here is {stored:.6f}."
     if choice.form == "inclusive":
-        caption(f"{FORMS[choice.form].note} Its value here is {stored:.6f}.")
-        return
-    inclusive = FORMS[choice.form].inclusive
-    worked = cell(position, dimension, choice.table.width, choice.table.base, inclusive=inclusive)
-    st.latex(texts.equation(worked, choice.table.width, choice.table.base, inclusive=inclusive))
-    caption(texts.stored_value(worked, stored, choice.table.first))
+        return None, f"{FORMS[choice.form].note} Its value here is {stored:.6f}."
+    worked = cell(position, dimension, choice.table.width, choice.table.base)
+    return worked, texts.stored_value(worked, stored, choice.table.first)

@@ -8,10 +8,13 @@ import numpy as np
 
 from model.positions.table import Cell
 
+from ..figures.labels import signed
+
 if TYPE_CHECKING:
     from model.positions.embedding_parts import EmbeddingParts
     from model.positions.forms import FormError
     from model.positions.geometry import DistanceProfile, Uniqueness
+    from model.positions.table import PositionTable
 
     from .controls import TableChoice
 
@@ -45,6 +48,18 @@ def equation(cell: Cell, d_model: int, base: float, *, inclusive: bool = False) 
         f"&= \\mathbf{{{cell.value:.6f}}}",
     )
     return "\\begin{aligned} " + " \\\\ ".join(steps) + " \\end{aligned}"
+
+
+def equation_in_a_line(cell: Cell, table: PositionTable) -> str:
+    """:func:`equation` where no LaTeX is set: in a saved file."""
+    exponent = f"{2 * cell.pair}/{table.width}"
+    steps = (
+        f"{cell.position} / {table.base:g}^({exponent})",
+        f"{cell.position} / {cell.divisor:.6g}",
+        f"{cell.angle:.6g}",
+    )
+    functions = " = ".join(f"{cell.function}({step})" for step in steps)
+    return f"PE({cell.position}, {cell.dimension}) = {functions} = {signed(cell.value, 6)}"
 
 
 def stored_value(cell: Cell, value: float, first: int) -> str:

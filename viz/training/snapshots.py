@@ -62,6 +62,7 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> None:
             SavedView(
                 "training-snapshots",
                 lambda palette: [
+                    Words(text, "sentence", "large"),
                     Component("snapshots", packed(replace(scrubbed, look=replace(look, palette=palette)))),
                     Words(said),
                 ],

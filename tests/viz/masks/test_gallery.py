@@ -77,3 +77,13 @@ def test_a_sum_that_is_not_one_stands_out() -> None:
 
 def test_padding_is_named() -> None:
     assert named(("one", "two"), np.array([False, True, True])) == ["pad", "one", "two"]
+
+
+def test_a_cross_stands_where_a_leak_is_too_faint_for_a_number_and_nowhere_else() -> None:
+    weights = np.array([[0.9, 0.1, 0.001], [0.5, 0.4961, 0.0039], [0.3, 0.3, 0.4]])
+    meant = np.tril(np.ones((3, 3), dtype=bool))
+    data = gallery_pair([Panel("broken", weights, meant)], "abc", "abc", "", Look()).data
+    (leak,) = (one for one in data if one.texttemplate == "%{text}")
+    (crosses,) = (one for one in data if one.type == "scatter" and one.marker.symbol == "x-thin-open")
+    assert np.asarray(leak.text).tolist() == [["", "0.10", ""], ["", "", ""], ["", "", ""]]
+    assert sorted(zip(crosses.y, crosses.x, strict=True)) == [(0, 2), (1, 2)]

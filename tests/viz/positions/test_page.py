@@ -265,6 +265,15 @@ def test_equations_are_plain_latex_of_the_numbers() -> None:
     assert f"{np.cos(12 / 10000 ** (4 / 512)):.6f}" in text
 
 
+def test_the_equation_of_a_file_is_that_of_the_page_in_one_line() -> None:
+    table = formula_table(64, 512)
+    text = texts.equation_in_a_line(cell(12, 5, 512), table)
+    angle = 12 / 10000 ** (4 / 512)
+    value = f"{np.cos(angle):.6f}".replace("-", "−")
+    divisor = f"{10000 ** (4 / 512):.6g}"
+    assert text == f"PE(12, 5) = cos(12 / 10000^(4/512)) = cos(12 / {divisor}) = cos({angle:.6g}) = {value}"
+
+
 def test_uniqueness_is_said_either_way() -> None:
     found = cache.uniqueness(sinusoidal_table(20, 8).numpy())
     one, other = sorted(found.pair)

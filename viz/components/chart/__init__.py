@@ -29,10 +29,12 @@ def chart(
     key: str,
     on_cell: Callable[[int, int], None],
     nodes: Sequence[Node] = (),
+    fixed: bool = False,
 ) -> None:
     """Show `figure`, described to screen readers by `alt`; `on_cell(row, column)` hears of a click on a cell.
 
-    The arrow keys go through the `nodes`, and Enter chooses one as a click does.
+    The arrow keys go through the `nodes`, and Enter chooses one as a click does. A figure that is `fixed` keeps its
+    height on the whole screen too: it counts on it to place what it is made of.
     """
 
     def clicked() -> None:
@@ -40,7 +42,7 @@ def chart(
         on_cell(round(cell["row"]), round(cell["column"]))
 
     frame = f"{key}-frame"
-    if presenting():
+    if presenting() and not fixed:
         figure = type(figure)(figure).update_layout(height=min(figure.layout.height or SCENE, SCENE))
     with st.container(key=frame):
         named = [{"row": row, "column": column, "name": name} for row, column, name in nodes]

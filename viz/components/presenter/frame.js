@@ -7,7 +7,7 @@ const STARTS = 400; // Milliseconds until the page has begun with what was typed
 const GIVE_UP = 90_000;
 const ROWS = 480; // The shorter side, in the page's own pixels, that a scene is laid out for.
 const LARGEST = 1.6; // A short page grows no more than this beyond it.
-const SMALLEST = 0.55;
+const SMALLEST = 0.45; // A comparison of two heads is the highest page.
 const ROUNDS = 5;
 
 const rest = (time) => new Promise((done) => setTimeout(done, time));

@@ -21,10 +21,25 @@ function chartPicture(plot, clear) {
   return joined;
 }
 
-/** Every picture of the view with its element: plotly charts, and components whose root has a `picture`. */
+const isHeading = (host) => host.matches(".heading");
+
+/** A heading as an SVG text, as high as it stands in the page. */
+function headingPicture(host) {
+  const { width, height } = host.getBoundingClientRect();
+  const { fontFamily, fontSize, fontWeight, color } = getComputedStyle(host);
+  const svg = drawn("svg", { width, height, overflow: "visible" });
+  const look = { "font-family": fontFamily, "font-size": fontSize, "font-weight": fontWeight, fill: color };
+  const text = drawn("text", { x: 0, y: height / 2, "dominant-baseline": "central", ...look });
+  text.textContent = host.textContent;
+  svg.append(text);
+  return svg;
+}
+
+/** Every picture of the view with its element: headings, plotly charts, and components whose root has a `picture`. */
 function pictures(page, clear) {
-  const hosts = [...page.querySelectorAll(".part:is([data-role=picture], [data-role=decoding])")];
+  const hosts = [...page.querySelectorAll(".part:is([data-role=picture], [data-role=decoding], .heading)")];
   const one = (host) => {
+    if (isHeading(host)) return [[host, headingPicture(host)]];
     const plot = host.querySelector(":scope > .js-plotly-plot");
     if (plot) return [[plot, chartPicture(plot, clear)]];
     const roots = [...(host.shadowRoot?.querySelectorAll("*") ?? [])].filter((root) => root.picture);
@@ -33,10 +48,19 @@ function pictures(page, clear) {
   return hosts.flatMap(one);
 }
 
+/** Without the headings that no picture follows. */
+const withHeadings = (found) => found.filter(([element], i) => !isHeading(element) || (found[i + 1] && !isHeading(found[i + 1][0])));
+
+/** Where each stands; a heading right above the picture that follows, without the words that stand between them. */
+function boxesOf(elements) {
+  const boxes = elements.map((element) => element.getBoundingClientRect());
+  return boxes.map((box, i) => (isHeading(elements[i]) ? new DOMRect(box.x, boxes[i + 1].y - box.height, box.width, box.height) : box));
+}
+
 /** The view's pictures as one SVG text, each where it stands; `clear`: on no background. */
 export function composed(page, { clear }) {
-  const found = pictures(page, clear);
-  const boxes = found.map(([element]) => element.getBoundingClientRect());
+  const found = withHeadings(pictures(page, clear));
+  const boxes = boxesOf(found.map(([element]) => element));
   const [left, top] = [Math.min(...boxes.map((box) => box.left)), Math.min(...boxes.map((box) => box.top))];
   const size = {
     width: Math.max(...boxes.map((box) => box.right)) - left + 2 * MARGIN,

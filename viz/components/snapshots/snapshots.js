@@ -78,7 +78,10 @@ function build(root, view, header) {
   });
   observer.observe(pictures);
   const forget = listenToKeys(root, player, header.moments.length - 1);
-  root.picture = () => asPicture(root, ".play, input, .reading");
+  root.picture = () => {
+    root.classList.add("pictured"); // The slider and its marks are not drawn, and leave no gap.
+    return asPicture(root, ".player, .reading");
+  };
   return { grid, head, choose, player, show, dispose: () => (observer.disconnect(), forget(), player.stop()) };
 }
 

@@ -80,7 +80,7 @@ def heatmaps(scene: Scene, second: SecondSide) -> DrawnView:
     )
     sentences = in_words(pair, among)
     text = " ".join(sentences)
-    chart(draw(look=scene.look), text, key="compare", on_cell=pair.pin)
+    chart(draw(look=scene.look), text, key="compare", on_cell=pair.pin, fixed=True)
     for sentence in sentences:
         caption(sentence)
     caption(VIEW_TEXTS["compare"].line)

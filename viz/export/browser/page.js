@@ -2,6 +2,7 @@ import { content, prepare } from "./inflate.js";
 import { show } from "./slide.js";
 import { listen } from "./keys.js";
 import { element } from "./element.js";
+import { rest } from "./rest.js";
 
 /** The frame around the slides: the title, where one is, what to look at, the notes, what the file was made from. */
 function frame(talk) {
@@ -16,14 +17,16 @@ function frame(talk) {
   if (talk) live.setAttribute("aria-live", "polite");
   main.append(head, picture, point, notes, foot);
   document.body.append(main);
-  return { heading, live, controls, picture, point, notes, foot };
+  return { main, heading, live, controls, picture, point, notes, foot };
 }
 
-function facts(foot, { facts: known, made }) {
+/** `refit` hears when it is opened or closed: the picture above it then has less room, or more. */
+function facts(foot, { facts: known, made }, refit) {
   const details = element("details");
   const list = element("dl");
   for (const [name, value] of [...Object.entries(known), ["saved", made]]) list.append(element("dt", "", name), element("dd", "", value));
   details.append(element("summary", "", "What this was made from"), list);
+  details.ontoggle = refit;
   foot.replaceChildren(details);
 }
 
@@ -49,7 +52,7 @@ function deckOf(file, components, parts) {
     parts.point.textContent = slide.point;
     parts.point.hidden = !slide.point;
     parts.notes.textContent = slide.notes;
-    facts(parts.foot, { ...slide, made: file.header.made });
+    facts(parts.foot, { ...slide, made: file.header.made }, () => deck.shown?.refit());
     const going = performance.now();
     deck.shown = show(parts.picture, slide, file, components, covered);
     await deck.shown.ready;
@@ -61,6 +64,7 @@ function deckOf(file, components, parts) {
   deck.back = () => deck.go(deck.at - 1, false);
   deck.notes = () => {
     parts.notes.hidden = !parts.notes.hidden;
+    deck.shown?.refit();
   };
   return deck;
 }
@@ -78,6 +82,7 @@ export default async function page(components, live = null) {
   }
   if (slides.some(({ notes }) => notes)) button(parts.controls, "notes", "Show or hide the notes", deck.notes);
   listen(deck, parts.picture, talk);
+  if (talk) rest(parts.main);
   await deck.go(0);
   document.body.dataset.ready = "yes";
   if (talk) setTimeout(prepare, 500); // Half a second of work that no scene is to wait for.

@@ -97,8 +97,8 @@ async function finish(place, inside, view) {
 }
 
 /**
- * Show `slide` in `place`; `ready` resolves once all of it is there, `reveal()` uncovers what it hides and says
- * whether there was anything, `leave()` ends it.
+ * Show `slide` in `place`; `ready` resolves once all of it is there, `refit()` fits it to other room, `reveal()`
+ * uncovers what it hides and says whether there was anything, `leave()` ends it.
  */
 export function show(place, slide, file, components, covered) {
   const state = stateOf(slide, file);
@@ -125,6 +125,7 @@ export function show(place, slide, file, components, covered) {
   addEventListener("resize", view.refit);
   return {
     ready: finish(place, inside, view),
+    refit: view.refit,
     leave: () => (removeEventListener("resize", view.refit), view.leaving.forEach((leave) => leave())),
     reveal: () => {
       if (!view.covered || !slide.hide.length) return false;

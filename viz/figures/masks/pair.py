@@ -107,9 +107,15 @@ def _traces(panel: Panel, kinds: Cells, colours: MaskColours, look: Look) -> lis
         _fill(kinds.nan, colours.nan, "<b>NaN</b>: not a number"),
         _weights(kinds.allowed, weights, look.colorscale, "%{z:.3g}"),
     ]
-    made.append(_weights(kinds.leak, weights, _leaking(colours, look.palette), "<b>%{z:.3g}</b>, should be blocked"))
+    faint = kinds.leak & ~(weights >= 0.005)  # Their number would be 0.00: a cross stands there alone.
+    leak = _weights(kinds.leak, weights, _leaking(colours, look.palette), "<b>%{z:.3g}</b>, should be blocked")
     small = max(weights.shape) <= NUMBERED
-    made.append(_signs(kinds.leak & ~(weights >= 0.005), "x-thin-open", colours.leak))
+    if small:
+        leak |= {
+            "text": np.where(kinds.leak & ~faint, np.char.mod("%.2f", weights), "").tolist(),
+            "texttemplate": "%{text}",
+        }
+    made += [leak, _signs(faint, "x-thin-open", colours.leak)]
     if small:
         made.append(_words(kinds.nan, "NaN", look.palette.ink))
     return [*made, _sums(weights, look.palette)] if panel.sums else made

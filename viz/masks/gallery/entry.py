@@ -96,6 +96,7 @@ def _saved(entry: Exhibit, about: EntryText, broken: Side, fixed: Side) -> Saved
 
     def parts(palette: Palette) -> list[Part]:
         return [
+            Words(about.title, "verdict", "heading"),
             Words(about.how, "verdict"),
             Chart(picture(entry, broken, fixed, Look(palette)), _alt(about)),
             Words(reading(entry)),
