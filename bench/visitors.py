@@ -46,7 +46,7 @@ class Load(NamedTuple):
         return float(np.percentile(self.waits, share))
 
 
-def main() -> list[Row]:
+def measure() -> list[Row]:
     with app() as url:
         load(url, 2)  # warms up
         loads = [load(url, sessions) for sessions in SESSIONS]
