@@ -102,6 +102,7 @@ def test_a_beginning_that_is_typed_and_words_never_written(page: Page) -> None:
     linked(page, "begin=Gestern")
 
 
+@pytest.mark.walk
 def test_sampling_by_seed(page: Page) -> None:
     open_decode(page, "&method=sample&temperature=1.2&seed=1")
     at_step(page, 1)
@@ -146,6 +147,7 @@ def test_a_given_translation_is_judged(page: Page) -> None:
     expect(page.get_by_text(re.compile("its choice no"))).to_be_visible()
 
 
+@pytest.mark.walk
 def test_heads_off_and_on_again(page: Page) -> None:
     open_decode(page)
     click(page.get_by_text("Heads off", exact=True))

@@ -56,6 +56,7 @@ def test_a_decoding_followed_while_it_is_made_opens_at_its_first_step(page: Page
     assert page.evaluate("players") == [1]
 
 
+@pytest.mark.walk
 def test_given_begins_with_the_translation_of_the_model(page: Page) -> None:
     open_page(page, "/decode?sentence=He+reads+a+book.")
     player, given = page.locator(".decode-player"), page.get_by_label("Given", exact=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from .steps import LOADING, open_page
 
 
+@pytest.mark.walk
 def test_a_dot_leads_to_its_head_and_to_sentences(page: Page) -> None:
     open_page(page, "/heads")
     plot = page.locator(".st-key-head-map .plot").first
@@ -36,6 +38,7 @@ def test_a_search_stands_in_the_address_and_a_bar_leads_to_its_head(page: Page) 
     expect(page.locator("ol.shaded li").first).to_be_visible(timeout=LOADING)
 
 
+@pytest.mark.walk
 def test_a_box_on_the_map_lists_its_heads_and_stands_in_the_address(page: Page) -> None:
     open_page(page, "/heads")
     plot = page.locator(".st-key-head-map .plot").first
@@ -65,6 +68,7 @@ def test_a_second_model_stands_beside_and_its_dot_opens_it(page: Page) -> None:
     )
 
 
+@pytest.mark.walk
 def test_pruning_goes_through_its_points(page: Page) -> None:
     open_page(page, "/heads?heads=pruning&sentence=He+turned+the+offer+down.")
     rows = page.locator(".st-key-pruned")

@@ -37,6 +37,7 @@ def test_a_link_opens_an_entry(page: Page) -> None:
     expect(page.get_by_text("observer (B6) pass")).to_be_visible()
 
 
+@pytest.mark.walk
 def test_a_mask_is_tried_on_the_model(page: Page, tmp_path: Path) -> None:
     open_page(page, "/masks?part=try+on+the+model&sentence=He+reads+a+book.&kind=decoder")
     expect(page.locator(".st-key-badge")).to_contain_text("outputs unchanged by looking")

@@ -281,6 +281,7 @@ def test_scenes_that_are_ready_appear_at_once(own_talk: Page) -> None:
     assert statistics.median(took) <= max(AT_ONCE, 8 * frame), (took, frame)
 
 
+@pytest.mark.walk
 def test_a_talk_survives_a_reload_and_a_new_window(page: Page) -> None:
     open_page(page, "/positions?plot=waves")
     click(page.get_by_role("button", name="Add to talk"))

@@ -61,6 +61,7 @@ def test_a_pinned_cell_leads_to_the_parts_of_its_score(page: Page) -> None:
     expect(page.get_by_role("combobox", name="Attention")).to_have_value("Encoder self-attention")
 
 
+@pytest.mark.walk
 def test_a_word_is_chosen_and_compared(page: Page) -> None:
     open_page(page, f"/why?sentence={SENTENCE}")
     word = page.locator(".st-key-translation").get_by_role("button", name="Fahrrad", exact=True)

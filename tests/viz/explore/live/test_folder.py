@@ -73,6 +73,7 @@ def test_every_view_is_drawn(model: str, start: Start) -> None:
         assert bool(app.info) == (model == "gpt2" and view == "joint"), view  # which joins three attentions
 
 
+@pytest.mark.walk
 def test_two_sides_are_read_changed_and_decoded(start: Start) -> None:
     app = start("marian", pin="target.2", view="layers")
     assert not app.info
@@ -87,6 +88,7 @@ def test_two_sides_are_read_changed_and_decoded(start: Start) -> None:
         assert not app.info, strategy
 
 
+@pytest.mark.walk
 def test_pages_that_need_our_own_model_say_so_in_one_sentence(start: Start) -> None:
     app = page(start("marian"), "why")
     assert not app.info
