@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic_write import write_file
+from ..checkpoint.measurement_file import MeasurementFile
 from ..trace import Head
 
 FILE = "pruning.json"
@@ -17,6 +18,15 @@ FORMAT = "attenscope-pruning-1"
 
 class PruningError(ValueError):
     """A pruning.json that cannot be shown; the message says why and what to do."""
+
+
+_KEPT = MeasurementFile(
+    FILE,
+    FORMAT,
+    PruningError,
+    "python -m model prune --checkpoint {model} --source FILE --target FILE",
+    "No heads of {model} have been taken away yet: measure it with `{how}`.",
+)
 
 
 @dataclass(frozen=True)
@@ -69,25 +79,7 @@ class Pruning:
 
 def read_pruning(folder: Path, name: str, model_hash: str) -> Pruning:
     """Return what was measured of the model in a folder. PruningError where nothing was, or of another model."""
-    path = folder / FILE
-    how = f"python -m model prune --checkpoint {name} --source FILE --target FILE"
-    try:
-        found: Any = json.loads(path.read_text(encoding="utf-8"))
-        if found.pop("format") != FORMAT:
-            raise PruningError(f"{path} was written by another version of this project: measure again with `{how}`.")
-        pruning = _read(found)
-    except FileNotFoundError as error:
-        raise PruningError(f"No heads of {name} have been taken away yet: measure it with `{how}`.") from error
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
-        if isinstance(error, PruningError):
-            raise
-        raise PruningError(f"{path} is damaged ({error!r}): measure again with `{how}`.") from error
-    if pruning.model_hash != model_hash:
-        raise PruningError(
-            f"{path} is of {pruning.model} with the hash {pruning.model_hash}; the model here is {name} with "
-            f"{model_hash}: measure again with `{how}`."
-        )
-    return pruning
+    return _KEPT.read(folder, name, model_hash, _read)
 
 
 def _read(found: dict[str, Any]) -> Pruning:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ..atlas.measures import EXPLAINED
 from ..atomic_write import write_file
+from ..checkpoint.measurement_file import MeasurementFile
 from ..trace import Head
 
 FILE = "timeline.json"
@@ -22,6 +23,15 @@ DIGITS = 5
 
 class TimelineError(ValueError):
     """A timeline.json that cannot be shown or made; the message says why and what to do."""
+
+
+_KEPT = MeasurementFile(
+    FILE,
+    FORMAT,
+    TimelineError,
+    "python -m model timeline --checkpoint {model} --source FILE --target FILE",
+    "The heads of {model} have not been measured over its training. Where it kept snapshots, `{how}` does it.",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,28 +77,13 @@ class Timeline:
 
 def read_timeline(folder: Path, name: str, model_hash: str) -> Timeline:
     """Return what was measured of the model in a folder. TimelineError where nothing was, or of another model."""
-    path = folder / FILE
-    how = f"python -m model timeline --checkpoint {name} --source FILE --target FILE"
-    try:
-        found: Any = json.loads(path.read_text(encoding="utf-8"))
-        if found.pop("format") != FORMAT:
-            raise TimelineError(f"{path} was written by another version of this project: measure again with `{how}`.")
-        timeline = Timeline(**found | {"steps": tuple(found["steps"]), "heads": _table(found["heads"])})
-        if len(timeline.heads) % len(timeline.steps) or set(timeline.heads["stop"]) != set(range(len(timeline.steps))):
-            raise ValueError("its stops and its rows do not fit")
-    except FileNotFoundError as error:
-        raise TimelineError(
-            f"The heads of {name} have not been measured over its training. Where it kept snapshots, `{how}` does it."
-        ) from error
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
-        if isinstance(error, TimelineError):
-            raise
-        raise TimelineError(f"{path} is damaged ({error!r}): measure again with `{how}`.") from error
-    if timeline.model_hash != model_hash:
-        raise TimelineError(
-            f"{path} is of {timeline.model} with the hash {timeline.model_hash}; the model here is {name} with "
-            f"{model_hash}: measure again with `{how}`."
-        )
+    return _KEPT.read(folder, name, model_hash, _read)
+
+
+def _read(found: dict[str, Any]) -> Timeline:
+    timeline = Timeline(**found | {"steps": tuple(found["steps"]), "heads": _table(found["heads"])})
+    if len(timeline.heads) % len(timeline.steps) or set(timeline.heads["stop"]) != set(range(len(timeline.steps))):
+        raise ValueError("its stops and its rows do not fit")
     return timeline
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from ..analysis.alignment import READINGS, Reading
 from ..atomic_write import write_file
+from ..checkpoint.measurement_file import MeasurementFile
 
 FILE = "alignment.json"
 FORMAT = "attenscope-alignment-1"
@@ -19,6 +20,16 @@ MOST = 1000
 
 class AlignmentError(ValueError):
     """An alignment.json that cannot be shown; the message says why and what to do."""
+
+
+_KEPT = MeasurementFile(
+    FILE,
+    FORMAT,
+    AlignmentError,
+    "python -m model align --checkpoint {model}",
+    "{model} has not been held against a gold alignment: `{how}` does it with the released one of English and German, "
+    "`{how} --gold FOLDER` with one of your own.",
+)
 
 
 @dataclass(frozen=True)
@@ -76,29 +87,13 @@ class Rates:
 
 def read_rates(folder: Path, name: str, model_hash: str) -> Rates:
     """Return what was measured of the model in a folder. AlignmentError where nothing was, or of another model."""
-    path = folder / FILE
-    how = f"python -m model align --checkpoint {name}"
-    try:
-        found: Any = json.loads(path.read_text(encoding="utf-8"))
-        if found.pop("format") != FORMAT:
-            raise AlignmentError(f"{path} was written by another version of this project: measure again with `{how}`.")
-        rates = Rates(**found | {"rates": tuple(_rate(one) for one in found["rates"])})
-        if {one.part for one in rates.rates} != set(get_args(Part)):
-            raise ValueError("it lacks the rates of heads, layers or all")
-    except FileNotFoundError as error:
-        raise AlignmentError(
-            f"{name} has not been held against a gold alignment: `{how}` does it with the released one of English and "
-            f"German, `{how} --gold FOLDER` with one of your own."
-        ) from error
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
-        if isinstance(error, AlignmentError):
-            raise
-        raise AlignmentError(f"{path} is damaged ({error!r}): measure again with `{how}`.") from error
-    if rates.model_hash != model_hash:
-        raise AlignmentError(
-            f"{path} is of {rates.model} with the hash {rates.model_hash}; the model here is {name} with {model_hash}: "
-            f"measure again with `{how}`."
-        )
+    return _KEPT.read(folder, name, model_hash, _read)
+
+
+def _read(found: dict[str, Any]) -> Rates:
+    rates = Rates(**found | {"rates": tuple(_rate(one) for one in found["rates"])})
+    if {one.part for one in rates.rates} != set(get_args(Part)):
+        raise ValueError("it lacks the rates of heads, layers or all")
     return rates
 
 

@@ -1,0 +1,60 @@
+"""What was measured of a model, in a JSON file beside it, read only for the very weights that it was measured of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+
+class Measured(Protocol):
+    """What a file holds: it says of which model it is."""
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def model_hash(self) -> str: ...
+
+
+M = TypeVar("M", bound=Measured)
+
+
+@dataclass(frozen=True)
+class MeasurementFile:
+    """One kind of file, and how its faults are told."""
+
+    name: str
+    format: str
+    error: type[ValueError]
+    command: str
+    """What makes the file, for a message; ``{model}`` stands for the checkpoint's name."""
+    missing: str
+    """The sentence where there is no file; ``{model}`` and ``{how}``, the command, may stand in it."""
+
+    def read(self, folder: Path, model: str, model_hash: str, made: Callable[[dict[str, Any]], M]) -> M:
+        """Return what `made` makes of the file in a folder.
+
+        Raises the error of this kind where there is no file, for one of another model or version, and where `made`
+        raises: then the file is damaged.
+        """
+        path, how = folder / self.name, self.command.format(model=model)
+        try:
+            found: Any = json.loads(path.read_text(encoding="utf-8"))
+            if found.pop("format") != self.format:
+                raise self.error(f"{path} was written by another version of this project: measure again with `{how}`.")
+            measured = made(found)
+        except FileNotFoundError as error:
+            raise self.error(self.missing.format(model=model, how=how)) from error
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
+            if isinstance(error, self.error):
+                raise
+            raise self.error(f"{path} is damaged ({error!r}): measure again with `{how}`.") from error
+        if measured.model_hash != model_hash:
+            raise self.error(
+                f"{path} is of {measured.model} with the hash {measured.model_hash}; the model here is {model} with "
+                f"{model_hash}: measure again with `{how}`."
+            )
+        return measured
