@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 STYLE = Path(__file__).parent / "talk.css"
-LIVE = "Live: sentences from the audience are typed on stage and translated"
+LIVE = "Live: sentences from the audience are translated"
 LIVE_HELP = "On stage by this app; in One file by the model itself, which then stands in the file and makes it larger."
 VIEW_ROWS = 190
 """Pixels of the field that holds a view."""
