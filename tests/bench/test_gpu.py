@@ -14,7 +14,7 @@ def test_nothing_is_measured_without_a_gpu(monkeypatch: pytest.MonkeyPatch, caps
     assert "there is none here" in capsys.readouterr().out
 
 
-@pytest.mark.walk
+@pytest.mark.slow
 def test_every_line_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, few in (("REPETITIONS", 1), ("TRAINING_STEPS", 2), ("BATCH", 2)):
         monkeypatch.setattr(gpu, name, few)

@@ -99,7 +99,7 @@ def test_a_slow_search_is_shown_under_way_and_stopped(page: Page) -> None:
     sentence = "+".join(["the+old+man+reads+a+book+in+the+garden+and"] * 45)  # As long as the model reads: seconds.
     page.goto(f"/decode?method=beam&width=10&penalty=3.0&sentence={sentence}")
     expect(page.get_by_text(re.compile(r"^Decoding … \d+ tokens so far"))).to_be_visible(timeout=LOADING)
-    page.get_by_role("button", name="Stop", exact=True).click(timeout=LOADING)
+    page.locator(".st-key-stop").get_by_role("button").click(timeout=LOADING)
     expect(page.get_by_text(re.compile(r"^Stopped (after|while)"))).to_be_visible(timeout=LOADING)
     at_step(page, 1)
 

@@ -50,7 +50,7 @@ def test_a_decoding_followed_while_it_is_made_opens_at_its_first_step(page: Page
     page.add_init_script(PLAYERS)
     sentence = "+".join(["the+old+man+reads+a+book+in+the+garden+and"] * 45)  # As long as the model reads.
     page.goto(f"/decode?method=beam&width=10&penalty=3.0&sentence={sentence}")
-    page.get_by_role("button", name="Stop", exact=True).click(timeout=LOADING)
+    page.locator(".st-key-stop").get_by_role("button").click(timeout=LOADING)
     expect(page.get_by_text(re.compile(r"^Stopped (after|while)"))).to_be_visible(timeout=LOADING)
     settle(page)
     assert page.evaluate("players") == [1]

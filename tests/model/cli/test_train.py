@@ -74,7 +74,7 @@ def state_step(folder: Path) -> int:
     return torch.load(folder / "run" / STATE, weights_only=True)["step"]
 
 
-@pytest.mark.walk
+@pytest.mark.slow
 def test_killed_and_started_again_gives_the_weights_of_an_unbroken_run(tmp_path: Path) -> None:
     """kill -9 in the middle of a real run; then the same command once more."""
     assert main(command(tmp_path / "whole", RUN)[2:]) == 0
@@ -128,7 +128,7 @@ STEADY = {**RUN, "steps": 24, "decay_steps": 8, "evaluate_every": 4, "precision"
 STEADY["model"] = {**SMALL, "dropout": 0.0}
 
 
-@pytest.mark.walk
+@pytest.mark.slow
 def test_two_processes_have_the_loss_curve_of_one(tmp_path: Path) -> None:
     assert main(command(tmp_path / "one", STEADY)[2:]) == 0
     launcher = ["--nproc-per-node", "2", "--master-addr", "127.0.0.1", "--master-port", str(free_port())]
