@@ -26,6 +26,7 @@ def test_a_dot_leads_to_its_head_and_to_sentences(page: Page) -> None:
     expect(page.locator(".st-key-heatmap .plot").first).to_be_visible(timeout=LOADING)
 
 
+@pytest.mark.walk
 def test_a_search_stands_in_the_address_and_a_bar_leads_to_its_head(page: Page) -> None:
     open_page(page, "/heads?heads=search")
     box = page.get_by_label("Search", exact=True)

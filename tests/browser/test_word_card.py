@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from .steps import expect_title, open_page, settle
@@ -58,6 +59,7 @@ def test_another_candidate_goes_on_in_decode_with_its_card(page: Page) -> None:
     expect(page.locator(".decode-player")).to_have_attribute("data-step", "7")
 
 
+@pytest.mark.walk
 def test_a_word_pressed_on_decode_has_the_same_card(page: Page) -> None:
     open_page(page, f"/?sentence={SENTENCE}")
     open_card(page, "Fahrrad")
