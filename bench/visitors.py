@@ -26,7 +26,7 @@ SENTENCES = [
     line for line in (FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines() if 3 < len(line.split()) < 12
 ]
 NEW_SENTENCE = 5
-"""Every so manieth action of a visitor is a new sentence."""
+"""One in so many actions of a visitor is a new sentence."""
 
 
 class Load(NamedTuple):

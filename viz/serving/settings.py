@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Self
 
 MEGABYTE = 1024 * 1024
+NO_FILES = "This server takes no files. Run Attenscope on your own machine to open one."
+"""What a visitor of a read-only server reads who wants to open a file."""
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 

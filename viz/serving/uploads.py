@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .settings import MEGABYTE, Settings
+from .settings import MEGABYTE, NO_FILES, Settings
 
 UPLOAD = re.compile(r".*/_stcore/upload_file/(?P<session>[^/]+)/[^/]+")
-READ_ONLY = "This server takes no files. Run Attenscope on your own machine to open one."
 
 
 class TooMuchError(Exception):
@@ -33,7 +32,7 @@ class UploadLimits:
         if not found:
             await self._app(scope, receive, send)
         elif self._settings.read_only:
-            await PlainTextResponse(READ_ONLY, 403)(scope, receive, send)
+            await PlainTextResponse(NO_FILES, 403)(scope, receive, send)
         else:
             await self._upload(found["session"], scope, receive, send)
 

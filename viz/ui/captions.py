@@ -58,7 +58,8 @@ def hints(model: LiveModel, result: Translation) -> None:
         caption("The GPU has no memory left, so the CPU computes now, with the same numbers but for rounding.")
     if result.unknown:
         pieces = ", ".join(map(quoted, dict.fromkeys(result.unknown)))
-        caption(f"Not in the model's vocabulary, so it cannot tell what this is: {pieces}.")
+        how = "an unknown token" if "<unk>" in result.source_tokens else "bytes"
+        caption(f"The vocabulary has no pieces for {pieces}: the model reads {how} there.")
     if result.stopped == "length":
         ended = "sentence" if model.can("translate") else "text"
         caption(f"Cut off at the limit of {len(result.steps)} pieces: the model had not ended the {ended}.")
