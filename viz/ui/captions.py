@@ -58,7 +58,7 @@ def hints(model: LiveModel, result: Translation) -> None:
         caption("The GPU has no memory left, so the CPU computes now, with the same numbers but for rounding.")
     if result.unknown:
         pieces = ", ".join(map(quoted, dict.fromkeys(result.unknown)))
-        how = "an unknown token" if "<unk>" in result.source_tokens else "bytes"
+        how = "bytes" if any(one.startswith("<0x") for one in result.source_tokens) else "an unknown token"
         caption(f"The vocabulary has no pieces for {pieces}: the model reads {how} there.")
     if result.stopped == "length":
         ended = "sentence" if model.can("translate") else "text"

@@ -79,3 +79,17 @@ def test_the_list_of_models_says_size_and_score_and_chooses_one(app: AppTest, mo
     app.button(key="model fake-zh-en").click().run()
     assert not app.exception
     assert app.selectbox(key="model").value == "fake-zh-en"
+
+
+@pytest.mark.parametrize(("model", "how"), [("wide-en-de", "bytes"), ("everyday-en-de", "an unknown token")])
+def test_what_the_vocabulary_has_no_piece_for_is_said_with_what_is_read_there(model: str, how: str) -> None:
+    def page(model: str) -> None:
+        from model.translate import Translator
+        from viz.ui.captions import hints
+
+        translator = Translator.load(model, "cpu")
+        hints(translator, translator.translate("I like 狗."))
+
+    app = AppTest.from_function(page, args=(model,), default_timeout=60).run()
+    assert not app.exception
+    assert f"has no pieces for “狗”: the model reads {how} there." in captions(app)
