@@ -175,6 +175,26 @@ def test_text(page: Page) -> None:
         expect_pins(page)
 
 
+def test_clicks_that_come_faster_than_answers(page: Page) -> None:
+    """Streamlit ended the connection for good when the browser had dropped a message that it had said it kept, and told
+    a view to leave that had more data to come."""
+    start(page, view="pipeline")
+    steps = page.locator(".st-key-pipeline .steps")
+    steps.evaluate("""async (steps) => {
+      window.drawn = steps.closest(".lead");
+      const buttons = steps.querySelectorAll("button");
+      for (let i = 0; i < 42; i++) {
+        buttons[[0, 1, 2, 3, 2, 1][i % 6]].click();
+        await new Promise((resume) => setTimeout(resume, 40 + (37 * i) % 100));
+      }
+    }""")
+    settle(page)
+    expect(steps.locator("[aria-current]")).to_have_text("Multiply")
+    assert page.evaluate("drawn.isConnected"), "The view was taken down while answers were on their way."
+    click(steps.get_by_role("button", name="Softmax"))
+    expect(page).to_have_url(re.compile("step=6"))
+
+
 def test_the_pipeline(page: Page) -> None:
     start(page, view="pipeline")
     frame = page.locator(".st-key-pipeline")
@@ -190,6 +210,7 @@ def test_the_pipeline(page: Page) -> None:
         expect(current).to_have_text("Scale")
         settle(page)
         expect(current).to_have_text("Scale")
+        expect(frame.get_by_role("button", name="Next")).to_be_focused()
         click(frame.get_by_role("button", name="Softmax"))
         settle(page)
         expect(frame.locator(".bar").first).to_be_visible()

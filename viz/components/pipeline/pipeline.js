@@ -82,7 +82,7 @@ function build(root) {
   root.setAttribute("role", "group");
   root.append(element("div", "lead", steps, words), table);
   root.picture = () => asPicture(root, ".moves");
-  return { steps, back, next, equation, says, numbers, table, step: 0, key: 0, asked: [] };
+  return { steps, back, next, equation, says, numbers, table, step: 0, asked: [] };
 }
 
 function speak(view) {

@@ -9,16 +9,25 @@ const mounts = new WeakMap();
 export function mounted(parent, key, build) {
   const before = mounts.get(parent);
   if (before?.key === key) return before;
-  unmount(parent);
+  remove(parent);
   const root = document.createElement("div");
   parent.append(root);
-  const view = { key, root };
-  Object.assign(view, build(root, view));
+  const view = { root };
+  Object.assign(view, build(root, view), { key });
   mounts.set(parent, view);
   return view;
 }
 
+/**
+ * What a component does when it is told to leave: its view goes once `parent` is out of the document. While `parent`
+ * stands in it, it was told in error: Streamlit 1.67 does so if new data come before it has handed over the last, and
+ * the clicks that Python has yet to answer would be forgotten with the view.
+ */
 export function unmount(parent) {
+  queueMicrotask(() => parent.isConnected || remove(parent)); // Others take it out just after they have told it.
+}
+
+function remove(parent) {
   const view = mounts.get(parent);
   view?.dispose?.();
   view?.root.remove();
