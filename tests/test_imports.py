@@ -43,7 +43,7 @@ LEVELS = (
     "viz.__main__",
     "viz.server viz.export viz.frame viz.masks.judge.input viz.why.texts",
     "viz.notebook viz.command viz.explore viz.decode viz.why viz.heads viz.positions viz.training viz.masks.*",
-    "viz.explore.views viz.why.views",
+    "viz.explore.views viz.why.views viz.heads.views",
     "viz.explore.*",
     "viz.pages",
     "app",

@@ -4,7 +4,8 @@ import streamlit as st
 
 from viz import frame
 from viz.export.save import save
-from viz.heads import controls, screen
+from viz.heads import controls
+from viz.heads.views import screen
 from viz.ui import controls as shared
 from viz.ui import links, widgets
 from viz.ui.addresses.heads import HEADS

@@ -30,7 +30,8 @@ from viz.figures.heads import over_training as figures
 from viz.figures.heads.error_rates import first_row, rate_tables
 from viz.figures.heads.pruned import pruned
 from viz.figures.palette import DARK, LIGHT
-from viz.heads import alignment, kept_texts, over_training, pruning
+from viz.heads import kept_texts
+from viz.heads.views import alignment, over_training, pruning
 from viz.ui import cache
 
 from ... import toy

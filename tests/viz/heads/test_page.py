@@ -26,8 +26,9 @@ from tests.viz.page_texts import as_read
 from viz.figures.heads.bars import Strip, strips
 from viz.figures.heads.scatter import Dot, scatter
 from viz.figures.palette import DARK, LIGHT
-from viz.heads import all_heads, one_head, searching, shaded, texts
 from viz.heads import cache as atlases
+from viz.heads import shaded, texts
+from viz.heads.views import all_heads, one_head, searching
 from viz.ui import cache
 from viz.ui.addresses.heads import MEASURE_NAMES, MEASURES, read_box, write_box
 

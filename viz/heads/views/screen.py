@@ -13,8 +13,9 @@ from model.heads.question import QuestionError
 from model.heads.timeline_table import TimelineError
 from model.word_alignment.rates import AlignmentError
 
-from ..ui.captions import plain
-from . import alignment, all_heads, controls, one_head, over_training, pruning, searching
+from ...ui.captions import plain
+from .. import controls
+from . import alignment, all_heads, one_head, over_training, pruning, searching
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from model.heads.atlas import Atlas
     from model.translate import Translator
 
-    from ..export.save import SavedView
-    from ..ui.addresses.heads import View
+    from ...export.save import SavedView
+    from ...ui.addresses.heads import View
 
 OF_ATLAS: dict[View, Callable[[Translator, Atlas, DeltaGenerator], SavedView | None]] = {
     "map": all_heads.show,

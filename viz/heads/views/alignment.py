@@ -11,13 +11,13 @@ import streamlit as st
 from model.analysis.alignment import READINGS
 from model.heads.atlas import head_name
 
-from ..components.chart import chart
-from ..export.parts import Chart, Words
-from ..export.save import SavedView
-from ..figures.heads.error_rates import RateTable, first_row, rate_tables
-from ..ui import theme
-from ..ui.captions import caption, plain
-from . import cache, kept_texts
+from ...components.chart import chart
+from ...export.parts import Chart, Words
+from ...export.save import SavedView
+from ...figures.heads.error_rates import RateTable, first_row, rate_tables
+from ...ui import theme
+from ...ui.captions import caption, plain
+from .. import cache, kept_texts
 from .all_heads import open_head
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from model.translate import Translator
     from model.word_alignment.rates import Rates
 
-    from ..figures.palette import Palette
+    from ...figures.palette import Palette
 
 READING_NAMES = {"predicted": "Read at the token predicted", "fed": "Read at the token fed in"}
 

@@ -11,17 +11,17 @@ import streamlit as st
 
 from model.translate import InputError
 
-from ..components.curves import curves, packed
-from ..components.versions import Version, versions
-from ..export.parts import Component, Words
-from ..export.save import SavedView
-from ..figures.heads.pruned import pruned
-from ..figures.labels import signed
-from ..ui import theme, widgets
-from ..ui.addresses.heads import AWAY, LEFT_BY, LeftBy
-from ..ui.captions import caption, plain
-from ..ui.translation_changes import word_changes
-from . import cache, kept_texts
+from ...components.curves import curves, packed
+from ...components.versions import Version, versions
+from ...export.parts import Component, Words
+from ...export.save import SavedView
+from ...figures.heads.pruned import pruned
+from ...figures.labels import signed
+from ...ui import theme, widgets
+from ...ui.addresses.heads import AWAY, LEFT_BY, LeftBy
+from ...ui.captions import caption, plain
+from ...ui.translation_changes import word_changes
+from .. import cache, kept_texts
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from model.heads.pruning_curves import Course, Pruning
     from model.translate import Translator
 
-    from ..figures.curves import Curves
-    from ..figures.palette import Palette
+    from ...figures.curves import Curves
+    from ...figures.palette import Palette
 
 
 def show(model: Translator, text: str, bar: DeltaGenerator) -> SavedView:

@@ -15,18 +15,18 @@ from model.atlas.folder import AtlasError
 from model.checkpoint.files import CheckpointError
 from model.heads.atlas import head_name
 
-from ..components.curves import curves, packed
-from ..export.parts import Columns, Component, Words
-from ..export.save import SavedView
-from ..figures.curves import Mark
-from ..figures.heads.scatter import Dot, scatter
-from ..figures.labels import KIND_NAMES
-from ..ui import cache as shared
-from ..ui import theme, widgets
-from ..ui.addresses.heads import ACROSS, BESIDE, BRUSH, HEADS, MEASURE_NAMES, UP
-from ..ui.captions import caption, choose_model, plain
-from ..ui.links import choose_head
-from . import cache, texts
+from ...components.curves import curves, packed
+from ...export.parts import Columns, Component, Words
+from ...export.save import SavedView
+from ...figures.curves import Mark
+from ...figures.heads.scatter import Dot, scatter
+from ...figures.labels import KIND_NAMES
+from ...ui import cache as shared
+from ...ui import theme, widgets
+from ...ui.addresses.heads import ACROSS, BESIDE, BRUSH, HEADS, MEASURE_NAMES, UP
+from ...ui.captions import caption, choose_model, plain
+from ...ui.links import choose_head
+from .. import cache, texts
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from model.trace import Head, Kind
     from model.translate import Translator
 
-    from ..export.parts import Part
-    from ..figures.curves import Curves
-    from ..figures.palette import Palette
-    from ..ui.addresses.heads import Box
+    from ...export.parts import Part
+    from ...figures.curves import Curves
+    from ...figures.palette import Palette
+    from ...ui.addresses.heads import Box
 
 
 LISTED = 30

@@ -10,14 +10,14 @@ import streamlit as st
 from model.heads.atlas import head_name
 from model.heads.question import read_question
 
-from ..components.chart import chart
-from ..export.parts import Chart, Words
-from ..export.save import SavedView
-from ..figures.heads.bars import Lift, lifts
-from ..ui import theme, widgets
-from ..ui.addresses.heads import ASKED
-from ..ui.captions import caption, plain
-from . import cache, shaded, texts
+from ...components.chart import chart
+from ...export.parts import Chart, Words
+from ...export.save import SavedView
+from ...figures.heads.bars import Lift, lifts
+from ...ui import theme, widgets
+from ...ui.addresses.heads import ASKED
+from ...ui.captions import caption, plain
+from .. import cache, shaded, texts
 from .all_heads import open_head
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from model.heads.search import Found
     from model.translate import Translator
 
-    from ..figures.palette import Palette
+    from ...figures.palette import Palette
 
 SHOWN = 16
 """Bars of heads."""

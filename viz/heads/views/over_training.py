@@ -10,14 +10,14 @@ import streamlit as st
 from model.heads.atlas import head_name
 from model.trace import KINDS
 
-from ..components.curves import curves, packed
-from ..export.parts import Component, Words
-from ..export.save import SavedView
-from ..figures.heads.over_training import over_training
-from ..ui import theme, widgets
-from ..ui.addresses.heads import MEASURE_NAMES, TRACKED
-from ..ui.captions import caption, plain
-from . import cache, kept_texts
+from ...components.curves import curves, packed
+from ...export.parts import Component, Words
+from ...export.save import SavedView
+from ...figures.heads.over_training import over_training
+from ...ui import theme, widgets
+from ...ui.addresses.heads import MEASURE_NAMES, TRACKED
+from ...ui.captions import caption, plain
+from .. import cache, kept_texts
 from .all_heads import legend, open_head
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from model.heads.timeline_table import Timeline
     from model.translate import Translator
 
-    from ..figures.curves import Curves
-    from ..figures.palette import Palette
+    from ...figures.curves import Curves
+    from ...figures.palette import Palette
 
 
 def show(model: Translator, bar: DeltaGenerator) -> SavedView:

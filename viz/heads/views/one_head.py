@@ -10,18 +10,18 @@ import streamlit as st
 from model.atlas.measures import COST, SHARES
 from model.heads.atlas import head_name
 
-from ..components.chart import chart
-from ..export.parts import Chart, Words
-from ..export.save import SavedView
-from ..figures.heads.bars import Strip, strips
-from ..figures.labels import KIND_NAMES, readable
-from ..ui import theme, widgets
-from ..ui.addresses.heads import MEASURE_NAMES
-from ..ui.addresses.shared import HEAD, KIND, LAYER
-from ..ui.captions import caption, plain
-from ..ui.links import choose_head, open_on_explore
-from ..ui.table import table
-from . import cache, shaded, texts
+from ...components.chart import chart
+from ...export.parts import Chart, Words
+from ...export.save import SavedView
+from ...figures.heads.bars import Strip, strips
+from ...figures.labels import KIND_NAMES, readable
+from ...ui import theme, widgets
+from ...ui.addresses.heads import MEASURE_NAMES
+from ...ui.addresses.shared import HEAD, KIND, LAYER
+from ...ui.captions import caption, plain
+from ...ui.links import choose_head, open_on_explore
+from ...ui.table import table
+from .. import cache, shaded, texts
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from model.trace import Head
     from model.translate import Translator
 
-    from ..figures.palette import Palette
+    from ...figures.palette import Palette
 
 PAIRS = 10
 
