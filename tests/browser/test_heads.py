@@ -70,6 +70,21 @@ def test_a_second_model_stands_beside_and_its_dot_opens_it(page: Page) -> None:
 
 
 @pytest.mark.walk
+def test_a_dot_of_the_projection_leads_to_sentences(page: Page) -> None:
+    open_page(page, "/heads?heads=projection&plane=encoder+outputs&marked=time")
+    plot = page.locator(".st-key-projection .plot")
+    expect(plot).to_be_visible(timeout=LOADING)
+    plot.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".st-key-projection .readout")).to_contain_text(re.compile("“time”", re.IGNORECASE))
+    page.keyboard.press("Enter")
+    expect(page.locator("ol.shaded .attends").first).to_contain_text(re.compile("time", re.IGNORECASE), timeout=LOADING)
+    expect(page).to_have_url(re.compile("brush="))
+    page.get_by_role("button", name="No box").click()
+    expect(page.locator("ol.shaded")).to_have_count(0)
+
+
+@pytest.mark.walk
 def test_pruning_goes_through_its_points(page: Page) -> None:
     open_page(page, "/heads?heads=pruning&sentence=He+turned+the+offer+down.")
     rows = page.locator(".st-key-pruned")

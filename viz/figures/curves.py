@@ -32,10 +32,12 @@ class Mark:
     size: float = 2.0
     """Pixels: a line's width, a dot's radius."""
     says: str = ""
-    """What is read at a point, {x} being its first coordinate and {0}, {1} its `values`, as in {0:,.2f} or {0:.1e};
-    where this is empty, the mark is not pointed at."""
+    """What is read at a point, {x} being its first coordinate, {name} its name and {0}, {1} its `values`, as in
+    {0:,.2f} or {0:.1e}; where this is empty, the mark is not pointed at."""
     values: np.ndarray | None = None
     """(N, M)"""
+    names: Sequence[str] = ()
+    """(N,) where points have names."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import streamlit as st
 from model.atlas.folder import MANIFEST, AtlasError, check_model, read_manifest
 from model.checkpoint.files import folder_of
 from model.heads.atlas import Atlas, open_atlas, released_atlas
+from model.heads.projection import Projection, Space, project
 from model.heads.pruning import translations
 from model.heads.pruning_curves import FILE as PRUNING
 from model.heads.pruning_curves import Pruning, read_pruning
@@ -96,6 +97,14 @@ def pairs(identity: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
 def costs(identity: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
     """The sentences that switching a head off costs most. Raises AtlasError."""
     return costliest(_atlas, head)
+
+
+@computed(32, "Reading the corpus …")
+def projection(
+    identity: str, name: str, model_hash: str, space: Space, head: Head, asked: str, _atlas: Atlas
+) -> Projection:
+    """Tokens of the corpus in one plane, those of a word among them. Raises AtlasError."""
+    return project(shared.translator(name), _atlas, space, head, asked)
 
 
 def alignment(name: str, model_hash: str) -> Rates:

@@ -1,4 +1,4 @@
-"""The atlas that the page Heads shows, or the sentence in its place; its heads as they are named."""
+"""The atlas that the page Heads shows, or the sentence in its place; which head is chosen."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ import streamlit as st
 
 from model.atlas.folder import AtlasError
 
+from ..ui import widgets
+from ..ui.addresses.shared import HEAD, KIND, LAYER
 from ..ui.captions import caption, plain
 from . import cache, texts
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from model.heads.atlas import Atlas
+    from model.trace import Head
     from model.translate import Translator
 
 STYLE = Path(__file__).parent / "heads.css"
@@ -28,3 +33,15 @@ def atlas(model: Translator) -> Atlas | None:
         return None
     caption(texts.corpus(found))
     return found
+
+
+def chosen_head(atlas: Atlas, bar: DeltaGenerator) -> Head:
+    """The head of the address; the first of its map where the model has no such head."""
+    with bar:
+        kind = widgets.segmented_control("Attention", KIND, atlas.maps)
+        own = [head for head in atlas.names if head[0] == kind]
+        with st.container(key="place", horizontal=True):
+            layers, heads = sorted({one[1] + 1 for one in own}), sorted({one[2] + 1 for one in own})
+            layer = st.selectbox("Layer", layers, width=90, label_visibility="collapsed", **LAYER.binding)
+            head = st.selectbox("Head", heads, width=90, label_visibility="collapsed", **HEAD.binding)
+    return kind, layer - 1, head - 1

@@ -14,6 +14,7 @@ from ..ui.addresses.heads import MEASURE_NAMES
 
 if TYPE_CHECKING:
     from model.heads.atlas import Atlas
+    from model.heads.projection import Projection, Space
     from model.trace import Head
     from model.translate import Translator
 
@@ -34,6 +35,17 @@ PAIRS = (
     "Share: of the weight of rows whose query has the first part of speech, what goes to the second. Lift: that share "
     "over what rows spread evenly would give it."
 )
+WHAT: dict[Space, str] = {
+    "queries and keys": (
+        "What the head compares: a query and a key attract each other where they point the same way. Both are moved to "
+        "one centre and scaled to one mean length, which changes no weight (Yeh et al. 2023, arXiv 2305.03210)."
+    ),
+    "encoder outputs": "What the encoder has made of each token of the source, for the decoder to read.",
+    "token embeddings": (
+        "What stands for each piece before any layer has read it; a dot is a piece, in the first sentence that has it."
+    ),
+}
+BRUSH_TOKENS = "Click a dot, or draw a box with the mouse, to read the sentences."
 HOW = (
     "Write what attends, an arrow, and what is attended to: word=dog, word~^un (a regular expression), pos=NOUN; "
     "beside them distance=-1 or distance=-3..-1, weight>=0.5, map=cross, head=2.3."
@@ -104,3 +116,37 @@ def untagged(languages: tuple[str, str]) -> str:
 def lower(text: str) -> str:
     """A sentence that goes on after a colon."""
     return text[0].lower() + text[1:]
+
+
+def components(found: Projection) -> tuple[str, str]:
+    """The titles of the two axes."""
+    first, second = (f"{share:.0%}" for share in found.shares)
+    return f"first principal component, {first} of the variance", f"second, {second}"
+
+
+def projected(found: Projection, space: Space) -> str:
+    """What is drawn, and how much of it the plane shows."""
+    count, width, tokens = len(found.tokens), found.width, "pieces" if space == "token embeddings" else "tokens"
+    said = [WHAT[space]]
+    part = "all" if found.sentences == found.lines else f"{found.sentences:,} of"
+    said.append(f"{count:,} {tokens} of {part} {found.lines:,} sentences, each a vector of {width} numbers.")
+    said.append(
+        f"The plane holds {sum(found.shares):.0%} of their variance: what is far apart in it is far apart, what "
+        "is near in it need not be near."
+    )
+    return " ".join(said)
+
+
+def marked(found: Projection, word: str) -> str:
+    """How often a marked word is among the tokens that are drawn."""
+    own = found.tokens[found.tokens["word"].str.casefold() == word.casefold()]
+    if own.empty:
+        return f"No token of “{word}” is drawn: the sentences that are hold no such word."
+    counts = (len(own), "dot"), (own["sentence"].nunique(), "sentence")
+    return f"“{word}”: " + " in ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts) + "."
+
+
+def brushed_tokens(inside: int, drawn: int, listed: int) -> str:
+    """How many tokens a box holds, and how many of them are listed."""
+    rest = "" if listed == inside else f"; the {listed} next to its middle are listed"
+    return f"{inside:,} of {drawn:,} dots in the box{rest}."

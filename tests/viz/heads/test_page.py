@@ -6,6 +6,7 @@ import dataclasses
 import re
 import shutil
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from model.atlas.folder import ATLAS
 from model.atlas.measures import EXPLAINED
 from model.checkpoint import files as folders
 from model.heads.atlas import Atlas, open_atlas
+from model.heads.projection import Space, project
 from model.heads.question import read_question
 from model.heads.rows import ShownRow
 from model.heads.search import search
@@ -24,13 +26,15 @@ from model.trace import Head
 from model.translate import Translator
 from tests.viz.page_texts import as_read
 from viz.figures.heads.bars import Strip, strips
+from viz.figures.heads.projection import part_of, projection
 from viz.figures.heads.scatter import Dot, scatter
 from viz.figures.palette import DARK, LIGHT
 from viz.heads import cache as atlases
 from viz.heads import shaded, texts
 from viz.heads.views import all_heads, one_head, searching
+from viz.heads.views import projection as views
 from viz.ui import cache
-from viz.ui.addresses.heads import MEASURE_NAMES, MEASURES, read_box, write_box
+from viz.ui.addresses.heads import MEASURE_NAMES, MEASURES, Colour, read_box, write_box
 
 from ... import toy
 
@@ -120,9 +124,9 @@ def test_a_box_lists_the_heads_in_it(atlas: Atlas) -> None:
     assert sorted(dot.x for _, dot in found) == entropy[2:7]
     assert [dot.cost for _, dot in found] == sorted((dot.cost for _, dot in found), reverse=True)
     (shown,) = all_heads.pictures([side], "entropy", "cost", LIGHT)
-    frame = all_heads.framed(shown, box).marks[-1].points
+    frame = all_heads.with_frame(shown, box).marks[-1].points
     assert (frame.min(0).tolist(), frame.max(0).tolist()) == ([entropy[2], -10.0], [entropy[6], 10.0])
-    assert all_heads.framed(shown, None) is shown
+    assert all_heads.with_frame(shown, None) is shown
     kept = write_box(box)
     read = read_box(kept)
     assert read == pytest.approx(box, rel=1e-3)
@@ -205,3 +209,51 @@ def test_every_measure_has_a_name_and_a_meaning() -> None:
     assert len(set(MEASURE_NAMES.values())) == len(MEASURES)
     assert texts.untagged(("zh", "en")).startswith("Parts of speech of the source are not known")
     assert texts.untagged(("en", "de")) == ""
+
+
+def test_the_projection_says_what_it_draws(atlas: Atlas, toy_translator: Translator) -> None:
+    space: Space = "queries and keys"
+    found = project(toy_translator, atlas, space, ("cross", 1, 1), "dog")
+    app = opened(heads="projection", kind="cross", layer="2", head="2", marked="dog")
+    read = said(app)
+    assert texts.projected(found, space) in read
+    assert texts.marked(found, "dog") in read
+    dogs = int(found.tokens["word"].str.casefold().eq("dog").sum())
+    assert f"“dog”: {dogs} dots in " in texts.marked(found, "dog")
+    assert "no such word" in texts.marked(found, "zebra")
+    for colour in get_args(Colour):
+        for palette in (LIGHT, DARK):
+            groups = views.groups_of(found, colour, "dog", palette)
+            assert sum(len(one.points) for one in groups) == len(found.tokens)
+            assert [one.name for one in groups if one.marked] == ["“dog”"]
+            assert len({one.colour for one in groups}) == len(groups)
+            shown = projection(groups, texts.components(found), "title", palette)
+            assert [mark.names for mark in shown.marks] == [one.names for one in groups]
+    assert [part_of(place, 7) for place in range(8)].count("middle") == 2
+    assert [part_of(0, 0), part_of(1, 1), part_of(1, 2)] == ["beginning", "end", "first third"]
+
+
+def test_a_box_in_the_projection_lists_its_sentences(atlas: Atlas, toy_translator: Translator) -> None:
+    found = project(toy_translator, atlas, "encoder outputs", atlas.names[0])
+    x, y = (np.sort(found.tokens[name]) for name in "xy")
+    box = (float(x[0]), float(x[20]), float(y[0]), float(y[-1]))
+    tokens = views.inside(found, box)
+    assert len(tokens) == 21
+    rows = views.rows_of(found, tokens)
+    assert [row.queries[row.query] for row in rows] == tokens["piece"].tolist()
+    address = {"heads": "projection", "plane": "encoder outputs", "brush": write_box(box)}
+    app = opened(**address)
+    assert not app.exception
+    brushed = re.search(r"(\d+) of (\d+) dots in the box", said(app))
+    assert brushed is not None
+    assert int(brushed[2]) == len(found.tokens)
+    assert abs(int(brushed[1]) - 21) <= 1  # The address rounds the box.
+    assert "<b>" not in shaded.rows_markup(rows, [""] * len(rows), "rows")
+
+
+def test_a_click_draws_a_box_around_its_dot(atlas: Atlas, toy_translator: Translator) -> None:
+    found = project(toy_translator, atlas, "token embeddings", atlas.names[0])
+    shown = projection(views.groups_of(found, "position", "", LIGHT), ("", ""), "title", LIGHT)
+    point = shown.marks[0].points[0]
+    inside = views.inside(found, views.box_around(point, shown))
+    assert inside[["x", "y"]].iloc[0].tolist() == pytest.approx(point.tolist())

@@ -270,6 +270,7 @@ def test_what_stands_where_an_address_says_nothing() -> None:
         **{"side": "source", "move": "remove", "sides": "both", "training": "snapshots"},
         **{"why": "source words", "attribution": "leave-one-out", "patched": "encoder stream"},
         **{"heads": "map", "across": "distance", "up": "entropy", "left": "BLEU", "tracked": "punctuation"},
+        **{"plane": "queries and keys", "coloured": "side"},
         **{"part": "judge", "from": "paste", "pad_side": "right", "written": "keep", "reader": "sdpa"},
         **{"mask_format": "float32", "mask_depth": 1, "mask_dropout": 0.1, "tried_mask": "no mask"},
         **{"tried": "attention", "convert_from": "torch_attn_mask", "convert_to": "sdpa", "convert_side": "right"},

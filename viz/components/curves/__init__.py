@@ -68,5 +68,5 @@ def packed(shown: Curves, scene: bool = False, brush: bool = False) -> bytes:
 
 def _described(mark: Mark) -> dict[str, Any]:
     columns = 0 if mark.values is None else mark.values.shape[1]
-    look = {"kind": mark.kind, "colour": mark.colour, "size": mark.size, "says": mark.says}
+    look = {"kind": mark.kind, "colour": mark.colour, "size": mark.size, "says": mark.says, "names": mark.names}
     return {**look, "count": len(mark.points), "columns": columns}

@@ -32,9 +32,10 @@ function numbered(marks, body) {
   return marks.map((mark) => ({ ...mark, points: take(2 * mark.count), values: take(mark.columns * mark.count) }));
 }
 
-/** Python's own way of writing a number into a text: {x}, {0:.4f}, {0:,.1f}, {1:.1e}. */
-function filled({ says, points, values, columns }, at) {
+/** Python's own way of writing a number into a text: {x}, {0:.4f}, {0:,.1f}, {1:.1e}; and {name}. */
+function filled({ says, points, values, columns, names }, at) {
   return says.replace(/\{(\w+)(?::(,?)\.(\d)([ef]))?\}/g, (_, name, comma, digits, form) => {
+    if (name === "name") return names[at];
     const value = name === "x" ? points[2 * at] : values[at * columns + Number(name)];
     if (form === "e") return value.toExponential(digits).replaceAll("-", "−");
     const fixed = { minimumFractionDigits: digits ?? 0, maximumFractionDigits: digits ?? 0, useGrouping: Boolean(comma) };

@@ -6,9 +6,11 @@ const BELOW = 46;
 const LINE = 17; // Pixels from one line of a note to the next.
 const SHIFTS = { top: 1, middle: 0.35, bottom: -0.45 };
 
+const below = ({ ticks, title }) => (ticks.length ? BELOW : title ? BELOW - LINE : TOP);
+
 /** Where numbers stand in the picture: x(value), y(value) in pixels, and the plot's edges; and back. */
 export function scales({ x, y, left, height, square }, width) {
-  const box = { left, top: TOP, right: Math.max(left + 40, width - RIGHT), bottom: height - (x.ticks.length ? BELOW : TOP) };
+  const box = { left, top: TOP, right: Math.max(left + 40, width - RIGHT), bottom: height - below(x) };
   const span = [box.right - box.left, box.bottom - box.top];
   let unit = [span[0] / (x.high - x.low), span[1] / (y.high - y.low)];
   if (square) unit = [Math.min(...unit), Math.min(...unit)];
@@ -57,7 +59,7 @@ function axes({ x, y, soft, line }, at) {
     if (y.grid) parts.push(rule(at.left, at.y(value), at.right, at.y(value), line));
     parts.push(words(name, at.left - 8, at.y(value) + 4.5, soft, "end"));
   }
-  if (x.title) parts.push(words(x.title, (at.left + at.right) / 2, at.bottom + 38, soft, "middle"));
+  if (x.title) parts.push(words(x.title, (at.left + at.right) / 2, at.bottom + (x.ticks.length ? 38 : 21), soft, "middle"));
   if (y.title) {
     const turned = words(y.title, 0, 0, soft, "middle");
     turned.setAttribute("transform", `translate(14 ${(at.top + at.bottom) / 2}) rotate(-90)`);

@@ -68,7 +68,7 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | No
     box = BRUSH.hold(of=measures)
 
     def drawn(palette: Palette) -> list[Curves]:
-        return [framed(one, box) for one in pictures(sides, across, up, palette)]
+        return [with_frame(one, box) for one in pictures(sides, across, up, palette)]
 
     with st.container(key="picture"):
         st.html(legend(atlas.maps))
@@ -112,7 +112,7 @@ def pictures(sides: Sequence[Side], across: str, up: str, palette: Palette) -> l
     return [scatter(side.dots, *names, f"Heads of {side.name}: {title}", palette, every) for side in sides]
 
 
-def framed(shown: Curves, box: Box | None) -> Curves:
+def with_frame(shown: Curves, box: Box | None) -> Curves:
     """A map with a frame around a part of it."""
     if box is None:
         return shown

@@ -15,13 +15,12 @@ from ...export.parts import Chart, Words
 from ...export.save import SavedView
 from ...figures.heads.bars import Strip, strips
 from ...figures.labels import KIND_NAMES, readable
-from ...ui import theme, widgets
+from ...ui import theme
 from ...ui.addresses.heads import MEASURE_NAMES
-from ...ui.addresses.shared import HEAD, KIND, LAYER
 from ...ui.captions import caption, plain
 from ...ui.links import choose_head, open_on_explore
 from ...ui.table import table
-from .. import cache, shaded, texts
+from .. import cache, controls, shaded, texts
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -36,7 +35,7 @@ PAIRS = 10
 
 
 def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
-    head = _chosen(atlas, bar)
+    head = controls.chosen_head(atlas, bar)
     label = atlas.label(head)
     title = f"{KIND_NAMES[head[0]]}, layer {head[1] + 1}, head {head[2] + 1}: {label.text}"
     named = f"{head_name(head)} among the heads of its map"
@@ -74,18 +73,6 @@ def measures(atlas: Atlas, head: Head) -> list[Strip]:
     names = [name for name in atlas.measures if not pd.isna(own[name])]
     ordered = sorted(names, key=lambda name: (name == COST, name in SHARES))
     return [Strip(MEASURE_NAMES[name], float(own[name]), tuple(table[name].dropna().tolist())) for name in ordered]
-
-
-def _chosen(atlas: Atlas, bar: DeltaGenerator) -> Head:
-    """The head of the address; the first of its map where the model has no such head."""
-    with bar:
-        kind = widgets.segmented_control("Attention", KIND, atlas.maps)
-        own = [head for head in atlas.names if head[0] == kind]
-        with st.container(key="place", horizontal=True):
-            layers, heads = sorted({one[1] + 1 for one in own}), sorted({one[2] + 1 for one in own})
-            layer = st.selectbox("Layer", layers, width=90, label_visibility="collapsed", **LAYER.binding)
-            head = st.selectbox("Head", heads, width=90, label_visibility="collapsed", **HEAD.binding)
-    return kind, layer - 1, head - 1
 
 
 def _rows(atlas: Atlas, head: Head) -> None:

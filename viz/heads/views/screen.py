@@ -15,7 +15,7 @@ from model.word_alignment.rates import AlignmentError
 
 from ...ui.captions import plain
 from .. import controls
-from . import alignment, all_heads, one_head, over_training, pruning, searching
+from . import alignment, all_heads, one_head, over_training, projection, pruning, searching
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -30,6 +30,7 @@ OF_ATLAS: dict[View, Callable[[Translator, Atlas, DeltaGenerator], SavedView | N
     "map": all_heads.show,
     "head": one_head.show,
     "search": searching.show,
+    "projection": projection.show,
 }
 OF_MODEL: dict[View, Callable[[Translator, DeltaGenerator], SavedView | None]] = {
     "alignment": alignment.show,

@@ -8,14 +8,15 @@ from typing import Literal, get_args
 
 from model.atlas.measures import EXPLAINED
 from model.atlas.places import NAMES
+from model.heads.projection import Space
 from model.heads.question import LONGEST
 
-from ..url_state.kinds import choice, number, text
+from ..url_state.kinds import Choice, choice, number, text
 from ..url_state.page import Page, parameters_in
 from ..url_state.parameter import Parameter
 from . import shared
 
-View = Literal["map", "head", "search", "alignment", "pruning", "over training"]
+View = Literal["map", "head", "search", "projection", "alignment", "pruning", "over training"]
 VIEWS: tuple[View, ...] = get_args(View)
 MEASURES: tuple[str, ...] = tuple(EXPLAINED)
 MEASURE_NAMES: MappingProxyType[str, str] = MappingProxyType(
@@ -30,6 +31,9 @@ FIRST_QUESTION = "pos=NOUN -> pos=DET distance=-1"
 
 LeftBy = Literal["BLEU", "log-probability"]
 LEFT_BY_NAMES: tuple[LeftBy, ...] = get_args(LeftBy)
+
+Colour = Literal["side", "part of speech", "position"]
+COLOUR_NAMES: dict[Colour, str] = {"side": "query or key"}
 
 Box = tuple[float, float, float, float]
 """Left, right, low and high of a part of the map."""
@@ -49,8 +53,8 @@ def write_box(box: Box | None) -> str:
 
 
 HEADS = choice("heads", VIEWS)
-BRUSH: Parameter[Box | None] = Parameter("brush", None, read_box, write=write_box, views=("map",))
-"""The box whose heads are listed below the map; it belongs to its two measures."""
+BRUSH: Parameter[Box | None] = Parameter("brush", None, read_box, write=write_box, views=("map", "projection"))
+"""The box whose heads or sentences are listed below the picture; it belongs to what its two axes are."""
 ACROSS = choice("across", MEASURES, "distance", labels=MEASURE_NAMES, views=("map",))
 UP = choice("up", MEASURES, "entropy", labels=MEASURE_NAMES, views=("map",))
 BESIDE = text("second_model", longest=200, views=("map",))
@@ -60,5 +64,10 @@ LEFT_BY = choice("left", LEFT_BY_NAMES, views=("pruning",))
 AWAY = number("away", 0, 0, 99_999, views=("pruning",), scrubbed=True)
 """How many heads are taken away; what a model has is found out by the page."""
 TRACKED = choice("tracked", MEASURES, "punctuation", labels=MEASURE_NAMES, views=("over training",))
+
+SPACE = choice("plane", get_args(Space), views=("projection",))
+COLOURED: Choice[Colour] = choice("coloured", get_args(Colour), labels=COLOUR_NAMES, views=("projection",))
+MARKED = text("marked", longest=60, views=("projection",))
+"""The word whose tokens stand out."""
 
 PAGE = Page.of("heads", *shared.COMMON, *shared.CHOSEN_HEAD, *parameters_in(globals()), view=HEADS)
