@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -62,6 +63,24 @@ def foreign_attributions(model: LocalModel, text: str, word: int, method: str) -
     explained = {"leave-one-out": _leave_one_out, "gradient-x-input": _gradient_x_input}
     chosen = tuple(COMPUTED) if method == "all" else (method,)
     return [explained[one](reading, word - 1) for one in chosen], NOT_COMPUTED
+
+
+def values_without(model: LocalModel, text: str, word: int, removed: np.ndarray) -> np.ndarray:
+    """Return log p of piece `word` (from 1) with source pieces away: removed (N, S) bool -> (N,), natural logarithm.
+
+    A piece is away as in leave-one-out. Raises AttributionError as :func:`foreign_attributions` does.
+    """
+    reading = _read(model, text)
+    values = []
+    with torch.no_grad():
+        target, _ = _target(reading, word - 1)
+        for row in torch.from_numpy(removed):
+
+            def without(embedded: Tensor, row: Tensor = row) -> Tensor:
+                return embedded.masked_fill(row.to(embedded.device)[None, :, None], 0.0)
+
+            values.append(target.value(_logits(reading, {0: without}, word - 1)))
+    return torch.cat(values).double().numpy(force=True)
 
 
 def _leave_one_out(reading: _Reading, position: int) -> Attribution:

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from ..attribution import foreign
 from ..attribution.blocking import values_without
 from ..attribution.methods import Attribution
 from ..attribution.target import Target
 from ..translate import Translator
+from ..user_model import LocalModel
 
 RANDOM_ORDERS = 10
 BAND = (10, 90)
@@ -60,11 +62,40 @@ def deletion_curves(
     seed: int = 0,
 ) -> DeletionCurves:
     """Take the source pieces away in the order of each method, all rows of few forward passes."""
-    pieces, generator = len(target.source_ids), np.random.default_rng(seed)
+    pieces = len(target.source_ids)
+    removed = _removed(attributions, pieces, random_orders, seed)
+    keep = torch.from_numpy(~removed.reshape(-1, pieces))
+    whole = torch.ones(len(keep), len(target.prefix_tokens), dtype=torch.bool, device="cpu")
+    values = values_without(translator.model, target, keep, whole).numpy()
+    return _curves(attributions, values.reshape(removed.shape[:2]), target.against)
+
+
+def foreign_deletion_curves(
+    model: LocalModel,
+    text: str,
+    word: int,
+    attributions: Mapping[str, Attribution],
+    random_orders: int = RANDOM_ORDERS,
+    seed: int = 0,
+) -> DeletionCurves:
+    """The same for piece `word` (from 1) of a model that nobody here wrote: a piece away has a zero embedding.
+
+    A forward pass for every deletion, since it is not known how such a model takes several sentences.
+    """
+    pieces = len(next(iter(attributions.values())).source)
+    removed = _removed(attributions, pieces, random_orders, seed)
+    values = foreign.values_without(model, text, word, removed.reshape(-1, pieces))
+    return _curves(attributions, values.reshape(removed.shape[:2]), None)
+
+
+def _removed(attributions: Mapping[str, Attribution], pieces: int, random_orders: int, seed: int) -> np.ndarray:
+    """(orders, S + 1, S) bool: the pieces that are away after each deletion; random orders last."""
+    generator = np.random.default_rng(seed)
     orders = [np.argsort(-one.source, kind="stable") for one in attributions.values()]
     orders += [generator.permutation(pieces) for _ in range(random_orders)]
     removed_at = np.argsort(np.array(orders), axis=1)  # (orders, S): the step at which each piece goes
-    keep = torch.from_numpy(removed_at[:, None, :] >= np.arange(pieces + 1)[None, :, None]).flatten(0, 1)
-    whole = torch.ones(len(keep), len(target.prefix_tokens), dtype=torch.bool, device="cpu")
-    values = values_without(translator.model, target, keep, whole).numpy().reshape(len(orders), pieces + 1)
-    return DeletionCurves(dict(zip(attributions, values, strict=False)), values[len(attributions) :], target.against)
+    return removed_at[:, None, :] < np.arange(pieces + 1)[None, :, None]
+
+
+def _curves(attributions: Mapping[str, Attribution], values: np.ndarray, against: str | None) -> DeletionCurves:
+    return DeletionCurves(dict(zip(attributions, values, strict=False)), values[len(attributions) :], against)

@@ -163,6 +163,14 @@ def user_attributions(name: str, sentence: str, position: int) -> Mapping[str, A
     return {one.method: one for one in found}
 
 
+@computed(64, "Taking pieces away …", is_long=True)
+def user_deletion_curves(name: str, sentence: str, position: int) -> DeletionCurves:
+    """What is left of that piece as source pieces are taken away, by the order of each method."""
+    own = shared.reader(name)
+    assert own is not None
+    return deletions.foreign_deletion_curves(own, sentence, position + 1, user_attributions(name, sentence, position))
+
+
 @st.cache_data(ttl=10, show_spinner=False)
 def measured(name: str) -> AttributionScores | None:
     """What was measured of a checkpoint as it is; None where nothing was. Raises AttributionScoresError."""

@@ -10,6 +10,7 @@ from torch import nn
 from model.attribution.foreign import NOT_COMPUTED, foreign_attributions
 from model.attribution.methods import attribute
 from model.attribution.target import AttributionError, target_pieces
+from model.evaluation.deletion_curves import foreign_deletion_curves
 from model.text.token_names import Tokens
 from model.translate import Translator
 from model.user_model import LocalModel
@@ -81,6 +82,21 @@ def test_a_hugging_face_model_that_generates() -> None:
         assert np.isfinite(one.scores).all()
         assert len(one.source) == 6
         assert str(one.target.token_ids[0]) == one.target.word
+
+
+def test_what_is_left_as_pieces_go() -> None:
+    model = local(Stranger())
+    found, _ = foreign_attributions(model, "hello", 2, "all")
+    every = {one.method: one for one in found}
+    curves = foreign_deletion_curves(model, "hello", 2, every, random_orders=4, seed=1)
+    assert curves.random.shape == (4, 6)
+    for name, values in curves.methods.items():
+        order = np.argsort(-every[name].source, kind="stable")
+        assert values[0] == pytest.approx(every[name].target_value)
+        assert values[1] == pytest.approx(values[0] - every["leave-one-out"].source[order[0]], abs=1e-6)
+        assert values[5] == pytest.approx(curves.random[0, 5])
+    assert np.ptp(curves.random[:, [0, 5]], axis=0).tolist() == [0, 0]
+    assert curves.left(curves.random)[:, 0].tolist() == [1, 1, 1, 1]
 
 
 def test_what_it_cannot_have() -> None:

@@ -15,11 +15,18 @@ if TYPE_CHECKING:
     from model.evaluation.deletion_curves import DeletionCurves
 
 RANDOM = "random order"
-EXPLAINED = (
-    "Source pieces are taken away, the largest score first: blocked in every mask of every layer, with a zero "
-    "embedding. An order that finds what the word rests on falls at once. The thick line is the chosen method, thin "
+_ORDERS = (
+    "An order that finds what the word rests on falls at once. The thick line is the chosen method, thin "
     f"lines are the others; between the {BAND[0]}th and the {BAND[1]}th percentile of random orders lies the band, "
     "dotted is their mean."
+)
+EXPLAINED = (
+    "Source pieces are taken away, the largest score first: blocked in every mask of every layer, with a zero "
+    f"embedding. {_ORDERS}"
+)
+EXPLAINED_BY_EMBEDDINGS = (
+    "Source pieces are taken away, the largest score first: their embeddings are made zero, as the masks of this model "
+    f"cannot be reached. {_ORDERS}"
 )
 NOT_MEASURED = (
     "For this model nothing was measured over many sentences: `python -m model attribution` does it and keeps the "

@@ -46,7 +46,7 @@ def show(question: Question, palette: Palette) -> SavedView:
         with left:
             chart(deletion(curves, method, palette), alt, key="deletion", on_cell=lambda _, __: None)
         with right:
-            table(WORD, _rows(curves, method), "What each order leaves of this word")
+            table(WORD, rows(curves, method), "What each order leaves of this word")
             caption(says[1])
     caption(texts.EXPLAINED)
     says.append(texts.EXPLAINED)
@@ -68,7 +68,7 @@ def numbers(curves: DeletionCurves) -> pd.DataFrame:
     return pd.DataFrame(columns | random).rename_axis("pieces taken away")
 
 
-def _rows(curves: DeletionCurves, method: str) -> list[list[Cell]]:
+def rows(curves: DeletionCurves, method: str) -> list[list[Cell]]:
     areas = texts.areas(curves)
     show = percent if curves.against is None else signed
     return [

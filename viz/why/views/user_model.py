@@ -1,9 +1,11 @@
-"""Source words for a user's own model: what can be computed where its modules are not known."""
+"""Source words and deletion for a user's own model: what can be computed where its modules are not known."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
+import pandas as pd
 import streamlit as st
 
 from model.attribution.foreign import COMPUTED, NOT_COMPUTED
@@ -14,25 +16,43 @@ from viz.components.signed_text import packed, signed_text
 from viz.export.parts import Chart, Component, Part, Words
 from viz.export.save import SavedView, facts_of, save
 from viz.figures.labels import readable
+from viz.figures.why.deletion import deletion as figure
 from viz.ui import cache as shared
 from viz.ui import controls, theme, widgets
 from viz.ui.addresses.pins import PIN, pin, pin_of
-from viz.ui.addresses.why import ATTRIBUTION
+from viz.ui.addresses.why import ATTRIBUTION, WHY, View
 from viz.ui.captions import caption, plain
+from viz.ui.table import table
 
 from .. import cache
+from ..texts import deletion as deletion_texts
 from ..texts import word as texts
-from .source_words import method_matrix, numbers, shaded_texts
+from . import deletion
+from .source_words import method_matrix, shaded_texts
+from .source_words import numbers as scores_table
 
 if TYPE_CHECKING:
+    from model.attribution.methods import Attribution
     from model.trace import AttentionTrace
     from viz.figures.palette import Palette
 
 TITLE = "Every method for this piece"
+Drawn = tuple[str, Callable[["Palette"], list[Part]], Callable[[], pd.DataFrame]]
+"""The title of a view, its parts in the colours of a palette, and its numbers."""
+
+
+class Asked(NamedTuple):
+    """What is looked at."""
+
+    model: str
+    sentence: str
+    position: int
+    """Of the piece, from 0."""
+    method: str
 
 
 def show(own: LocalModel) -> None:
-    """Draw the page: the sentence, the piece that is explained, and its scores."""
+    """Draw the page: the sentence, the piece that is explained, and its scores or what is left without the first."""
     text = controls.plain_sentence(lambda: None)
     PIN.hold(of=text)
     if not text.strip():
@@ -41,33 +61,68 @@ def show(own: LocalModel) -> None:
     try:
         trace = shared.local_trace(own.name, text).trace
         with st.container(key="bar", horizontal=True, vertical_alignment="center"):
-            position = _piece(trace, text)
-            method = _method()
+            view = widgets.segmented_control("View", WHY, tuple(VIEWS))
+            asked = Asked(own.name, text, _piece(trace, text), _method())
             menu = st.container(key="saving", width="content")
-        every = cache.user_attributions(own.name, text, position)
+        every = cache.user_attributions(*asked[:3])
+        title, parts, numbers = VIEWS[view](asked, every)
     except (AttributionError, LocalError) as error:
         st.info(plain(str(error)))
         return
-    found = every[method]
+    caption(NOT_COMPUTED)
+    facts = facts_of(trace, word=every[asked.method].target.word, method=asked.method)
+    name = f"why-{view.replace(' ', '-')}"
+    sentence = Words(text, "sentence", "large")
+    with menu:
+        save(SavedView(name, lambda of: [sentence, *parts(of), Words(NOT_COMPUTED)], numbers, title, facts, width=1280))
+
+
+def _scores(asked: Asked, every: Mapping[str, Attribution]) -> Drawn:
+    """Shaded text by the chosen method, and the matrix of both."""
+    found = every[asked.method]
     says = [f"{texts.value(found.target, found.target_value)} {texts.strongest(found)}"]
-    says += [f"{COMPUTED[method].capitalize()}. {texts.COLOURS}", texts.trust(every), NOT_COMPUTED]
+    says += [f"{COMPUTED[asked.method].capitalize()}. {texts.COLOURS}", texts.trust(every)]
     with st.container(key="picture"):
         signed_text(shaded_texts(found), theme.palette(), says[0], key="shaded")
-        chart(method_matrix(every, method, theme.palette()), TITLE, key="methods", on_cell=lambda _, __: None)
+        matrix = method_matrix(every, asked.method, theme.palette())
+        chart(matrix, TITLE, key="methods", on_cell=lambda _, __: None)
     caption(" ".join(says))
 
     def parts(of: Palette) -> list[Part]:
         shaded = Component("signed_text", packed(shaded_texts(found), of, says[0]))
-        return [
-            Words(text, "sentence", "large"),
-            shaded,
-            Chart(method_matrix(every, method, of), TITLE),
-            *map(Words, says),
-        ]
+        return [shaded, Chart(method_matrix(every, asked.method, of), TITLE), *map(Words, says)]
 
-    facts = facts_of(trace, word=found.target.word, method=method)
-    with menu:
-        save(SavedView("why-source-words", parts, lambda: numbers(every), TITLE, facts, width=1280))
+    return TITLE, parts, lambda: scores_table(every)
+
+
+def _deletion(asked: Asked, every: Mapping[str, Attribution]) -> Drawn:
+    """What is left of the piece's probability, by the order of each method and in random orders."""
+    curves = cache.user_deletion_curves(*asked[:3])
+    says = [deletion_texts.first_two(curves, every[asked.method]), deletion_texts.best(curves)]
+    alt = f"Deletion curves. {says[0]}"
+    with st.container(key="lead"):
+        caption(says[0])
+    with st.container(key="picture"):
+        left, right = st.columns([0.6, 0.4], gap="large")
+        with left:
+            chart(figure(curves, asked.method, theme.palette()), alt, key="deletion", on_cell=lambda _, __: None)
+        with right:
+            table(deletion.WORD, deletion.rows(curves, asked.method), "What each order leaves of this word")
+            caption(says[1])
+    says.append(deletion_texts.EXPLAINED_BY_EMBEDDINGS)
+    caption(says[-1])
+    word = every[asked.method].target.word
+
+    def parts(of: Palette) -> list[Part]:
+        return [Chart(figure(curves, asked.method, of), alt), *map(Words, says)]
+
+    return f"Deletion curves of {word}", parts, lambda: deletion.numbers(curves)
+
+
+VIEWS: dict[View, Callable[[Asked, Mapping[str, Attribution]], Drawn]] = {
+    "source words": _scores,
+    "deletion": _deletion,
+}
 
 
 def _piece(trace: AttentionTrace, text: str) -> int:

@@ -14,6 +14,8 @@ from model.translate import Translator
 from model.user_model import LocalError, LocalModel, load, option
 from tests.viz.page_texts import captions
 from viz.ui import cache
+from viz.why import cache as why
+from viz.why.texts import deletion
 
 APP = Path(__file__).resolve().parents[4] / "app.py"
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
@@ -122,6 +124,12 @@ def test_a_foreign_model_is_live_on_explore(app: AppTest, monkeypatch: pytest.Mo
     assert any(NOT_COMPUTED in one for one in captions(app))
     app.selectbox(key="own-piece").set_value(2).run()
     assert not app.exception
+    app.segmented_control(key="why").set_value("deletion").run()
+    assert not app.exception
+    assert any(deletion.EXPLAINED_BY_EMBEDDINGS in one for one in captions(app))
+    curves = why.user_deletion_curves("stranger:marian", "dog", 2)
+    every = why.user_attributions("stranger:marian", "dog", 2)
+    assert any(deletion.first_two(curves, every["leave-one-out"]) in one for one in captions(app))
     app.switch_page("viz/pages/decode.py").run()
     assert not app.exception
     assert "look at it on Explore" in app.info[0].value.replace("\\", "")
