@@ -48,6 +48,11 @@ def test_a_translation_model_is_explored_changed_and_decoded(page: Page) -> None
         choose_view(page, view.lower())
     open_page(page, address("/", "marian", changes="cross.1.2:off"))
     shows(page, "Undo all changes")
+    beside = {"view": "compare", "with": "model", "kind": "cross"}
+    open_page(page, address("/", "everyday-en-de", **beside, **{"with-model": "marian"}))
+    shows(page, "marian: L1 h1")
+    open_page(page, address("/", "everyday-en-de", **beside, **{"with-model": "gpt2"}))
+    shows(page, "A decoder alone has no source to attend to.")
     open_page(page, address("/decode", "marian", method="beam"))
     shows(page, "Beam tree")
     shows(page, "cross-attention:")

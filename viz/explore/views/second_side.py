@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from model.live.live_model import LiveModel
 from model.text.language import guess
+from model.user_model import LocalError, LocalModel
 from viz.figures.labels import label_text
 from viz.ui import cache, widgets
 from viz.ui.addresses.explore import (
@@ -117,7 +117,9 @@ def _model(scene: Scene, run: RunKey) -> SecondSide | None:
         return None
     WITH_MODEL.hold(others)
     name = st.selectbox("Second model", others, width=215, label_visibility="collapsed", **WITH_MODEL.storage)
-    cache.live(name)
+    if refused := _refusal(name):
+        caption(refused)
+        return None
     key = RunKey(name, run.sentence, run.given)
     first, second = cache.reading(*run), cache.reading(*key)
     layer, head = _place(second.trace.maps[scene.kind], scene.layer, scene.head)
@@ -126,13 +128,21 @@ def _model(scene: Scene, run: RunKey) -> SecondSide | None:
     return SecondSide(scene.source.of_run(key), scene.kind, layer, head, *titles, in_words)
 
 
+def _refusal(name: str) -> str:
+    """Why a model that was chosen cannot stand beside; a folder says so once it has been loaded. "" where it can."""
+    found = cache.brought(name)
+    if isinstance(found, LocalError):
+        return str(found)
+    if isinstance(found, LocalModel):
+        return f"{name} only reads what it is given: it writes no translation to compare."
+    return cache.live(name).cannot("translate")
+
+
 def _other_models(run: RunKey) -> list[str]:
     """Return the models that a run can be compared with, those that read the language of its sentence first."""
     languages = cache.source_languages()
     language = guess(run.sentence) or languages.get(run.model)
-    own = cache.local()
-    first = [own.name] if isinstance(own, LiveModel) and own.can("translate") else []
-    others = [name for name in (*first, *cache.checkpoints()) if name != run.model]
+    others = [name for name in cache.models() if name != run.model]
     return sorted(others, key=lambda name: languages.get(name) != language)
 
 
