@@ -23,7 +23,7 @@ _COUNTS = """
 # A hash of the place puts the links into an order that is the same every time and has nothing to do with the weight.
 _EXAMPLES = """
     SELECT sentence, map, layer, head, query, key, weight, query_word, key_word FROM {{table}}
-    WHERE {query} AND {key} ORDER BY hash(sentence * 1000003 + query * 1009 + key), map, layer, head LIMIT ?
+    WHERE {query} AND {key} ORDER BY hash(sentence::BIGINT * 1000003 + query * 1009 + key), map, layer, head LIMIT ?
 """
 
 

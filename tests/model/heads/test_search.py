@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shutil
@@ -193,3 +194,17 @@ def test_the_command_line_says_the_same(atlas: Atlas, toy_checkpoint: Path, caps
     assert found.sentence in capsys.readouterr().out
     assert main([*given_atlas, "--find", "dog"]) == 2
     assert main([*given_atlas, "--measures"]) == 0
+
+
+def test_a_corpus_of_many_lines(atlas: Atlas, tmp_path: Path) -> None:
+    """A line's number times the factor of the shuffle is no 32-bit number from the 2,148th on."""
+    folder = tmp_path / "late"
+    shutil.copytree(atlas.folder, folder)
+    for path in [*folder.glob("links/*.parquet"), folder / "sentences.parquet"]:
+        table = pd.read_parquet(path)
+        table.assign(sentence=table["sentence"] + 50_000).to_parquet(path)
+    late = dataclasses.replace(atlas, folder=folder)
+    found = rows_of(late, atlas.names[0])
+    assert [len(rows) for rows in found.values()] == [len(rows) for rows in rows_of(atlas, atlas.names[0]).values()]
+    question = read_question("distance=-1..1")
+    assert len(examples(late, question)) == len(examples(atlas, question))

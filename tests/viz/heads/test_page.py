@@ -34,7 +34,7 @@ from viz.heads import shaded, texts
 from viz.heads.views import all_heads, one_head, searching
 from viz.heads.views import projection as views
 from viz.ui import cache
-from viz.ui.addresses.heads import MEASURE_NAMES, MEASURES, Colour, read_box, write_box
+from viz.ui.addresses.heads import MEASURE_NAMES, MEASURES, SPACES, Colour, read_box, write_box
 
 from ... import toy
 
@@ -213,6 +213,7 @@ def test_every_measure_has_a_name_and_a_meaning() -> None:
 
 def test_the_projection_says_what_it_draws(atlas: Atlas, toy_translator: Translator) -> None:
     space: Space = "queries and keys"
+    assert get_args(Space) == SPACES
     found = project(toy_translator, atlas, space, ("cross", 1, 1), "dog")
     app = opened(heads="projection", kind="cross", layer="2", head="2", marked="dog")
     read = said(app)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from model.atlas.measures import EXPLAINED
 from model.atlas.places import NAMES
-from model.heads.projection import Space
 from model.heads.question import LONGEST
 
 from ..url_state.kinds import Choice, choice, number, text
 from ..url_state.page import Page, parameters_in
 from ..url_state.parameter import Parameter
 from . import shared
+
+if TYPE_CHECKING:
+    from model.heads.projection import Space
 
 View = Literal["map", "head", "search", "projection", "alignment", "pruning", "over training"]
 VIEWS: tuple[View, ...] = get_args(View)
@@ -65,7 +67,8 @@ AWAY = number("away", 0, 0, 99_999, views=("pruning",), scrubbed=True)
 """How many heads are taken away; what a model has is found out by the page."""
 TRACKED = choice("tracked", MEASURES, "punctuation", labels=MEASURE_NAMES, views=("over training",))
 
-SPACE = choice("plane", get_args(Space), views=("projection",))
+SPACES: tuple[Space, ...] = ("queries and keys", "encoder outputs", "token embeddings")
+SPACE = choice("plane", SPACES, views=("projection",))
 COLOURED: Choice[Colour] = choice("coloured", get_args(Colour), labels=COLOUR_NAMES, views=("projection",))
 MARKED = text("marked", longest=60, views=("projection",))
 """The word whose tokens stand out."""
