@@ -13,12 +13,13 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..components.presenter import COLLECTED
 from ..streamlit_internals import PageRun, allow_caches_outside_of_runs, start_runtime
 from ..talk import live
 from ..talk.checks import check, model_of
 from .packed_models import packable, packed_model, palette_of
 from .page import talk_page
-from .parts import COLLECTED, REMARKS, LiveSlide, Slide, View
+from .parts import REMARKS, LiveSlide, Slide, View
 
 if TYPE_CHECKING:
     from model.checkpoint.load import Checkpoint

@@ -23,6 +23,7 @@ from plotly.offline import get_plotlyjs
 
 from ..components.bundle import style
 from ..components.packing import pack
+from ..figures.stage import staged
 from .packed_models import PackedModel, engine_elements, model_elements, model_facts
 from .parts import Chart, Columns, Component, LiveSlide, Part, Slide, View, Words, leaves
 from .scripts import component_code, hash_of, scoped
@@ -74,7 +75,19 @@ def talk_page(
     title: str, slides: Sequence[Slide], palette: Palette, made: date, models: Sequence[PackedModel] = ()
 ) -> str:
     """A whole talk as a file: slides that keys go through. `models` are those that live slides name."""
+    slides = [replace(one, view=one.view and replace(one.view, parts=tuple(_staged(one.view.parts)))) for one in slides]
     return _file(title, slides, palette, made, talk=True, models=models)
+
+
+def _staged(parts: Sequence[Part]) -> Iterator[Part]:
+    """The parts as they are projected: figures that are read from the back row."""
+    for part in parts:
+        if isinstance(part, Chart):
+            yield replace(part, figure=staged(part.figure))
+        elif isinstance(part, Columns):
+            yield replace(part, columns=tuple(tuple(_staged(one)) for one in part.columns))
+        else:
+            yield part
 
 
 def _file(

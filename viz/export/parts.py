@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from ..ui.translation_changes import Mark
 
-COLLECTED = "collected views"
-"""Of the session of a scene that is being exported: the list that its views are put into."""
 REMARKS = "remarks"
 """The role of what a page says about its pictures: a scene says that itself."""
 

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from ..components.presenter import COLLECTED
 from ..components.save import save_buttons
 from ..figures.palette import DARK, LIGHT, Palette
 from ..ui import theme
 from ..ui.captions import caption
 from .page import view_page
-from .parts import COLLECTED, Chart, Component, Part, View, leaves
+from .parts import Chart, Component, Part, View, leaves
 
 if TYPE_CHECKING:
     import pandas as pd

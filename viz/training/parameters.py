@@ -9,6 +9,7 @@ import streamlit as st
 
 from model.checkpoint.parameters import StateTensor, parameters_by_part, state_tensors
 
+from ..components.presenter import on_stage
 from ..ui.captions import caption
 from ..ui.table import Cell, download, table
 
@@ -28,7 +29,7 @@ def show(model: Translator, bar: DeltaGenerator) -> None:
         caption(sharing_text(tensors))
     with right:
         rows = [[one.name, " × ".join(map(str, one.shape)), _count(one)] for one in tensors]
-        with st.container(key="tensors", height=560, border=False):
+        with st.container(key="tensors", height="content" if on_stage() else 560, border=False):
             table(["state dict", "shape", "parameters"], rows, "State dict")
     with bar, st.container(key="saving", horizontal=True, width="content"):
         download(

@@ -10,6 +10,7 @@ from model.checkpoint.preset_comparison import PresetModel, differing_fields
 from model.network.presets import PRESETS
 
 from ..components.chart import chart
+from ..components.presenter import on_stage
 from ..figures.training_curves import curves
 from ..ui import cache, theme
 from ..ui.captions import caption, plain
@@ -42,7 +43,7 @@ def show(bar: DeltaGenerator) -> None:
         + _without_checkpoint(found)
     )
     histories = {one.name: one.history for one in found if one.history}
-    if histories:
+    if histories and not on_stage():  # There the table has all the room; curves are a view of their own.
         figure = curves(histories, theme.palette(), "Trained alike", log_steps=log_steps)
         with st.container(key="picture"):
             chart(figure, "Loss, BLEU and learning rate of each", key="alike", on_cell=lambda _, __: None)

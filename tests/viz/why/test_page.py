@@ -16,7 +16,8 @@ from model.attribution.methods import METHODS
 from model.attribution.target import AttributionError
 from model.experiments.activation_patching import minimal_pairs
 from model.translate import Translator
-from viz.export.parts import COLLECTED, Chart, leaves
+from viz.components.presenter import COLLECTED
+from viz.export.parts import Chart, leaves
 from viz.figures.palette import DARK, LIGHT
 from viz.traces import session
 from viz.ui import cache as shared

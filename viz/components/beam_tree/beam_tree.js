@@ -1,12 +1,14 @@
+import { leastType } from "../shared/least.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { drawn, standing } from "../shared/picture.js";
 import { walk } from "../shared/walk.js";
 
 const ROW = 44; // Pixels from one candidate to the next below it.
+const LOWEST = 27; // The same where the style sheet says how high the tree is.
 const NARROWEST = 46; // Pixels of a step: where there are more than fit, the tree is scrolled.
 const MARGIN = { top: 26, bottom: 26, side: 24 };
 
-const place = (node, step) => ({ x: MARGIN.side + (node.column + 0.5) * step, y: MARGIN.top + (node.row + 0.5) * ROW });
+const place = (node, step, row) => ({ x: MARGIN.side + (node.column + 0.5) * step, y: MARGIN.top + (node.row + 0.5) * row });
 
 const MARKS = {
   alive: () => drawn("circle", { class: "mark", r: 5 }),
@@ -55,23 +57,25 @@ function build(root, view, { label, nodes, fates }) {
   const rows = 1 + Math.max(0, ...nodes.map(({ row }) => row));
   const lay = () => {
     const step = Math.max(NARROWEST, (root.clientWidth - 2 * MARGIN.side) / Math.max(steps, 8));
-    const [width, height] = [2 * MARGIN.side + steps * step, MARGIN.top + rows * ROW + MARGIN.bottom];
+    const row = leastType(root) ? Math.max(LOWEST, (scroll.clientHeight - MARGIN.top - MARGIN.bottom) / rows) : ROW;
+    const [width, height] = [2 * MARGIN.side + steps * step, MARGIN.top + rows * row + MARGIN.bottom];
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     Object.assign(svg.style, { width: `${width}px`, height: `${height}px` });
     nodes.forEach((node, at) => {
-      const { x, y } = place(node, step);
+      const { x, y } = place(node, step, row);
       groups[at].setAttribute("transform", `translate(${x},${y})`);
       if (!edges[at]) return;
-      const from = place(nodes[node.parent], step);
+      const from = place(nodes[node.parent], step, row);
       edges[at].setAttribute("d", `M${from.x} ${from.y}L${x} ${y}`);
     });
     numbers.forEach((number, at) => {
-      number.setAttribute("x", place({ column: at, row: 0 }, step).x);
+      number.setAttribute("x", place({ column: at, row: 0 }, step, row).x);
       number.setAttribute("y", height - 6);
     });
   };
   const observer = new ResizeObserver(lay);
   observer.observe(root);
+  observer.observe(scroll);
   lay();
   return { groups, svg, dispose: () => observer.disconnect() };
 }

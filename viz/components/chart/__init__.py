@@ -6,17 +6,21 @@ Streamlit reports no clicks on heatmap cells and mounts a chart anew at every ch
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
+from ...figures.stage import staged
 from ..bundle import component
-from ..presenter import SCENE, presenting
+from ..presenter import presenting
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _mount = component("chart")
+GROWS = 200
+"""Pixels from which on a figure takes the height that a scene has for it, as in export/browser/chart.js."""
 
 Node = tuple[int, int, str]
 """Row and column of a point that can be chosen, and what it is called."""
@@ -29,12 +33,10 @@ def chart(
     key: str,
     on_cell: Callable[[int, int], None],
     nodes: Sequence[Node] = (),
-    fixed: bool = False,
 ) -> None:
     """Show `figure`, described to screen readers by `alt`; `on_cell(row, column)` hears of a click on a cell.
 
-    The arrow keys go through the `nodes`, and Enter chooses one as a click does. A figure that is `fixed` keeps its
-    height on the whole screen too: it counts on it to place what it is made of.
+    The arrow keys go through the `nodes`, and Enter chooses one as a click does.
     """
 
     def clicked() -> None:
@@ -42,9 +44,17 @@ def chart(
         on_cell(round(cell["row"]), round(cell["column"]))
 
     frame = f"{key}-frame"
-    if presenting() and not fixed:
-        figure = type(figure)(figure).update_layout(height=min(figure.layout.height or SCENE, SCENE))
     with st.container(key=frame):
         named = [{"row": row, "column": column, "name": name} for row, column, name in nodes]
         _mount(key=f"{key}-clicks", data={"frame": frame, "label": alt, "nodes": named}, on_cell_change=clicked)
-        st.plotly_chart(figure, theme=None, key=key, alt=alt, config={"displayModeBar": False})
+        plot(figure, alt, key=key)
+
+
+def plot(figure: go.Figure, alt: str, *, key: str) -> None:
+    """Show `figure`, described to screen readers by `alt`; on the whole screen as high as there is room."""
+    if presenting():
+        figure = staged(figure)
+    grows = presenting() and (figure.layout.height or GROWS) >= GROWS
+    with st.container(key=f"{key}-grows") if grows else nullcontext():
+        height: Literal["stretch", "content"] = "stretch" if grows else "content"
+        st.plotly_chart(figure, theme=None, height=height, key=key, alt=alt, config={"displayModeBar": False})

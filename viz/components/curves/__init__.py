@@ -16,7 +16,6 @@ import streamlit as st
 from ...figures.curves import Curves, Mark
 from ..bundle import component
 from ..packing import pack
-from ..presenter import SCENE, presenting
 
 _mount = component("curves")
 
@@ -42,11 +41,11 @@ def curves(
         if on_box:
             on_box((left, right, low, high))
 
-    data = packed(shown, presenting(), brush=on_box is not None)
+    data = packed(shown, brush=on_box is not None)
     _mount(key=key, data=data, on_point_change=picked, on_box_change=brushed)
 
 
-def packed(shown: Curves, scene: bool = False, brush: bool = False) -> bytes:
+def packed(shown: Curves, brush: bool = False) -> bytes:
     """What curves.js reads: the figure without numbers, then points and values of every mark as float32."""
     header = {
         "title": shown.title,
@@ -54,7 +53,7 @@ def packed(shown: Curves, scene: bool = False, brush: bool = False) -> bytes:
         "y": asdict(shown.y),
         "notes": [asdict(note) for note in shown.notes],
         "marks": [_described(mark) for mark in shown.marks],
-        "height": min(shown.height, SCENE) if scene else shown.height,
+        "height": shown.height,
         "left": shown.left,
         "square": shown.square,
         "brush": brush,

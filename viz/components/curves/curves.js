@@ -5,6 +5,8 @@ import { drawn } from "../shared/picture.js";
 import { brushing } from "./brushing.js";
 import { picture, scales } from "./drawing.js";
 
+const GROWS = 200; // Pixels from which on a figure takes the height that a talk has for it.
+
 function build(root, view) {
   root.className = "curves";
   const [title, readout, plot] = ["title", "readout", "plot"].map((name) => {
@@ -74,11 +76,12 @@ export default function curves({ data, parentElement, setTriggerValue }) {
   let scale = null;
   view.title.textContent = header.title;
   view.plot.setAttribute("aria-label", header.title);
+  view.plot.style.height = header.height < GROWS ? `${header.height}px` : `var(--picture, ${header.height}px)`;
   view.draw = () => {
-    const width = view.plot.clientWidth;
-    scale = scales(header, width);
+    const { clientWidth: width, clientHeight: height } = view.plot;
+    scale = scales({ ...header, height }, width);
     view.svg.setAttribute("width", width);
-    view.svg.setAttribute("height", header.height);
+    view.svg.setAttribute("height", height);
     view.svg.replaceChildren(...picture(header, marks, scale), view.ring);
   };
   const read = (point) => {

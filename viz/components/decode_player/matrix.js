@@ -1,4 +1,5 @@
 import { FULL, MASKED } from "../shared/packed.js";
+import { leastType } from "../shared/least.js";
 import { piece } from "./elements.js";
 
 const LOWEST = 190;
@@ -25,9 +26,10 @@ export function buildMatrix(root, select) {
 
 /** Fit the cells of `size` rows and columns into the room there is. */
 export function layMatrix(view, size, room) {
-  const tall = Math.max(LOWEST, SHARE * window.innerHeight);
+  const staged = leastType(view.frame) > 0; // There the style sheet says how high the frame is.
+  const tall = staged ? view.frame.clientHeight : Math.max(LOWEST, SHARE * window.innerHeight);
   view.width = Math.min(WIDEST, room / size);
-  view.height = Math.min(TALLEST, tall / size);
+  view.height = staged ? tall / size : Math.min(TALLEST, tall / size);
   const { canvas } = view;
   canvas.style.width = `${view.width * size}px`;
   canvas.style.height = `${view.height * size}px`;

@@ -18,18 +18,23 @@ const SLANT = Math.SQRT1_2;
 const isSlim = (width) => width < SLIM_BELOW;
 const marginOf = (width) => (isSlim(width) ? SLIM : MARGIN);
 
-/** Where the cells stand in a frame of `width` x `height`. */
-export function placed({ rows, columns }, width, height) {
+/**
+ * Where the cells stand in a frame of `width` x `height`, and the smallest type there (`least`). Where it is to be read
+ * from the back row (`least` is not 0) a short sentence has all the room too.
+ */
+export function placed({ rows, columns }, width, height, least = 0) {
   const margin = marginOf(width);
-  const w = Math.max(0, width - margin.left - margin.right) / Math.max(columns.length, FEWEST);
-  const h = (height - margin.top - margin.bottom) / Math.max(rows.length, FEWEST);
-  return { left: margin.left, top: margin.top, w, h, width: w * columns.length, height: h * rows.length, whole: width };
+  const fewest = least ? 1 : FEWEST;
+  const w = Math.max(0, width - margin.left - margin.right) / Math.max(columns.length, fewest);
+  const h = (height - margin.top - margin.bottom) / Math.max(rows.length, fewest);
+  const smallest = Math.max(SIZES.smallest, least);
+  return { left: margin.left, top: margin.top, w, h, width: w * columns.length, height: h * rows.length, whole: width, smallest };
 }
 
 /** Every how many tokens are named, as in figures/labels.py, or where they stand `space` apart, so that none overlap. */
-function ticks(count, space) {
+function ticks(count, space, smallest) {
   const every = count <= LABELS_UP_TO ? 1 : Math.ceil((2 * count) / LABELS_UP_TO);
-  const step = Math.max(every, Math.ceil((SIZES.smallest * LINE) / space));
+  const step = Math.max(every, Math.ceil((smallest * LINE) / space));
   return { step, size: Math.min(SIZES.largest, (step * space) / LINE) };
 }
 const isNamed = (at, pinned, step) => at === pinned || (at % step === 0 && Math.abs(at - (pinned ?? -step)) >= step);
@@ -39,7 +44,7 @@ function tokens(header, place, { ink }) {
   const weight = (one, pinned) => ({ "font-weight": one === pinned ? 700 : 400 });
   const found = [];
   const each = (labels, pinned, space, draw) => {
-    const { step, size } = ticks(labels.length, space);
+    const { step, size } = ticks(labels.length, space, place.smallest);
     const look = { "dominant-baseline": "central", fill: ink, "font-size": size };
     labels.forEach((text, at) => {
       if (isNamed(at, pinned, step)) found.push(drawn("text", { ...look, ...draw(at), ...weight(at, pinned) }, text));
@@ -90,7 +95,9 @@ function numbers(header, map, place, { ink, background }) {
   const light = (pixel) => 0.3 * (pixel & 255) + 0.59 * ((pixel >> 8) & 255) + 0.11 * ((pixel >> 16) & 255);
   const of = (hex) => 0.3 * parseInt(hex.slice(1, 3), 16) + 0.59 * parseInt(hex.slice(3, 5), 16) + 0.11 * parseInt(hex.slice(5, 7), 16);
   const far = (pixel) => (Math.abs(light(pixel) - of(ink)) > Math.abs(light(pixel) - of(background)) ? ink : background);
-  const look = { class: "number", "text-anchor": "middle", "dominant-baseline": "central", "font-size": 11 };
+  const size = Math.max(11, place.smallest);
+  if (place.w < 2.2 * size || place.h < size) return []; // No room for 0.25.
+  const look = { class: "number", "text-anchor": "middle", "dominant-baseline": "central", "font-size": size };
   return [...map.places].flatMap((at, i) => {
     if (at === MASKED || at > FULL) return [];
     const [row, column] = [Math.floor(i / map.columns), i % map.columns];

@@ -1,6 +1,7 @@
 import { unpack } from "../shared/packed.js";
 import { hearHeads } from "../shared/heads.js";
 import { hearChoices } from "../shared/choices.js";
+import { leastType } from "../shared/least.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { drawn, standing } from "../shared/picture.js";
 import { coarse, exact, paintCells } from "./cells.js";
@@ -40,7 +41,7 @@ function draw(view) {
   const { root, header, map } = view;
   if (!root.clientWidth) return;
   const height = root.clientHeight;
-  const place = placed(header, root.clientWidth, height);
+  const place = placed(header, root.clientWidth, height, leastType(root));
   Object.assign(view, { place, height });
   for (const part of [view.canvas, view.plot]) {
     Object.assign(part.style, { left: `${place.left}px`, top: `${place.top}px`, width: `${place.width}px`, height: `${place.height}px` });

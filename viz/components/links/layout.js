@@ -1,21 +1,25 @@
 import { backward } from "../shared/direction.js";
 
 const WIDTH = 760;
+const STAGE = { width: 560, beside: 160, rows: 250, smallest: 13 }; // Where it is read from the back row.
 
-/** Tokens below each other, queries left and keys right. */
-function columns(queries, keys) {
+/** Tokens below each other, queries left and keys right; on a stage, where not each has room, every n-th is named. */
+function columns(queries, keys, least) {
   const count = Math.max(queries.length, keys.length);
-  const row = Math.min(26, Math.max(14, 640 / count));
-  const [left, right] = [210, WIDTH - 210];
+  const whole = least ? STAGE.width : WIDTH;
+  const row = least ? Math.min(26, STAGE.rows / count) : Math.min(26, Math.max(14, 640 / count));
+  const beside = least ? STAGE.beside : 210;
+  const [left, right] = [beside, whole - beside];
   const y = (i) => 44 + (i + 0.5) * row;
   return {
-    width: WIDTH,
+    width: whole,
     height: 52 + count * row,
-    fontSize: Math.min(16, row * 0.72),
+    fontSize: Math.max(least && STAGE.smallest, Math.min(16, row * 0.72)),
+    named: least ? Math.ceil((STAGE.smallest * 1.15) / row) : 1,
     headings: [{ x: left - 12, y: 20, anchor: "end" }, { x: right + 12, y: 20, anchor: "start" }],
     token: (side, i) =>
       side === "query" ? { x: left - 12, y: y(i), anchor: "end" } : { x: right + 12, y: y(i), anchor: "start" },
-    number: (side, i) => (side === "query" ? { x: 4, y: y(i), anchor: "start" } : { x: WIDTH - 4, y: y(i), anchor: "end" }),
+    number: (side, i) => (side === "query" ? { x: 4, y: y(i), anchor: "start" } : { x: whole - 4, y: y(i), anchor: "end" }),
     path: (q, k) => `M${left},${y(q)}C${(left + right) / 2},${y(q)} ${(left + right) / 2},${y(k)} ${right},${y(k)}`,
   };
 }
@@ -43,6 +47,7 @@ function lines(queries, keys, measure) {
     width,
     height: 350,
     fontSize,
+    named: 1,
     headings: [{ x: 4, y: 14, anchor: "start" }, { x: 4, y: 344, anchor: "start" }],
     token: (side, i) => ({ x: centres[side][i], y: y[side], anchor: "middle" }),
     number: (side, i) => ({ x: centres[side][i], y: y[side] + (side === "query" ? -22 : 22), anchor: "middle" }),
@@ -53,9 +58,12 @@ function lines(queries, keys, measure) {
   };
 }
 
-/** Where everything stands: positions of tokens, of their numbers, and the path of each link. */
-export function layout({ queries, keys, horizontal }) {
-  if (!horizontal) return columns(queries, keys);
+/**
+ * Where everything stands: positions of tokens, of their numbers, and the path of each link. `least` is the smallest
+ * type on a stage, 0 elsewhere.
+ */
+export function layout({ queries, keys, horizontal }, least) {
+  if (!horizontal) return columns(queries, keys, least);
   const context = document.createElement("canvas").getContext("2d");
   context.font = "17px sans-serif";
   return lines(queries, keys, (token) => context.measureText(token).width);

@@ -1,6 +1,7 @@
 import { unpack } from "../shared/packed.js";
 import { hearHeads, relabelled } from "../shared/heads.js";
 import { hearChoices } from "../shared/choices.js";
+import { leastType } from "../shared/least.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
 import { drawn, standing } from "../shared/picture.js";
 import { layout } from "./layout.js";
@@ -14,7 +15,7 @@ const textAt = ({ x, y, anchor }, more, text) =>
 
 /** The drawing without its lines: headings, and every token as a button. */
 function build(root, view, header) {
-  const place = layout(header);
+  const place = layout(header, leastType(root));
   const legend = document.createElement("div");
   legend.className = "legend";
   const scroll = document.createElement("div");
@@ -28,10 +29,11 @@ function build(root, view, header) {
     textAt(place.headings[i], { class: "heading" }, text),
   );
   const token = (side) => (text, i) =>
-    textAt(place.token(side, i), { class: "token", role: "button", "data-side": side, "data-index": i }, text);
+    textAt(place.token(side, i), { class: i % place.named ? "token unnamed" : "token", role: "button", "data-side": side, "data-index": i }, text);
   const tokens = { query: header.queries.map(token("query")), key: header.keys.map(token("key")) };
   svg.append(lines, ...headings, ...tokens.query, ...tokens.key, numbers);
   scroll.append(svg);
+  root.className = "links";
   root.append(legend, scroll);
   root.picture = () => standing(svg);
   const sized = new ResizeObserver(() => view.waits && draw(view, {}));

@@ -4,6 +4,7 @@ import { mounted, unmount } from "../shared/mounted.js";
 import { asPicture } from "../shared/as_picture.js";
 import { readCells } from "./values.js";
 
+const GROWS = 200; // Pixels from which on a picture takes the height that a talk has for it.
 const PARTS = ["title", "readout", "rows", "plot", "columns", "bar"];
 
 /** The ramp of colours between its two ends. */
@@ -13,7 +14,7 @@ function scaleBar(bar) {
   return { lowest, ramp, highest };
 }
 
-function build(root) {
+function build(root, view) {
   root.className = "matrix";
   const parts = {};
   for (const name of PARTS) {
@@ -28,7 +29,9 @@ function build(root) {
   parts.plot.append(parts.canvas, parts.across, parts.down, parts.cell);
   parts.plot.tabIndex = 0;
   parts.plot.setAttribute("role", "img");
-  return { ...parts, ...scaleBar(parts.bar) };
+  const sized = new ResizeObserver(() => view.name?.());
+  sized.observe(parts.plot);
+  return { ...parts, ...scaleBar(parts.bar), dispose: () => sized.disconnect() };
 }
 
 /** At most `most` evenly spaced names, at round steps. */
@@ -86,13 +89,16 @@ export default function matrix({ data, parentElement, setTriggerValue }) {
   const { rows, columns, rowNames, columnNames } = header;
   const { text, bytes, lowest, highest } = readCells(header, body);
   const view = mounted(parentElement, "matrix", build);
-  view.root.style.setProperty("--height", `${header.height}px`);
+  view.root.style.setProperty("--height", header.height < GROWS ? `${header.height}px` : `var(--picture, ${header.height}px)`);
   view.root.style.setProperty("--ratio", header.square ? columns / rows : "auto");
   view.title.textContent = header.title;
   view.plot.setAttribute("aria-label", header.title);
   paint(view.canvas, header, bytes);
-  label(view.rows, rowNames, header.height / 22, "top", header.rowTitle && `${header.rowTitle} ↓`);
-  label(view.columns, columnNames, view.plot.clientWidth / 42, "left", `${header.columnTitle} →`);
+  view.name = () => {
+    label(view.rows, rowNames, view.plot.clientHeight / 22, "top", header.rowTitle && `${header.rowTitle} ↓`);
+    label(view.columns, columnNames, view.plot.clientWidth / 42, "left", `${header.columnTitle} →`);
+  };
+  view.name();
   paintRamp(view.ramp, header.stops);
   view.lowest.textContent = lowest;
   view.highest.textContent = highest;

@@ -79,6 +79,7 @@ function build(root) {
   const words = element("div", "words", element("div", "", equation, says, numbers), element("div", "moves", back, next));
   words.setAttribute("aria-live", "polite");
   const table = element("div", "table");
+  root.className = "pipeline";
   root.setAttribute("role", "group");
   root.append(element("div", "lead", steps, words), table);
   root.picture = () => asPicture(root, ".moves");

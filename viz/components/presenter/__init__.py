@@ -10,13 +10,18 @@ import streamlit as st
 from ..bundle import component
 
 _mount = component("presenter")
-SCENE = 350
-"""Pixels of a figure's height on the whole screen, which then grows as the frame does: type and strokes with it."""
+COLLECTED = "collected views"
+"""Of the session of a scene that is being saved in a talk's file: the list that its views are put into."""
 
 
 def presenting() -> bool:
     """Whether this page is a scene on the whole screen: in a frame, large, with nothing but its pictures."""
     return bool(st.context.is_embedded) and st.query_params.get("present") == "1"
+
+
+def on_stage() -> bool:
+    """Whether this page is a scene, on the whole screen or for a talk's file: read from the back row."""
+    return presenting() or COLLECTED in st.session_state
 
 
 def live() -> bool:

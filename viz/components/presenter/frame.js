@@ -1,3 +1,5 @@
+import { cutLists, leaveOutCovered } from "./cut.js";
+import { fitScene, readable } from "./fit.js";
 import { inField } from "./keys.js";
 import { cover } from "./parts.js";
 
@@ -5,10 +7,6 @@ const LOOK_EVERY = 60; // Milliseconds.
 const STILL_FOR = 5; // Looks in a row that find nothing changed.
 const STARTS = 400; // Milliseconds until the page has begun with what was typed.
 const GIVE_UP = 90_000;
-const ROWS = 480; // The shorter side, in the page's own pixels, that a scene is laid out for.
-const LARGEST = 1.6; // A short page grows no more than this beyond it.
-const SMALLEST = 0.45; // A comparison of two heads is the highest page.
-const ROUNDS = 5;
 
 const rest = (time) => new Promise((done) => setTimeout(done, time));
 
@@ -45,27 +43,29 @@ async function still(frame) {
 }
 
 /** As large as it fits: a page's own zoom, so that type, strokes and pictures grow alike and stay sharp. */
-async function fit(frame) {
+function fit(frame) {
   const page = frame.element.contentDocument;
-  for (let round = 1; round <= ROUNDS; round += 1) {
-    const share = page.defaultView.innerHeight / tall(page);
-    const zoom = Math.min(Math.max(frame.zoom * share, frame.base * SMALLEST), frame.base * LARGEST);
-    // What wraps needs less height as it gets more width, so one step can go too far; the last one only makes it fit.
-    const enough = share >= 1 && (share < 1.1 || round === ROUNDS);
-    if (Math.abs(zoom / frame.zoom - 1) < 0.02 || (round > 1 && enough)) return;
-    frame.zoom = zoom;
-    frame.element.style.zoom = zoom;
-    await still(frame);
-  }
+  return fitScene({
+    tall: () => tall(page),
+    room: () => page.defaultView.innerHeight,
+    zoom(value) {
+      frame.element.style.zoom = value;
+      return still(frame);
+    },
+    cut: (over) => cutLists(page, over, 1) && still(frame),
+    picture(height) {
+      page.documentElement.style.setProperty("--picture", `${height}px`);
+      return still(frame);
+    },
+  });
 }
 
 /** A scene's page in a frame of its own, built out of sight; `frame.ready` resolves once it can be shown. */
 export function openFrame(box, scene, listen) {
   const element = document.createElement("iframe");
   element.title = scene.title || "The page, presented";
-  const base = Math.min(box.clientHeight, box.clientWidth) / ROWS;
-  const frame = { scene, element, base, zoom: base, revealed: !scene.hide.length, done: false };
-  element.style.zoom = base;
+  const frame = { scene, element, revealed: !scene.hide.length, done: false };
+  element.style.zoom = readable();
   element.src = `${scene.address}${scene.address.includes("?") ? "&" : "?"}present=1&embed=true`;
   element.setAttribute("aria-hidden", "true");
   element.onload = () => {
@@ -91,6 +91,7 @@ async function arrange(frame) {
   frame.cover();
   await still(frame);
   await fit(frame);
+  leaveOutCovered(frame.element.contentDocument);
   frame.cover();
 }
 

@@ -1,3 +1,5 @@
+import { NOT_OPERATED, ON_STAGE } from "./stage.js";
+
 // Where the parts of viz/talk/scenes.py stand: in the page, and inside the views drawn in the browser.
 const column = (key) => `[data-testid="stColumn"]:has(${key})`;
 const WHERE = {
@@ -11,18 +13,14 @@ const WHERE = {
   candidates: [".below > .candidates"],
   player: [".player", ".where"],
   decoding: [".st-key-decode-player"],
-  tree: [".st-key-tree-frame"],
+  tree: [".st-key-tree"],
   best: [".st-key-best", ".st-key-versions"],
   verdict: [".st-key-verdict", ".st-key-fault-lead", `${column(".st-key-fault-lead")} [data-testid="stColumn"]`],
 };
 
-// In views of their own, where the page's style does not reach: what is operated goes, what is read grows.
-const ALWAYS_SO = `
-  select { appearance: none; border: 0 !important; pointer-events: none; }
-  .forbid, .wide, .speed { display: none !important; }
-  .decode-player { --small: 1rem; --size: 1.8rem; padding-top: 0 !important; }
-  .decode-player .target { margin-top: 4.2rem !important; }
-`;
+const BESIDE_A_TREE = `
+  :root:has(.st-key-tree) :is(.st-key-decode-player, .st-key-best), .slide:has([data-role=tree]) [data-role=decoding] { display: none !important; }
+  :root:has(.st-key-tree) .st-key-sentence { display: block !important; }`;
 
 function rules(hide, omit, always) {
   const of = (parts) => parts.flatMap((part) => WHERE[part] ?? []).join(", ");
@@ -30,7 +28,9 @@ function rules(hide, omit, always) {
   const wide = alone ? ".decode-player .below { grid-template-columns: minmax(0, 44rem) !important; justify-content: center; }" : "";
   const unseen = [...hide, ...omit].includes("attention");
   const shade = unseen ? ".text .source .piece { color: var(--st-text-color) !important; background: none !important; }" : "";
-  const gone = `${always}${shade}${wide}${omit.length ? `:is(${of(omit)}) { display: none !important; }` : ""}`;
+  // The tree of a beam search needs the room: the player stands there where the tree is left out.
+  const tree = always && !omit.includes("tree") ? BESIDE_A_TREE : "";
+  const gone = `${always}${tree}${shade}${wide}${omit.length ? `:is(${of(omit)}) { display: none !important; }` : ""}`;
   if (!hide.length) return gone;
   const plain = ":is(span, b, svg, p, .piece)";
   return `${gone}
@@ -49,16 +49,16 @@ function rules(hide, omit, always) {
     @media (forced-colors: active), (prefers-contrast: more) { :is(${of(hide)}):not(${plain})::after { outline: 2px dashed; outline-offset: -2px; opacity: 1; } }`;
 }
 
-function* roots(node) {
+export function* roots(node) {
   yield node;
   for (const one of node.querySelectorAll("*")) if (one.shadowRoot) yield* roots(one.shadowRoot);
 }
 
 /**
  * Cover the parts `hide` of a scene's document and leave out `omit`; again for views that have come since. `always`:
- * rules for what is on the whole screen; a saved file, where everything can be operated, has none.
+ * rules for what is on the whole screen.
  */
-export function cover(document, hide, omit, always = ALWAYS_SO) {
+export function cover(document, hide, omit, always = ON_STAGE + NOT_OPERATED) {
   const { CSSStyleSheet } = document.defaultView;
   const sheet = (document.covering ??= new CSSStyleSheet());
   sheet.replaceSync(rules(hide, omit, always));

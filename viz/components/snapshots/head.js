@@ -1,4 +1,5 @@
 import { FULL, MASKED } from "../shared/packed.js";
+import { leastType } from "../shared/least.js";
 import { element } from "../shared/tiles.js";
 
 const TALLEST = 26; // Pixels of a cell.
@@ -49,8 +50,9 @@ function names(parent, texts, cell, side, label) {
 /** Fit the cells into the room there is. */
 export function layHead(view, { queries, keys, rows, columns }) {
   const room = Math.max(view.frame.clientWidth - view.rows.offsetWidth - 40, 60);
-  view.width = Math.min(WIDEST, room / keys);
-  view.height = Math.min(TALLEST, ROOM / queries);
+  const staged = leastType(view.frame) > 0; // There the style sheet says how high the matrix is.
+  view.width = staged ? room / keys : Math.min(WIDEST, room / keys);
+  view.height = staged ? view.rows.clientHeight / queries : Math.min(TALLEST, ROOM / queries);
   const { canvas } = view;
   canvas.style.width = `${view.width * keys}px`;
   canvas.style.height = `${view.height * queries}px`;

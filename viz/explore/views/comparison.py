@@ -12,6 +12,7 @@ import pandas as pd
 from model.analysis.difference import Difference, Pairs, difference, shared_axes, single_head
 from model.trace import TraceError
 from viz.components.chart import chart
+from viz.components.presenter import on_stage
 from viz.export.parts import Chart, Words
 from viz.figures.explore.comparison import CHANGE, ROW, SECOND, Pins, Side, clicked, comparison, comparison_in_words
 from viz.ui.captions import caption
@@ -77,10 +78,11 @@ def heatmaps(scene: Scene, second: SecondSide) -> DrawnView:
         pair.difference,
         among,
         rows=scene.rows,
+        on_stage=on_stage(),
     )
     sentences = in_words(pair, among)
     text = " ".join(sentences)
-    chart(draw(look=scene.look), text, key="compare", on_cell=pair.pin, fixed=True)
+    chart(draw(look=scene.look), text, key="compare", on_cell=pair.pin)
     for sentence in sentences:
         caption(sentence)
     caption(VIEW_TEXTS["compare"].line)

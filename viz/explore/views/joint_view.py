@@ -49,7 +49,7 @@ def joint(scene: Scene) -> DrawnView | None:
     text = joint_in_words(matrix, scene.rows)
     key = scene.element_key("joint")
     pin = lambda row, column: blocks.pin(scene, row, column)  # noqa: E731
-    chart(draw(look=scene.look), text, key=key, on_cell=pin, fixed=True)
+    chart(draw(look=scene.look), text, key=key, on_cell=pin)
     caption(f"{VIEW_TEXTS['joint'].line} {text}")
     displays = {str(kind): tokens for kind, tokens in blocks.maps.items()}
     names = matrix.predicted_tokens if scene.rows == "predicted" else matrix.row_tokens

@@ -13,7 +13,7 @@ from model.analysis.rollout import EXPLAINED as ROLLOUT
 from model.analysis.rollout import EXTENDED, mean_map, rollout
 from model.analysis.value_norm import VALUES_ALONE, WITH_PROJECTION
 from model.trace import TraceError
-from viz.components.chart import chart
+from viz.components.chart import chart, plot
 from viz.export.parts import Chart, Part, Words
 from viz.figures.explore.flow import flow_heatmap, flow_in_words, flow_weights
 from viz.figures.explore.lens import lens_grid, lens_ranks
@@ -90,7 +90,7 @@ def layers(scene: Scene) -> DrawnView | None:
     )
     caption(line)
     ranks = lens_ranks(lens, column, look=scene.look)
-    st.plotly_chart(ranks, theme=None, key=scene.element_key("ranks"), alt=text, config={"displayModeBar": False})
+    plot(ranks, text, key=scene.element_key("ranks"))
     caption(text + ("" if position is not None else " Click a column to follow another."))
 
     def parts(look: Look) -> list[Part]:

@@ -1,4 +1,5 @@
 import { cover } from "../../components/presenter/parts.js";
+import { ON_STAGE } from "../../components/presenter/stage.js";
 import { chart } from "./chart.js";
 import { element, shadowed } from "./element.js";
 import { fit } from "./fit.js";
@@ -24,12 +25,6 @@ function component(host, part, view) {
   draw();
   return () => leave();
 }
-
-/** Sizes that follow the window's width would grow twice where a slide is zoomed. */
-const SIZES = `
-  .decode-player { --small: 1rem; --size: 1.65rem; }
-  .decode-player .target { margin-top: 4.2rem; }
-  .line[data-size="large"] { font-size: 1.5rem; }`;
 
 const TAGS = { same: "span", new: "ins", gone: "del" };
 
@@ -114,7 +109,7 @@ export function show(place, slide, file, components, covered) {
   view.dress = () => {
     const hidden = view.covered ? slide.hide : [];
     for (const part of inside.querySelectorAll("[data-role]")) part.classList.toggle("covered", hidden.includes(part.dataset.role));
-    cover(document, hidden, slide.omit, talk ? SIZES : "");
+    cover(document, hidden, slide.omit, talk ? ON_STAGE : "");
   };
   place.replaceChildren(inside);
   if (slide.missing) inside.append(element("p", "missing", slide.missing));

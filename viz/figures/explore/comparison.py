@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,8 @@ ABOVE, BETWEEN, BELOW = 104, 122, 52
 """Room for titles and names, and for the scale, in pixels."""
 LEFT, RIGHT = (0.0, 0.42), (0.58, 1.0)
 """Where the panels of a column lie across; between them stand the names of rows."""
+STAGE = ((0.0, 0.265), (0.3675, 0.6325), (0.735, 1.0))
+"""The same of the three maps beside each other on a stage, where the one row has no room of its own."""
 LONGEST_NAMED = 40
 """Rows or columns beyond which there is no room for their names."""
 Pins = tuple[int | None, int | None]
@@ -66,13 +69,16 @@ def comparison(
     *,
     look: Look | None = None,
     rows: Rows = "predicted",
+    on_stage: bool = False,
 ) -> go.Figure:
     """Both maps above; below, the second minus the first on what both share, and one row of both.
 
     `pinned` are row and column of the difference; without a pinned row, the row of the greatest change is shown.
-    Without a difference, the maps stand alone.
+    Without a difference, the maps stand alone. `on_stage` the maps stand in a row, the difference last.
     """
     look = look or Look()
+    if on_stage and difference is not None:
+        return _in_a_row(first, second, difference, pinned, look, rows)
     high = _height(first.attention, second.attention)
     low = 0 if difference is None else _height(difference.first)
     total = high + (BETWEEN + low if low else 0)
@@ -86,7 +92,21 @@ def comparison(
             _change(difference, pinned, look, rows, Place(LEFT, (0.0, low / total), low)),
             _row(difference, row, look.palette, rows, Place(RIGHT, (0.0, low / total), low)),
         ]
-    layout = _layout(look.palette, total, BELOW if low else 8)
+    return _figure(panels, _layout(look.palette, total, BELOW if low else 8))
+
+
+def _in_a_row(first: Side, second: Side, difference: Difference, pinned: Pins, look: Look, rows: Rows) -> go.Figure:
+    """Both maps and their difference beside each other, each as high as the figure."""
+    one, two, three = (Place(across, (0.0, 1.0), 0.0) for across in STAGE)
+    panels = [
+        _weights(FIRST, first, look, rows, one),
+        _weights(SECOND, second, look, rows, two),
+        _change(difference, pinned, look, rows, three),
+    ]
+    return _figure(panels, _layout(look.palette, PANEL, BELOW))
+
+
+def _figure(panels: Sequence[dict[str, Any]], layout: dict[str, Any]) -> go.Figure:
     for panel in panels:
         layout |= panel["axes"]
         layout["shapes"] += panel["shapes"]
@@ -141,7 +161,7 @@ def _change(difference: Difference, pinned: Pins, look: Look, rows: Rows, place:
         if trace.get("name") == "weights":
             trace |= {"zmin": -most, "zmax": most, "colorscale": colorscale(diverging(look.palette))}
             trace |= {"name": "difference", "hovertemplate": "%{y} → %{x}<br><b>%{z:+.3f}</b><extra></extra>"}
-            trace |= {"showscale": True, "colorbar": _bar(look.palette, most)}
+            trace |= {"showscale": True, "colorbar": _bar(look.palette, most, place)}
     return panel
 
 
@@ -246,13 +266,13 @@ def _title(text: str, place: Any, palette: Palette) -> dict[str, Any]:
     }
 
 
-def _bar(palette: Palette, most: float) -> dict[str, Any]:
+def _bar(palette: Palette, most: float, place: Place) -> dict[str, Any]:
     return {
         "orientation": "h",
         "thickness": 8,
         "outlinewidth": 0,
-        "len": 0.42,
-        "x": 0,
+        "len": place.across[1] - place.across[0],
+        "x": place.across[0],
         "xanchor": "left",
         "y": 0,
         "yanchor": "top",

@@ -55,8 +55,10 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | No
             st.button(plain(name), key=f"like-{name}", type="tertiary", on_click=choose_head, args=(other,))
         st.button("Open on Explore", key="on-explore", type="tertiary", on_click=open_on_explore, args=(head,))
     _rows(atlas, head)
-    _pairs(model, atlas, head)
-    _costs(atlas, head)
+    with st.container(key="of-speech"):
+        _pairs(model, atlas, head)
+    with st.container(key="missed"):
+        _costs(atlas, head)
     facts = texts.facts(model, atlas) | {"head": head_name(head)}
     return SavedView(
         f"head-{head_name(head).replace(' ', '-')}",

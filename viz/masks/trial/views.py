@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from ...components.chart import chart
+from ...components.presenter import on_stage
 from ...export.parts import Chart, Words
 from ...figures.labels import KIND_NAMES, readable
 from ...figures.masks.input_perturbation import poked_bars
@@ -107,16 +108,17 @@ def poked(model: Translator, text: str, trial: MaskTrial, pads: int, tried: Tria
     for line in said:
         caption(line)
     choose: Callable[[int, int], None] = lambda _, column: TOKEN.set(column + 1)  # noqa: E731
-    chart(pair(theme.palette()), every, key="poked-pair", on_cell=choose)
-    caption(f"{POKED} Click a column to choose it.")
+    alone = on_stage()  # There the one token that is changed has all the room.
+    if not alone:
+        chart(pair(theme.palette()), every, key="poked-pair", on_cell=choose)
+        caption(f"{POKED} Click a column to choose it.")
     names = [readable(token) for token in tried.target_tokens]
     return Shown(
         "one-token",
         lambda palette: [
             Chart(bars(palette), "How far each output moves"),
             *map(Words, said),
-            Chart(pair(palette), every),
-            Words(POKED),
+            *([] if alone else [Chart(pair(palette), every), Words(POKED)]),
         ],
         lambda: pd.DataFrame(other.change, names, [name(column) for column in range(len(inputs))]),
     )

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from viz.components.chart import chart
+from viz.components.presenter import on_stage
 from viz.export.parts import Chart, Columns, Part, Words
 from viz.export.save import SavedView, facts_of
 from viz.figures.explore.lens import lens_grid, lens_ranks
@@ -41,8 +42,11 @@ def show(question: Question, palette: Palette) -> SavedView:
     ranked = [(question.target.tokens[0], lens)]
     if question.target.against_id is not None:
         ranked.append((question.target.against or "", cache.sublayer_lens(reading, question.target.against_id)))
+    if on_stage():
+        ranked = []  # There the picture of so many rows has all the room.
     st.subheader("The encoder: DecoderLens", anchor=False)
-    table(HEADINGS, rows(encoder, at), "The translation from each encoder layer")
+    with st.container(key="from-layers"):
+        table(HEADINGS, rows(encoder, at), "The translation from each encoder layer")
     says = [texts.encoder(encoder, at), lens_in_words(lens, at), texts.EXPLAINED]
     caption(f"{says[0]} {texts.DECODER_LENS}")
     st.subheader("The decoder: logit lens", anchor=False)
@@ -63,8 +67,8 @@ def show(question: Question, palette: Palette) -> SavedView:
         grid = Chart(lens_grid(lens, look=Look(of), pinned=at), titles[0])
         charts = tuple([Chart(_ranks(one, at, of), titles[1])] for one in ranked)
         read = [Words(f"{place}: {text}") for place, text in zip(encoder.places, encoder.texts, strict=True)]
-        both = Columns(charts, (1 / len(charts),) * len(charts))
-        return [*question.saved_texts, *read, grid, both, *map(Words, says)]
+        both = [Columns(charts, (1 / len(charts),) * len(charts))] if charts else []
+        return [*question.saved_texts, *read, grid, *both, *map(Words, says)]
 
     facts = facts_of(question.result.trace, **question.facts)
     return SavedView("why-layers", parts, lambda: numbers(encoder, lens), titles[0], facts, width=1280)

@@ -17,7 +17,8 @@ from model.trace import AttentionTrace
 from model.translate import Translator
 from model.untrusted_trace import OpenedTrace, open_trace, read_trace
 from tests.viz.page_texts import captions as captions_of
-from viz.export.parts import COLLECTED, Columns, Component, Words
+from viz.components.presenter import COLLECTED
+from viz.export.parts import Columns, Component, Words
 from viz.figures.palette import LIGHT
 from viz.ui import cache
 from viz.ui.addresses.explore import View

@@ -1,0 +1,50 @@
+// Views of their own, where the page's style does not reach, as a scene: they use the room there is, and nothing that is
+// read is smaller than 12 pixels of the scene (fit.js).
+const GRID = "minmax(0, 1fr)";
+
+/** Of a scene in the app and in a talk's file. */
+export const ON_STAGE = `
+  .decode-player { --small: 0.85rem; --size: 1.6rem; padding-top: 0 !important; }
+  .decode-player .text { padding-top: 0.9rem; }
+  .decode-player .target { margin-top: 2.6rem !important; }
+  .decode-player .line { line-height: 1.6; }
+  .decode-player .below { grid-template-columns: ${GRID} minmax(17rem, 0.55fr) !important; gap: 2rem !important; margin-top: 0.5rem; }
+  .decode-player .candidate { height: calc(1.7 * var(--small)); }
+  .decode-player .candidate:nth-last-child(-n + 3):not(.chosen) { display: none; }
+  .decode-player .reading { margin-top: 0.1rem; min-height: 0; }
+  .decode-player .player { margin-top: 0.3rem; }
+  .decode-player .where { display: none; }
+  .decode-player .target .piece:first-child, .special { font-size: max(0.7em, 12px); }
+  .line[data-size="large"] { font-size: 1.5rem; line-height: 1.4; }
+  .decode-player .frame { height: max(8rem, calc(var(--picture, 350px) - 9rem)); }
+  .texts h3 { min-height: 0; }
+  .links .scroll { max-width: none; }
+  .links :is(.heading, .numbers text) { font-size: 14px; }
+  .links .scroll > svg { height: var(--picture, 350px); }
+  .beam-tree .scroll { height: var(--picture, 350px); overflow-y: hidden; }
+  .value { font-size: 12px; }
+  .version { grid-template-columns: 6rem ${GRID} repeat(3, 6.2rem) !important; padding: 0.2rem 0.6rem !important; }
+  .masks .readout { display: none; }
+  .snapshots .pictures { grid-template-columns: minmax(0, 0.7fr) ${GRID} !important; }
+  .snapshots .tick .name { font-size: 12px; }
+  .snapshots .written { height: auto; font-size: 1.4rem; margin: 0; }
+  .snapshots .track { padding-top: 1.4rem; padding-bottom: 1.2rem; }
+  .snapshots .play { margin-top: 0.8rem; }
+  .snapshots .frame { grid-template-rows: 5.2rem max(5rem, calc(var(--picture, 350px) - 7rem)); }
+  .snapshots .grid { max-width: max(9rem, calc(var(--picture, 350px) - 2rem)); }
+  .snapshots .reading { display: none; }
+  .pipeline { display: grid; grid-template-columns: minmax(0, 19rem) ${GRID}; gap: 2rem; align-items: center; }
+  .pipeline .words { display: block; max-width: none; min-height: 0; }
+  .pipeline .moves { display: none; }
+  .pipeline .table {
+    max-width: none;
+    grid-template-columns: minmax(4.5rem, 1.1fr) repeat(2, ${GRID}) repeat(3, 2.6rem) minmax(4rem, 1fr) ${GRID};
+    grid-template-rows: 1.4rem 1.6rem repeat(var(--keys), max(1.2rem, calc((var(--picture, 350px) - 5.2rem) / var(--keys)))) 2rem;
+  }
+`;
+
+/** Of the app, where a scene is not operated; in a saved file everything can be. */
+export const NOT_OPERATED = `
+  select { appearance: none; border: 0 !important; pointer-events: none; }
+  .forbid, .wide, .speed { display: none !important; }
+`;

@@ -1,0 +1,120 @@
+"""A figure as it is projected: type that the back row can read, and only as many names as there is room for.
+
+A scene is laid out for 540 pixels down (components/presenter/fit.js), so type of 12 pixels is 1/45 of the screen. What
+has no room at that size is left out by these rules: of an axis with too many names every n-th is named, the pinned one
+always, and a weight is not written into a cell that is too narrow for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+LEAST = 12.5
+"""Pixels of the smallest type."""
+HEIGHT, WIDTH = 300, 560
+"""Pixels that a picture on the stage can count on: beside the tiles of all heads, below a sentence."""
+LINE = 1.2
+"""Height of a line, in sizes of its letters."""
+SLANTED = 1.45
+"""Distance of two names at 45 degrees, in heights of a line."""
+NUMBER = 31
+"""Pixels that a weight such as 0.25 needs across."""
+
+
+def staged(figure: go.Figure) -> go.Figure:
+    """The figure with type of at least :data:`LEAST` pixels, and names and numbers as far as they have room."""
+    raw = figure.to_dict()
+    layout = raw["layout"]
+    for font in _fonts(raw):
+        font["size"] = _at_least(font["size"])
+    layout["font"] = {"size": LEAST} | layout.get("font", {})
+    shapes = [np.shape(trace.z) if trace.type == "heatmap" else None for trace in figure.data]
+    heatmaps = [(trace, shape) for trace, shape in zip(raw["data"], shapes, strict=True) if shape]
+    for trace, shape in heatmaps:
+        _fill(trace, shape, layout)
+    for name, axis in layout.items():
+        if name.startswith(("xaxis", "yaxis")) and axis.get("tickvals") is not None:
+            _thin(axis, _room(name, axis, layout.get("margin", {})))
+    for trace, shape in heatmaps:
+        if "texttemplate" in trace and not _numbered(trace, shape[1], layout):
+            del trace["texttemplate"]
+    return go.Figure(raw)
+
+
+def _fill(trace: Mapping[str, Any], shape: Sequence[int], layout: Mapping[str, Any]) -> None:
+    """Let a heatmap take its whole panel: elsewhere a short sentence leaves room free (figures/heatmap.py)."""
+    for letter, count in zip("yx", shape, strict=True):
+        axis = _axis_of(trace, letter, layout)
+        low, high = axis.get("range") or (0, 0)
+        if abs(high - low) > count and letter not in trace:
+            first = trace.get(f"{letter}0", 0)
+            ends = first - 0.5, first + count - 0.5
+            axis["range"] = list(ends if low < high else ends[::-1])
+
+
+def _axis_of(trace: Mapping[str, Any], letter: str, layout: Mapping[str, Any]) -> dict[str, Any]:
+    found = layout.get(trace.get(f"{letter}axis", letter).replace(letter, f"{letter}axis"), {})
+    return found if isinstance(found, dict) else {}
+
+
+def _fonts(found: Any) -> Iterator[dict[str, Any]]:
+    """Every font that says its size, anywhere in a figure."""
+    if isinstance(found, dict):
+        for name, value in found.items():
+            if name.endswith("font") and isinstance(value, dict) and "size" in value:
+                yield value
+            yield from _fonts(value)
+    elif isinstance(found, (list, tuple)):
+        for value in found:
+            if isinstance(value, (dict, list, tuple)):
+                yield from _fonts(value)
+
+
+def _at_least(size: Any) -> Any:
+    return [max(one, LEAST) for one in size] if isinstance(size, (list, tuple)) else max(size, LEAST)
+
+
+def _share(axis: Mapping[str, Any]) -> float:
+    """The part of the picture that an axis takes."""
+    low, high = axis.get("domain") or (0.0, 1.0)
+    return float(high - low)
+
+
+def _room(name: str, axis: Mapping[str, Any], margin: Mapping[str, float]) -> int:
+    """How many names an axis has room for, one below the other or slanted beside each other."""
+    across = name.startswith("x")
+    whole = (
+        WIDTH - margin.get("l", 80) - margin.get("r", 80)
+        if across
+        else HEIGHT - margin.get("t", 80) - margin.get("b", 80)
+    )
+    apart = LEAST * LINE * (SLANTED if across else 1)
+    # An axis may be longer than its names: a short sentence leaves cells free.
+    low, high = axis.get("range") or (0, 0)
+    spread = len(axis["tickvals"]) / abs(high - low) if low != high else 1
+    return max(2, int(whole * _share(axis) * min(1, spread) / apart))
+
+
+def _thin(axis: dict[str, Any], most: int) -> None:
+    """Name every n-th place only, and what is in bold, so that at most about `most` names stand there."""
+    places, names = axis["tickvals"], axis.get("ticktext")
+    step = -(-len(places) // most)
+    if step < 2 or names is None:
+        return
+    bold = [at for at, name in enumerate(names) if str(name).startswith("<b>")]
+    kept = [
+        at for at in range(len(places)) if at in bold or (at % step == 0 and all(abs(at - one) >= step for one in bold))
+    ]
+    axis["tickvals"], axis["ticktext"] = [places[at] for at in kept], [names[at] for at in kept]
+
+
+def _numbered(trace: Mapping[str, Any], columns: int, layout: Mapping[str, Any]) -> bool:
+    """Whether the cells of a heatmap have room for their weights."""
+    margins = sum(layout.get("margin", {}).get(side, 80) for side in "lr")
+    axis = _axis_of(trace, "x", layout)
+    low, high = axis.get("range") or (0, columns)
+    return (WIDTH - margins) * _share(axis) / abs(high - low) >= NUMBER
