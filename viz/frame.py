@@ -9,8 +9,10 @@ import streamlit as st
 from .components.arrival import arrival
 from .components.history import history
 from .components.page_menu import page_menu
-from .components.presenter import presenter, presenting
-from .talk import session
+from .components.presenter import on_stage, presenter, presenting
+from .talk import beside, session
+from .traces.kept import KeptError
+from .traces.session import current, open_kept
 from .ui import theme
 from .ui.addresses.pages import PAGES
 from .ui.captions import caption
@@ -32,6 +34,9 @@ def begin(page: str) -> None:
         caption(f"The link's {one.name} has more than {one.longest:,} characters, so it was left out.")
     if presenting():
         st.html(PRESENTED)
+        if open_kept():
+            st.info("The file that this scene shows is no longer kept: open the talk with its files again.")
+            st.stop()
     else:
         _around(page)
     history(PAGES[page].scrubbed if page in PAGES else ())
@@ -44,9 +49,18 @@ def _around(page: str) -> None:
     if page in PAGES:
         session.add_view_button(PAGES[page])
         if not session.shows_opened(page):
-            presenter()
+            _presenter(page)
             with st.container(key="page-menu"), st.popover("?", type="tertiary", key="page-help"):
                 page_menu(key="page-actions")
                 glossary()
     if "present" in st.query_params:
         st.html("<style>:root:not(.presented) [data-testid=stHeader] { visibility: hidden; }</style>")
+
+
+def _presenter(page: str) -> None:
+    """Let the page be shown alone; a trace that it shows is kept for the stage, which is a session of its own."""
+    opened = current() if page == "explore" and not on_stage() else None
+    try:
+        presenter(beside.shown_key(opened) if opened else "")
+    except KeptError as error:
+        caption(f"On the whole screen it cannot be shown. {error}")

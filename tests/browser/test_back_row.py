@@ -33,7 +33,7 @@ WORDS = (
     "part=try",
     "heads=head",
 )
-"""Tables and words, which have no picture to fill the screen with."""
+"""Tables and words, which have no picture to fill the screen with, and a picture that grows step by step."""
 
 
 def scenes() -> Iterator[tuple[str, Scene]]:
@@ -76,7 +76,7 @@ def test_the_back_row_reads_every_view_on_the_stage(every_view: tuple[Page, Path
         page.wait_for_timeout(300)
         found[address] = read(page, size[1])
         page.keyboard.press("PageDown")
-    assert not problems(found)
+    assert not problems(found), "\n".join(problems(found))
 
 
 def test_the_back_row_reads_every_view_in_a_file(every_view: tuple[Page, Path], disk: Page) -> None:
@@ -95,4 +95,4 @@ def test_the_back_row_reads_every_view_in_a_file(every_view: tuple[Page, Path], 
             if not disk.locator(".missing").count():  # What the app alone shows.
                 found[address] = read(disk, height)
             disk.keyboard.press("PageDown")
-        assert not problems(found), (width, height)
+        assert not problems(found), "\n".join(problems(found))

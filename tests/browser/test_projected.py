@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,39 @@ def test_what_a_talk_projects(talk: Page) -> None:
     expect(slide.get_by_text("PE(12, 4) = sin(12 / 10000^(4/256)) = sin(12 / 1.15478)")).to_be_in_viewport(ratio=1)
     turn(talk, 4)
     expect(slide.get_by_text("A girl is playing in the sand.")).to_be_in_viewport(ratio=1)
+    assert talk.url.endswith("#scene=4")
+    talk.keyboard.press("c")
+    expect(talk.locator("main.contrast")).to_have_count(1)
+
+    with talk.expect_popup() as opened:
+        talk.keyboard.press("Shift+N")
+    opened.value.keyboard.press("Home")
+    expect(talk.get_by_role("heading", level=1)).to_have_text("Who looks at whom?")
+    expect(opened.value.locator(".notes")).to_have_text("Say this first. And this. And that.")
+    expect(opened.value.locator(".next")).to_have_text("Next: Which fault is it?")
+    opened.value.close()
+
+    talk.goto(f"{talk.url.partition('#')[0]}#scene=3")
+    talk.reload()
+    expect(talk.get_by_role("heading", level=1)).to_have_text("Where am I?", timeout=LOADING)
+    expect(talk.locator("body")).to_have_attribute("data-ready", "yes", timeout=LOADING)
+
+
+def test_a_talk_is_printed_a_page_a_scene(talk: Page) -> None:
+    expect(talk.locator("head script")).to_have_count(1)  # Plotly comes half a second after the first scene.
+    sheets = talk.pdf(prefer_css_page_size=True, print_background=True)
+    assert len(re.findall(rb"/Type\s*/Page[^s]", sheets)) == 4
+    expect(talk.locator(".handout")).to_have_count(0)
+    expect(talk.locator(".heatmap .plot")).to_be_in_viewport(ratio=1)
+
+    talk.evaluate("dispatchEvent(new Event('beforeprint'))")
+    pages = talk.locator("article")
+    expect(pages).to_have_count(4)
+    expect(pages.nth(0).locator(".notes")).to_contain_text("Say this first.")
+    expect(pages.nth(0).locator(".heatmap .row")).to_have_count(9)
+    expect(pages.nth(1).locator(".js-plotly-plot .heatmaplayer image").first).to_be_attached()
+    expect(pages.nth(1).locator(".covered")).to_have_count(0)
+    assert all(height < 720 for height in pages.evaluate_all("all => all.map((one) => one.offsetHeight)"))
 
 
 @pytest.mark.parametrize("view", ["compare", "joint"])

@@ -17,6 +17,7 @@ from model.cli.writable import WritableError, check_writable
 
 from ..engine.package import Form
 from ..figures.palette import DARK, LIGHT
+from ..talk.beside import of_folder
 from ..talk.checks import CheckedTalk, check
 from ..talk.scenes import Mistake
 from ..talk.talk_file import read, scene_count
@@ -49,7 +50,10 @@ def main() -> int:
     from ..ui import cache  # after the runtime, as all that draws components
 
     models = cache.configurations()
-    checked = check(talk, models)
+    beside, problems = of_folder(talk, arguments.talk.parent)
+    checked = check(talk, models, beside)
+    for problem in problems:
+        print(f"{arguments.talk}: {problem}", file=sys.stderr)
     _say(arguments.talk, mistakes, checked)
     if not checked.shown:
         return 1
@@ -57,7 +61,7 @@ def main() -> int:
     progress = lambda done: print(f"scene {done + 1} of {len(shown.scenes)}: {shown.scenes[done].title}")  # noqa: E731
     palette = DARK if arguments.dark else LIGHT
     form: Form = "int8" if arguments.int8 else "half"
-    page = collect.talk_file(shown, models, palette, date.today(), progress, form)
+    page = collect.talk_file(shown, models, palette, date.today(), progress, form, beside)
     write_file(arguments.out, page)
     print(f"{arguments.out}: {len(page.encode()) / 1e6:.1f} MB")
     missing = scene_count(source) - len(shown.scenes)

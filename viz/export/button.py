@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from ..talk import beside
 from ..talk.checks import check, model_of
 from ..ui import cache, theme
 from .collect import talk_file
@@ -27,12 +28,13 @@ LIVE_HELP = " Its live scenes bring their model along."
 
 def save_talk(talk: Talk, models: Mapping[str, TransformerConfig | None]) -> None:
     """Make the file once the button is pressed, in the colours that the visitor sees; `models` are those there are."""
-    live = {model_of(one, talk, models) for one in check(talk, models).shown if one.live}
+    there = beside.files() if beside.named(talk) else {}
+    live = {model_of(one, talk, models) for one in check(talk, models, there).shown if one.live}
     sizes = [estimated_size(one.parameters, "half") for one in cache.summaries() if one.name in live]
     name = re.sub(r"[^\w]+", "-", talk.title.lower(), flags=re.ASCII).strip("-") or "talk"
     st.download_button(
         f"One file (about {sum(sizes) / 1e6:.0f} MB)" if sizes else "One file",
-        partial(talk_file, talk, models, theme.palette(), date.today()),
+        partial(talk_file, talk, models, theme.palette(), date.today(), beside=there),
         f"{name}.html",
         "text/html",
         key="talk-one-file",

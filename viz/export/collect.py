@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..components.presenter import COLLECTED
 from ..streamlit_internals import PageRun, allow_caches_outside_of_runs, start_runtime
 from ..talk import live
+from ..talk.beside import File, session_of
 from ..talk.checks import check, model_of
 from .packed_models import packable, packed_model, palette_of
 from .page import talk_page
@@ -45,28 +46,37 @@ def talk_file(
     made: date,
     progress: Callable[[int], None] = lambda number: None,
     form: Form = "half",
+    beside: Mapping[str, File] | None = None,
 ) -> str:
     """The whole talk as one HTML file; `models` are those there are, by name.
 
     `progress` is called with the number of scenes that are done. A scene that cannot be shown becomes a slide that says
-    why. Each model that a live scene asks for stands in the file once, in this `form`.
+    why. Each model that a live scene asks for stands in the file once, in this `form`. `beside` are the files that
+    scenes name, by name.
     """
     slides = []
     for at, scene in enumerate(talk.scenes):
         progress(at)
-        slides.append(slide(scene, talk, models, palette))
+        slides.append(slide(scene, talk, models, palette, beside or {}))
     names = {one.live.model: None for one in slides if one.live}
     checkpoints = filter(None, map(_packable, names))
     return talk_page(talk.title, slides, palette, made, [packed_model(one, form) for one in checkpoints])
 
 
-def slide(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None], palette: Palette) -> Slide:
+def slide(
+    scene: Scene,
+    talk: Talk,
+    models: Mapping[str, TransformerConfig | None],
+    palette: Palette,
+    beside: Mapping[str, File] | None = None,
+) -> Slide:
     """One scene of a talk."""
+    beside = beside or {}
     texts = (scene.notes, scene.point, scene.hide, (*scene.omit, REMARKS))
-    checked = check(replace(talk, scenes=(scene,)), models)
+    checked = check(replace(talk, scenes=(scene,)), models, beside)
     if not checked.shown:
         return Slide(scene.title, None, *texts, missing=" ".join(one.text for one in checked.mistakes))
-    views = collect(scene.page, ({"model": talk.model} if talk.model else {}) | dict(scene.view))
+    views = collect(scene.page, scene.query(talk.model), session_of(scene, beside))
     if not views:
         return Slide(scene.title, None, *texts, missing=MISSING.format(page=scene.page.capitalize()))
     view = views[-1].view(palette)
@@ -87,13 +97,13 @@ def _packable(model: str) -> Checkpoint | None:
     return packable(cache.live(model))
 
 
-def collect(page: str, view: Mapping[str, str]) -> Sequence[SavedView]:
+def collect(page: str, view: Mapping[str, str], session: Mapping[str, Any] | None = None) -> Sequence[SavedView]:
     """What the page, at this address, offers to save; nothing where it cannot be saved or asks for what is not there.
 
-    Raises RuntimeError when it does not come to an end.
+    `session` is what the session holds at first.     Raises RuntimeError when it does not come to an end.
     """
     views: list[SavedView] = []
-    run = PageRun(PAGES / f"{page}.py", {COLLECTED: views})
+    run = PageRun(PAGES / f"{page}.py", {COLLECTED: views, **(session or {})})
     for _ in range(ROUNDS):
         elements = run.run(view, PATIENCE)
         if views or not _working(elements):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 BROWSER = Path(__file__).parent / "browser"
 # The names of the theme that Streamlit hands to components; a file has to say them itself.
 PAGE = Template("""<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
+<html lang="en" data-scheme="$scheme"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src $scripts; \
 style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width"><title>$title</title>

@@ -5,7 +5,7 @@ import streamlit as st
 from viz import frame
 from viz.components.presenter import show
 from viz.export.button import save_talk
-from viz.talk import editor, files, session
+from viz.talk import beside, editor, files, session
 from viz.talk.checks import check
 from viz.ui import cache
 from viz.ui.captions import caption
@@ -14,10 +14,11 @@ frame.begin("talk")
 st.html(editor.STYLE)
 talk, reading = session.talk()
 models = cache.configurations()
-checked = check(talk, models)
+keys = beside.keys()
+checked = check(talk, models, keys)
 with st.container(key="talk-head", horizontal=True, vertical_alignment="center"):
     files.title(talk)
-    show(talk.title, [scene.presenter_data(talk.model) for scene in checked.shown])
+    show(talk.title, [scene.presenter_data(talk.model, keys) for scene in checked.shown])
     files.menu(talk)
     save_talk(talk, models)
 files.mistakes(checked, reading)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from model.network.config import TransformerConfig
 
 
+FOR_TRACES, FOR_ARRAYS = ("explore",), ("masks",)
+"""The pages that show a file beside a talk."""
+
+
 @dataclass(frozen=True)
 class CheckedTalk:
     """A talk beside what is wrong with it."""
@@ -30,15 +34,16 @@ class CheckedTalk:
     """The scenes that can be shown: those that ask for nothing that is missing. Live are those that can be."""
 
 
-def check(talk: Talk, models: Mapping[str, TransformerConfig | None]) -> CheckedTalk:
+def check(talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Collection[str] = ()) -> CheckedTalk:
     """Hold every scene against the pages and the `models` there are, by name; the first is the default.
 
-    None stands for a model of the command line, which is not one of this project.
+    None stands for a model of the command line, which is not one of this project. `beside` are the names of the files
+    that were brought along with the talk.
     """
     mistakes: list[Mistake] = []
     shown = []
     for number, scene in enumerate(talk.scenes, 1):
-        missing = list(_missing(scene, talk, models))
+        missing = list(_missing_file(scene, beside) or _missing(scene, talk, models))
         others = (*_unknown(scene), *_unreadable_values(scene), *_live(scene, talk, models))
         mistakes += [_mistake(number, scene, *one) for one in (*missing, *others)]
         if not missing:
@@ -56,10 +61,24 @@ def _mistake(number: int, scene: Scene, key: str, text: str) -> Mistake:
     return Mistake(line, text if line else f"Scene {number}: {text}")
 
 
+def _missing_file(scene: Scene, beside: Collection[str]) -> list[tuple[str, str]]:
+    """The file that the scene names and cannot show."""
+    for key, name, pages in (("trace", scene.trace, FOR_TRACES), ("arrays", scene.arrays, FOR_ARRAYS)):
+        if name and scene.page not in pages:
+            there = " and ".join(page.capitalize() for page in pages)
+            return [(key, f"The page {scene.page} shows no {key} of a file, so the scene is left out; {there} does.")]
+        if name and name not in beside:
+            how = "open the talk together with it, or as a zip that holds both"
+            return [(key, f"There is no file {name!r} beside the talk, so the scene is left out; {how}.")]
+    return []
+
+
 def _missing(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None]) -> Iterator[tuple[str, str]]:
     """What the scene cannot be shown without: the key that asks for it, and what to do."""
     if scene.page not in PAGES:
         yield "page", f"There is no page {scene.page!r}, so the scene is left out; use {', '.join(PAGES)}."
+        return
+    if scene.trace or scene.arrays:  # which have heads of their own
         return
     name = model_of(scene, talk, models)
     if name not in models:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from model.untrusted_trace import MEGABYTES
 from viz.ui import widgets
 from viz.ui.captions import plain
 
-from . import session
+from . import beside, session
 from .scenes import LONGEST, Mistake, Talk
 from .talk_file import read, write
 
@@ -35,13 +37,17 @@ def menu(talk: Talk) -> None:
     """Open, save, begin anew."""
     # Keyed by the revision, so that the menu closes once a talk is open.
     with st.popover("Open", type="tertiary", key=f"talk-open-{session.revision()}"):
-        widgets.file_uploader("A talk (TOML)", 1, type="toml", key=f"talk-file-{session.revision()}", on_change=_open)
+        key = f"talk-file-{session.revision()}"
+        label = "A talk (TOML), with its traces and masks beside it or all in a zip"
+        more: dict[str, Any] = {"accept_multiple_files": True, "type": beside.UPLOADED}
+        widgets.file_uploader(label, MEGABYTES, key=key, on_change=_open, **more)
         st.button("The talk that ships with the app", key="talk-shipped", on_click=_shipped, width="stretch")
         st.button("An empty talk", key="talk-empty", on_click=session.put, args=(Talk(session.MINE),), width="stretch")
     name = re.sub(r"[^\w]+", "-", talk.title.lower(), flags=re.ASCII).strip("-") or "talk"
-    st.download_button(
-        "Save", write(talk), f"{name}.toml", "application/toml", key="talk-save", type="tertiary", on_click="ignore"
-    )
+    there = beside.files() if beside.named(talk) else {}
+    kind = (".zip", "application/zip") if there else (".toml", "application/toml")
+    data = partial(beside.packed, talk, there) if there else write(talk)
+    st.download_button("Save", data, f"{name}{kind[0]}", kind[1], key="talk-save", type="tertiary", on_click="ignore")
 
 
 def mistakes(checked: CheckedTalk, reading: tuple[Mistake, ...]) -> None:
@@ -59,22 +65,33 @@ def mistakes(checked: CheckedTalk, reading: tuple[Mistake, ...]) -> None:
 
 
 def _open() -> None:
-    file = st.session_state[f"talk-file-{session.revision()}"]
-    if file is None:
+    """Open the talk among the files that were brought; files without one are kept beside the talk that is open."""
+    given = st.session_state[f"talk-file-{session.revision()}"]
+    if not given:
         return
-    data = file.getvalue()
+    found, problems = beside.unpacked((file.name, file.getvalue()) for file in given)
+    talks = [name for name in found if name.lower().endswith(beside.TALK)]
+    problems += beside.bring({name: data for name, data in found.items() if name not in talks})
+    if len(talks) > 1:
+        problems.append(f"There are {len(talks)} talks; {talks[0]} is opened.")
+    opened = _read(talks[0], found[talks[0]], problems) if talks else session.talk()
+    if opened:
+        session.put(*opened, at=0)
+    if problems:
+        st.session_state["talk-problem"] = " ".join(problems)
+
+
+def _read(name: str, data: bytes, problems: list[str]) -> tuple[Talk, tuple[Mistake, ...]] | None:
+    """The talk in a file; None, with what is wrong added to `problems`, where it is none."""
     if len(data) > session.LONGEST_FILE:
-        st.session_state["talk-problem"] = (
-            f"{file.name} is larger than {session.LONGEST_FILE // 1024} kB, so it is no talk."
-        )
-        return
+        problems.append(f"{name} is larger than {session.LONGEST_FILE // 1024} kB, so it is no talk.")
+        return None
     try:
-        source = data.decode("utf-8-sig")
+        return read(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        st.session_state["talk-problem"] = f"Line {line}: {file.name} is not text in UTF-8; save it as such."
-        return
-    session.put(*read(source), at=0)
+        problems.append(f"Line {line}: {name} is not text in UTF-8; save it as such.")
+        return None
 
 
 def _shipped() -> None:

@@ -27,6 +27,8 @@ HEEDED: Mapping[str, tuple[Parameter[Any], ...]] = {
 
 def obstacle(scene: Scene) -> str:
     """Why a scene cannot be live; "" where it can."""
+    if scene.trace or scene.arrays:
+        return "a file beside the talk takes no sentences"
     value = lambda of: of.value_of(scene.view.get(of.name, ""))  # noqa: E731
     if scene.page == "explore" and value(VIEW) in VIEWS:
         return ""

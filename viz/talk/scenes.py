@@ -28,7 +28,7 @@ PARTS = {
 }
 """What a scene can hide until the next key, or leave out."""
 MOST_SCENES = 99
-LONGEST = {"title": 200, "point": 300, "notes": 8000, "page": 60}
+LONGEST = {"title": 200, "point": 300, "notes": 8000, "page": 60, "trace": 120, "arrays": 120}
 """Characters of each text."""
 
 
@@ -50,19 +50,28 @@ class Scene:
     """Members of PARTS that are not shown at all."""
     live: bool = False
     """Whether it takes sentences from the audience, see :mod:`viz.talk.live`."""
+    trace: str = ""
+    """The name of a saved trace beside the talk that the scene shows (:mod:`viz.talk.beside`)."""
+    arrays: str = ""
+    """The name of a file with a mask or weights beside the talk, for the page Masks."""
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
     """Where its keys stand in the file it was read from, from 1; "" is its first line."""
 
     def address(self, model: str = "", **more: str) -> str:
         """Path and query of the view inside the app; `model` is that of the talk, `more` is added."""
-        query = ({"model": model} if model else {}) | dict(self.view) | more
+        query = self.query(model) | more
         path = "/" if self.page == "explore" else f"/{self.page}"
         return f"{path}?{urlencode(query)}" if query else path
 
-    def presenter_data(self, model: str = "") -> dict[str, Any]:
-        """What :func:`viz.components.presenter.show` needs of it."""
+    def query(self, model: str = "") -> dict[str, str]:
+        """The address of the view: `model` is that of the talk; a file with arrays is read as one that is uploaded."""
+        return ({"model": model} if model else {}) | ({"from": "upload"} if self.arrays else {}) | dict(self.view)
+
+    def presenter_data(self, model: str = "", keys: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """What :func:`viz.components.presenter.show` needs of it; `keys` are those of the files beside the talk."""
+        key = (keys or {}).get(self.trace or self.arrays, "")
         texts = {"title": self.title, "notes": self.notes, "point": self.point}
-        address = self.address(model, **({"live": "1"} if self.live else {}))
+        address = self.address(model, **({"live": "1"} if self.live else {}), **({"file": key} if key else {}))
         return {"address": address, **texts, "hide": self.hide, "omit": self.omit, "live": self.live}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,13 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from ..components.draft import draft
+from ..traces.kept import KeptError
+from ..traces.session import current as current_trace
+from ..traces.session import current_run
 from ..ui.addresses import masks
 from ..ui.addresses.shared import MODEL, SENTENCE
+from ..ui.captions import plain
+from . import beside
 from .scenes import MOST_SCENES, Mistake, Scene, Talk
 from .talk_file import read, write
 
@@ -20,6 +26,8 @@ if TYPE_CHECKING:
 
 SHIPPED = Path(__file__).parent / "talk.toml"
 MINE = "A talk of my own"
+OF_A_MODEL = ("model", "sentence", "changes")
+"""Of the address of Explore, what says nothing of an opened trace."""
 LONGEST_FILE = 512 * 1024
 """Of a talk, in bytes or characters; a hundred scenes with notes are far smaller."""
 
@@ -49,6 +57,8 @@ def keep_draft(page: str) -> None:
     """
     own = st.session_state.get("talk")
     draft("talk", write(own[0]) if own else "", on_found=lambda source: _restore(source, page))
+    keys = beside.keys()
+    draft("talk-files", json.dumps(keys) if keys else "", on_found=_restore_files)
 
 
 def _restore(source: str, page: str) -> None:
@@ -59,6 +69,16 @@ def _restore(source: str, page: str) -> None:
         put(found, mistakes, at=0)
         if page == "talk":
             st.toast("Your talk is here again, as this browser kept it. Open has the one that ships with the app.")
+
+
+def _restore_files(source: str) -> None:
+    """Know the files beside the talk again, by keys that only this visitor's browser has."""
+    try:
+        found = json.loads(source[:LONGEST_FILE])
+    except ValueError:
+        return
+    if isinstance(found, dict):
+        beside.take_back(found)
 
 
 def revision() -> int:
@@ -107,27 +127,34 @@ def add_view_button(page: Page) -> None:
 
 def _add(page: Page) -> None:
     if _is_of_the_session(page.name):
-        st.toast("A scene is an address: what you opened or pasted stays in your session and cannot be one.")
+        st.toast("A scene is an address or a file: what was pasted is neither. Upload it as a file on the page Talk.")
         return
     mine, mistakes = st.session_state.get("talk") or (Talk(MINE), ())
     if len(mine.scenes) >= MOST_SCENES:
         st.toast(f"A talk has at most {MOST_SCENES} scenes: save this one and begin another.")
         return
-    view = {one.name: st.session_state[one.key] for one in (MODEL, SENTENCE) if st.session_state.get(one.key)}
-    view |= page.current_view()
-    scene = Scene(_title(page.name, view), page.name, view)
+    opened = current_trace() if page.name == "explore" else None
+    try:
+        trace = beside.keep_trace(opened) if opened else ""
+    except KeptError as error:
+        st.toast(plain(str(error)))
+        return
+    carried = () if trace else (MODEL, SENTENCE)
+    view = {one.name: st.session_state[one.key] for one in carried if st.session_state.get(one.key)}
+    view |= {name: value for name, value in page.current_view().items() if not trace or name not in OF_A_MODEL}
+    scene = Scene(_title(page.name, view), page.name, view, trace=trace)
     put(replace(mine, scenes=(*mine.scenes, scene)), mistakes, len(mine.scenes))
-    st.toast(f"Scene {len(mine.scenes) + 1} of your talk. Give it a title and notes on the page Talk.")
+    kept = f" {trace} is kept beside it: Save on the page Talk hands out both as a zip." if trace else ""
+    st.toast(plain(f"Scene {len(mine.scenes) + 1} of your talk. Give it a title and notes on the page Talk.{kept}"))
 
 
 def shows_opened(page: str) -> bool:
-    """Whether the page shows a trace that the visitor opened: no address holds it, so nothing else can show it."""
-    of_page = {"explore": "opened", "training": "opened-run"}.get(page)
-    return of_page is not None and st.session_state.get(of_page) is not None
+    """Whether the page shows the traces of a training that the visitor opened: no scene holds them."""
+    return page == "training" and current_run() is not None
 
 
 def _is_of_the_session(page: str) -> bool:
-    """Whether the view is of something that no address holds: an opened trace, a pasted or uploaded mask."""
+    """Whether the view is of something that no scene holds: a training that was opened, a pasted or uploaded mask."""
     judging = page == "masks" and masks.PART.get() == "judge"
     return shows_opened(page) or (judging and masks.FROM.get() != "build")
 

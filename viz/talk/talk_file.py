@@ -11,6 +11,7 @@ page = "explore"
 hide = ["translation"]                  # covered until the next key
 omit = ["heads"]                        # not shown at all
 live = true                             # the audience's sentences are translated
+trace = "mine.safetensors"              # instead: a saved trace beside this file; arrays = "mask.npz" for Masks
 
 [scene.view]                            # the page's address, as it stands after the question mark
 sentence = "She lost her key."
@@ -27,6 +28,8 @@ import tomli_w
 from .scenes import LONGEST, MOST_SCENES, PARTS, Mistake, Scene, Talk
 from .toml import Block, TalkError, blocks
 
+TEXTS = ("title", "notes", "point", "page", "trace", "arrays")
+"""The keys of a scene that are texts."""
 VALUE = 2000
 """Characters of one value of a view."""
 
@@ -70,7 +73,8 @@ def _written(scene: Scene) -> str:
     """A scene as a block of its own: tomli_w would write short ones as one list, in which no line is a scene's."""
     texts = {"title": scene.title, "page": scene.page}
     parts = {"hide": [*scene.hide], "omit": [*scene.omit], "live": scene.live}
-    more = {"point": scene.point, "notes": scene.notes, **parts}
+    files = {"trace": scene.trace, "arrays": scene.arrays}
+    more = {"point": scene.point, "notes": scene.notes, **parts, **files}
     own = _toml(texts | {name: value for name, value in more.items() if value})
     view = f"\n[scene.view]\n{_toml(scene.view)}" if scene.view else ""
     return f"[[scene]]\n{own}{view}"
@@ -84,8 +88,10 @@ def _scene(block: Block, mistakes: list[Mistake]) -> Scene | None:
     table = _table(block, mistakes)
     if table is None:
         return None
-    _unknown(table, {"title", "notes", "point", "page", "hide", "omit", "live", "view"}, block, mistakes)
-    texts = _texts(table, block, mistakes, "title", "notes", "point", "page")
+    _unknown(
+        table, {"title", "notes", "point", "page", "hide", "omit", "live", "trace", "arrays", "view"}, block, mistakes
+    )
+    texts = _texts(table, block, mistakes, "title", "notes", "point", "page", "trace", "arrays")
     if not texts.get("page"):
         mistakes.append(Mistake(block.start, 'The scene names no page; add for example: page = "explore"'))
         return None
@@ -93,7 +99,8 @@ def _scene(block: Block, mistakes: list[Mistake]) -> Scene | None:
     title = texts.get("title") or texts["page"].capitalize()
     view = _view(table.get("view", {}), block, mistakes)
     said = texts.get("notes", ""), texts.get("point", "")
-    return Scene(title, texts["page"], view, *said, hide, omit, _switch(table, "live", block, mistakes), block.lines)
+    live, files = _switch(table, "live", block, mistakes), (texts.get("trace", ""), texts.get("arrays", ""))
+    return Scene(title, texts["page"], view, *said, hide, omit, live, *files, block.lines)
 
 
 def _table(block: Block, mistakes: list[Mistake]) -> dict[str, Any] | None:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from model.untrusted_trace import OpenedRun, OpenedTrace, OpenError, read_file, read_run
 
+from .kept import kept
+
 T = TypeVar("T")
 ERROR = "open-error"
 """Of the session: the sentence that says why a file could not be opened, until it is shown."""
 OPTION = "--open"
-_TRACE, _RESULTS, _NAMED, _RUN = "opened", "opened-results", "named-trace", "opened-run"
+_TRACE, _RESULTS, _NAMED, _RUN, _ARRAYS = "opened", "opened-results", "named-trace", "opened-run", "opened-arrays"
+FILE = "file"
+"""Of the address of a scene: the key of the file it shows."""
 
 
 def open_named() -> None:
@@ -52,6 +56,27 @@ def current_run() -> OpenedRun | None:
 def close_run() -> None:
     """Forget the traces of a training; for callbacks."""
     st.session_state.pop(_RUN, None)
+
+
+def holding(file: Any) -> dict[str, Any]:
+    """What a session holds in which this file is open: a trace, or arrays for the page Masks; nothing for None."""
+    return {} if file is None else {_TRACE if isinstance(file, OpenedTrace) else _ARRAYS: file}
+
+
+def open_kept() -> bool:
+    """Open the file that the address of a scene names, if it names one. Whether there is no such file any more."""
+    key = st.query_params.get(FILE)
+    if not key:
+        return False
+    found = kept().get(key)
+    for name, value in holding(found).items():
+        st.session_state[name] = value
+    return found is None
+
+
+def current_arrays() -> Any:
+    """The file with arrays that a scene shows, or None."""
+    return st.session_state.get(_ARRAYS)
 
 
 def set_current(opened: OpenedTrace) -> None:

@@ -126,7 +126,8 @@ def test_a_draft_of_the_browser_is_taken_where_the_session_has_no_talk(
     heard: list[Any] = []
     monkeypatch.setattr(session, "draft", lambda name, text, on_found: heard.append((name, text, on_found)))
     session.keep_draft("talk")
-    [(name, text, on_found)] = heard
+    (name, text, on_found), (files, keys, _) = heard
+    assert (files, keys) == ("talk-files", "")
     assert name == "talk"
     assert bool(text) == bool(held)
     on_found(found)

@@ -29,9 +29,12 @@ def live() -> bool:
     return st.query_params.get("live") == "1"
 
 
-def presenter() -> None:
-    """Let the key p, or ``present=1`` in the address, show this page alone; draws nothing."""
-    _mount(key="presenter", data={"scenes": None})
+def presenter(file: str = "") -> None:
+    """Let the key p, or ``present=1`` in the address, show this page alone; draws nothing.
+
+    `file` is the key of the file that the page shows, if it shows one (:mod:`viz.traces.kept`).
+    """
+    _mount(key="presenter", data={"scenes": None, "file": file})
 
 
 def show(title: str, scenes: Sequence[Mapping[str, Any]]) -> None:

@@ -22,7 +22,8 @@ const BESIDE_A_TREE = `
   :root:has(.st-key-tree) :is(.st-key-decode-player, .st-key-best), .slide:has([data-role=tree]) [data-role=decoding] { display: none !important; }
   :root:has(.st-key-tree) .st-key-sentence { display: block !important; }`;
 
-function rules(hide, omit, always) {
+/** The style that covers the parts `hide`, leaves out `omit`, and says `always` besides. */
+export function partRules(hide, omit, always) {
   const of = (parts) => parts.flatMap((part) => WHERE[part] ?? []).join(", ");
   const alone = omit.includes("matrix") || omit.includes("candidates");
   const wide = alone ? ".decode-player .below { grid-template-columns: minmax(0, 44rem) !important; justify-content: center; }" : "";
@@ -61,7 +62,7 @@ export function* roots(node) {
 export function cover(document, hide, omit, always = ON_STAGE + NOT_OPERATED) {
   const { CSSStyleSheet } = document.defaultView;
   const sheet = (document.covering ??= new CSSStyleSheet());
-  sheet.replaceSync(rules(hide, omit, always));
+  sheet.replaceSync(partRules(hide, omit, always));
   for (const root of roots(document))
     if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
 }

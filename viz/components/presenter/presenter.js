@@ -3,9 +3,10 @@ import { inField } from "./keys.js";
 import { openShow } from "./show.js";
 
 /** This page as the only scene: its address as it stands now. */
-function here() {
+function here(file) {
   const query = new URLSearchParams(location.search);
   for (const name of ["present", "scene", "contrast"]) query.delete(name);
+  if (file) query.set("file", file);
   return [{ address: `${location.pathname}?${query}`, title: "", notes: "", point: "", hide: [], omit: [] }];
 }
 
@@ -26,7 +27,7 @@ function leaveNoTrace() {
 function build(root, view) {
   view.start = (at) => {
     if (view.show) return;
-    const scenes = view.scenes ?? here();
+    const scenes = view.scenes ?? here(view.file);
     if (!scenes.length) return;
     const contrast = new URLSearchParams(location.search).get("contrast") === "1";
     view.show = openShow(root, { scenes, title: view.title, at, contrast, numbered: Boolean(view.scenes) }, () => {
@@ -58,6 +59,7 @@ export default function presenter({ data, parentElement }) {
   const view = mounted(parentElement, "presenter", build);
   view.scenes = data.scenes;
   view.title = data.title ?? "";
+  view.file = data.file;
   if (data.scenes && !view.button) buttons(view);
   if (view.button) view.button.disabled = !data.scenes.length;
   const at = sceneAsked();

@@ -15,7 +15,7 @@ export const ON_STAGE = `
   .decode-player .player { margin-top: 0.3rem; }
   .decode-player .where { display: none; }
   .decode-player .target .piece:first-child, .special { font-size: max(0.7em, 12px); }
-  .line[data-size="large"] { font-size: 1.5rem; line-height: 1.4; }
+  .line[data-size="large"] { font-size: 1.4rem; line-height: 1.35; }
   .decode-player .frame { height: max(8rem, calc(var(--picture, 350px) - 9rem)); }
   .texts h3 { min-height: 0; }
   .links .scroll { max-width: none; }

@@ -14,6 +14,8 @@ export function listen(deck, picture, talk) {
     ArrowUp: deck.back,
     Home: () => deck.go(0),
     End: () => deck.go(deck.last),
+    c: deck.contrast,
+    f: deck.full,
   };
   let typed = "";
   let timer = 0;
@@ -29,8 +31,9 @@ export function listen(deck, picture, talk) {
     const inside = event.composedPath().includes(picture);
     if (event.key === "n") return deck.notes;
     if (!talk) return null;
+    if (event.key === "N") return () => deck.speak(hear);
     if (/^[0-9]$/.test(event.key)) return () => digit(event.key);
-    return inside && !event.key.startsWith("Page") ? null : turn[event.key];
+    return inside && !/^(Page|[cf]$)/.test(event.key) ? null : turn[event.key];
   };
   const onKey = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -42,5 +45,6 @@ export function listen(deck, picture, talk) {
     event.stopImmediatePropagation(); // The player listens too.
     act();
   };
-  window.addEventListener("keydown", onKey, { capture: true });
+  const hear = (page) => page.addEventListener("keydown", onKey, { capture: true });
+  hear(window);
 }

@@ -1,7 +1,9 @@
+import { openNotes } from "../../components/presenter/notes.js";
 import { content, prepare } from "./inflate.js";
 import { show } from "./slide.js";
 import { listen } from "./keys.js";
 import { element } from "./element.js";
+import { printable } from "./print.js";
 import { rest } from "./rest.js";
 
 /** The frame around the slides: the title, where one is, what to look at, the notes, what the file was made from. */
@@ -40,11 +42,12 @@ function button(parent, text, label, act) {
 /** One slide after another: `deck` is what the keys and the buttons drive. */
 function deckOf(file, components, parts) {
   const { slides } = file.header;
-  const deck = { at: -1, last: slides.length - 1, shown: null };
+  const deck = { at: -1, last: slides.length - 1, shown: null, speaker: null, started: performance.now() };
   deck.go = async (to, covered = true) => {
     const next = Math.min(Math.max(to, 0), deck.last);
     if (next === deck.at) return;
     deck.at = next;
+    if (file.header.talk) history.replaceState(null, "", `#scene=${next + 1}`); // A reload comes back here.
     deck.shown?.leave();
     const slide = slides[next];
     parts.heading.textContent = slide.title;
@@ -52,6 +55,7 @@ function deckOf(file, components, parts) {
     parts.point.textContent = slide.point;
     parts.point.hidden = !slide.point;
     parts.notes.textContent = slide.notes;
+    deck.tell();
     facts(parts.foot, { ...slide, made: file.header.made }, () => deck.shown?.refit());
     const going = performance.now();
     deck.shown = show(parts.picture, slide, file, components, covered);
@@ -62,12 +66,27 @@ function deckOf(file, components, parts) {
   };
   deck.next = () => (deck.shown?.reveal() ? undefined : deck.go(deck.at + 1));
   deck.back = () => deck.go(deck.at - 1, false);
+  /** The notes in a window of their own, which follows the slides and turns them; `hear` has it listened to. */
+  deck.speak = (hear) => {
+    if (deck.speaker?.open) return deck.speaker.focus();
+    deck.speaker = openNotes(deck, file.header.title, hear);
+    return deck.tell();
+  };
+  deck.tell = () => {
+    const [scene, following] = [slides[deck.at], slides[deck.at + 1]];
+    deck.speaker?.follow({ scene, following, at: deck.at, count: slides.length, covered: false });
+  };
+  deck.contrast = () => parts.main.classList.toggle("contrast");
+  deck.full = () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen());
   deck.notes = () => {
     parts.notes.hidden = !parts.notes.hidden;
     deck.shown?.refit();
   };
   return deck;
 }
+
+/** The scene that the address asks for, from 0: `#scene=3` is the third. */
+const asked = () => Math.max(Number(new URLSearchParams(location.hash.slice(1)).get("scene")) || 1, 1) - 1;
 
 /** The slides of this page; `live`, if any is, makes scenes of them that run a model (../live/scene.js). */
 export default async function page(components, live = null) {
@@ -82,8 +101,12 @@ export default async function page(components, live = null) {
   }
   if (slides.some(({ notes }) => notes)) button(parts.controls, "notes", "Show or hide the notes", deck.notes);
   listen(deck, parts.picture, talk);
-  if (talk) rest(parts.main);
-  await deck.go(0);
+  if (talk) {
+    rest(parts.main);
+    printable(file, components);
+    addEventListener("hashchange", () => deck.go(asked()));
+  }
+  await deck.go(talk ? asked() : 0);
   document.body.dataset.ready = "yes";
   if (talk) setTimeout(prepare, 500); // Half a second of work that no scene is to wait for.
 }

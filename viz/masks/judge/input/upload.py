@@ -12,6 +12,7 @@ import streamlit as st
 from model.diagnosis.inputs.argument_names import is_known
 from model.diagnosis.readers.files import ENDINGS, Contents, UnreadableError, read
 
+from ....traces.session import current_arrays
 from ....ui import widgets
 from ....ui.captions import caption, plain
 from . import from_trace
@@ -26,9 +27,12 @@ MOST_FILES, MEGABYTES = 32, 64
 
 def mask_input() -> MaskInput | None:
     """Draw the place to drop files, a sentence for each that cannot be read, and the choice among all maps."""
-    files = widgets.file_uploader(
-        "Files", MEGABYTES, accept_multiple_files=True, key="mask_files", label_visibility="collapsed"
-    )
+    if handed := current_arrays():
+        files = [handed]
+    else:
+        files = widgets.file_uploader(
+            "Files", MEGABYTES, accept_multiple_files=True, key="mask_files", label_visibility="collapsed"
+        )
     most = min(MEGABYTES, widgets.largest_file())
     caption(f"Read are {', '.join(ENDINGS)} and saved traces, up to {most} MB. Nothing in a file is ever executed.")
     found, refused = _sorted(files[:MOST_FILES])

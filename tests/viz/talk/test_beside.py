@@ -1,0 +1,95 @@
+"""The files beside a talk: named by scenes, checked as uploads are, packed with the talk and opened again."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from model.trace import AttentionMap, AttentionTrace
+from model.untrusted_trace import OpenedTrace
+from viz.export import collect
+from viz.export.parts import leaves
+from viz.figures.palette import LIGHT
+from viz.talk import beside
+from viz.talk.checks import check
+from viz.talk.scenes import Scene, Talk
+from viz.talk.talk_file import read, write
+
+OWN = Scene("Mine", "explore", {"kind": "encoder"}, trace="mine.safetensors")
+MASK = Scene("My mask", "masks", arrays="mask.npy")
+TALK = Talk("Of my own", (OWN, MASK))
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> dict[str, bytes]:
+    """A trace and a mask as they stand on a disk."""
+    weights = np.tril(np.ones((1, 2, 3, 3), np.float32))
+    weights /= weights.sum(-1, keepdims=True)
+    one = AttentionMap("encoder", weights, ("Ich", " lese", " viel"), ("Ich", " lese", " viel"), np.tri(3, dtype=bool))
+    AttentionTrace(one, source="Ich lese viel", model="mine").save(tmp_path / "mine.safetensors")
+    np.save(tmp_path / "mask.npy", np.tri(3, dtype=bool))
+    return {name: (tmp_path / name).read_bytes() for name in ("mine.safetensors", "mask.npy")}
+
+
+@pytest.fixture
+def files(saved: dict[str, bytes]) -> dict[str, beside.File]:
+    return {name: beside.read_one(name, data) for name, data in saved.items()}
+
+
+def test_a_talk_and_its_files_are_packed_and_unpacked(files: dict[str, beside.File], saved: dict[str, bytes]) -> None:
+    found, problems = beside.unpacked([("talk.zip", beside.packed(TALK, files))])
+    assert not problems
+    assert set(found) == {"talk.toml", *saved}
+    talk, mistakes = read(found["talk.toml"].decode())
+    assert not mistakes
+    assert talk == TALK
+    assert found["mask.npy"] == saved["mask.npy"]
+    again = beside.read_one("mine.safetensors", found["mine.safetensors"])
+    assert isinstance(again, OpenedTrace)
+    assert again.trace.source == "Ich lese viel"
+
+
+def test_a_scene_without_its_file_is_left_out_with_its_line() -> None:
+    talk, _ = read(write(TALK))
+    checked = check(talk, {}, {"mask.npy"})
+    assert [scene.title for scene in checked.shown] == ["My mask"]
+    (mistake,) = checked.mistakes
+    assert "no file 'mine.safetensors' beside the talk" in mistake.text
+    assert write(talk).splitlines()[mistake.line - 1] == 'trace = "mine.safetensors"'
+    (wrong,) = check(Talk("", (Scene("", "why", trace="mine.safetensors"),)), {}, {"mine.safetensors"}).mistakes
+    assert "The page why shows no trace of a file" in wrong.text
+
+
+@pytest.mark.parametrize("name", ["../mine.safetensors", "a/b.npy", "", ".npy", "x\ny.npy", "no-ending"])
+def test_a_name_that_is_none_is_refused(name: str, saved: dict[str, bytes]) -> None:
+    with pytest.raises(ValueError, match="plain name"):
+        beside.read_one(name, saved["mask.npy"])
+
+
+def test_what_is_no_trace_no_array_or_no_zip_is_named(saved: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("mine.safetensors", "mask.npy"):
+        with pytest.raises(ValueError, match=name):
+            beside.read_one(name, b"nonsense")
+    assert "broken.zip cannot be opened" in beside.unpacked([("broken.zip", b"PK nonsense")])[1][0]
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("large.npy", bytes(3 * 2**20))
+    monkeypatch.setattr(beside, "MEGABYTES", 2)
+    found, (problem,) = beside.unpacked([("large.zip", whole.getvalue())])
+    assert not found
+    assert "unpacks to more than 2 MB" in problem
+
+
+def test_one_file_holds_what_the_files_show(files: dict[str, beside.File]) -> None:
+    own, mask = (collect.slide(scene, TALK, {}, LIGHT, files) for scene in TALK.scenes)
+    assert not own.missing
+    assert not mask.missing
+    assert {getattr(part, "name", "") for part in leaves(own.parts)} >= {"heatmap"}
+    assert leaves(mask.parts)
+    page = collect.talk_file(TALK, {}, LIGHT, date(2026, 1, 1), beside=files)
+    assert "open the talk together with it" not in page

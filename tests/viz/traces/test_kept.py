@@ -1,0 +1,61 @@
+"""What visitors keep for their talks: found by its key alone, bounded, and forgotten after a while."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from viz.traces.kept import LASTS, Kept, KeptError
+
+
+def test_a_thing_is_found_by_its_key_and_by_nothing_else() -> None:
+    store = Kept(of_one=100, of_all=1000)
+    mine, yours = store.put("me", "a mask", 40), store.put("you", "another mask", 40)
+    assert (store.get(mine), store.get(yours)) == ("a mask", "another mask")
+    assert len({mine, yours}) == 2
+    assert min(len(mine), len(yours)) >= 32
+    assert store.get("me") is store.get("") is store.get(mine[:-1]) is None
+    store.drop(mine)
+    assert store.get(mine) is None
+
+
+def test_one_visitor_and_all_of_them_have_so_many_bytes() -> None:
+    store = Kept(of_one=100, of_all=150)
+    first = store.put("me", 1, 90)
+    with pytest.raises(KeptError, match="your talks may have 0 MB together"):
+        store.put("me", 2, 11)
+    store.put("you", 3, 60)
+    with pytest.raises(KeptError, match="all visitors"):
+        store.put("they", 4, 1)
+    store.drop(first)
+    assert store.get(store.put("they", 5, 90)) == 5
+
+
+def test_what_nobody_asks_for_is_forgotten() -> None:
+    now = [0.0]
+    store = Kept(of_one=100, of_all=100, clock=lambda: now[0])
+    asked, left = store.put("me", "asked for", 50), store.put("me", "left", 50)
+    now[0] = LASTS * 0.6
+    assert store.get(asked) == "asked for"
+    now[0] = LASTS * 1.2
+    assert (store.get(asked), store.get(left)) == ("asked for", None)
+    store.put("me", "in its place", 50)
+
+
+def test_many_visitors_at_once_never_have_more_than_there_is_place_for() -> None:
+    store = Kept(of_one=10, of_all=500)
+
+    def keep(visitor: int) -> int:
+        kept = 0
+        for _ in range(20):
+            try:
+                kept += store.put(str(visitor), visitor, 1) != ""
+            except KeptError:
+                break
+        return kept
+
+    with ThreadPoolExecutor(16) as visitors:
+        found = list(visitors.map(keep, range(100)))
+    assert max(found) == 10
+    assert sum(found) == 500

@@ -1,0 +1,217 @@
+"""The files beside a talk: traces and arrays that its scenes name, checked as every upload is, kept for the stage."""
+
+from __future__ import annotations
+
+import io
+import re
+import secrets
+import tempfile
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from model.diagnosis.readers.files import ENDINGS, UnreadableError, read
+from model.untrusted_trace import MEGABYTES, OpenedTrace, OpenError, clean, read_trace
+
+from ..traces.kept import KeptError, kept
+from ..traces.session import holding
+from .talk_file import write
+
+if TYPE_CHECKING:
+    from .scenes import Scene, Talk
+
+NAME = re.compile(r"[\w+()=-][\w .+()=-]{0,100}\.\w{1,16}")
+TALK, PACKED, TRACE = ".toml", ".zip", ".safetensors"
+MOST = 40
+"""Files beside a talk."""
+_KEYS, _OWNER, _SHOWN = "talk-files", "talk-owner", "trace on stage"
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """A file with a mask or weights, as it was brought; the page Masks reads it as one that was uploaded to it."""
+
+    name: str
+    file_id: str
+    data: bytes
+
+    def getbuffer(self) -> memoryview:
+        return memoryview(self.data)
+
+
+File = OpenedTrace | Arrays
+
+
+def read_one(name: str, data: bytes) -> File:
+    """A file as a scene shows it. ValueError with a sentence for one that cannot be read."""
+    if not NAME.fullmatch(name):
+        raise ValueError(
+            f"{clean(name, 80)} is no plain name of a file: use letters, digits, spaces and - _ . + ( ) =."
+        )
+    if len(data) > MEGABYTES * 2**20:
+        raise ValueError(f"{name} has {len(data) / 2**20:.0f} MB; at most {MEGABYTES} MB are read.")
+    if name.endswith(TRACE):
+        return read_trace(name, data)
+    with tempfile.TemporaryDirectory() as folder:  # The visitor's name is never a path.
+        path = Path(folder) / f"array{Path(name).suffix}"
+        path.write_bytes(data)
+        try:
+            read(path)
+        except UnreadableError as error:
+            raise ValueError(f"{name}: {error}") from error
+    return Arrays(name, secrets.token_hex(8), data)
+
+
+def unpacked(files: Iterable[tuple[str, bytes]]) -> tuple[dict[str, bytes], list[str]]:
+    """Files by name, those in a zip instead of it; and what was left out of one, a sentence each."""
+    found: dict[str, bytes] = {}
+    problems = []
+    for name, data in files:
+        if not name.lower().endswith(PACKED):
+            found[name] = data
+            continue
+        try:
+            found |= _members(data)
+        except (OSError, ValueError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+            problems.append(f"{clean(name, 80)} cannot be opened: {clean(str(error), 200) or 'it is broken'}.")
+    return found, problems
+
+
+def _members(data: bytes) -> dict[str, bytes]:
+    """The files in a zip by their last names. ValueError where it holds more than is read."""
+    found = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = [one for one in archive.infolist() if not one.is_dir()]
+        if len(members) > MOST + 1:
+            raise ValueError(f"it holds {len(members)} files, at most {MOST + 1} are read")
+        left = MEGABYTES * 2**20
+        for one in members:
+            with archive.open(one) as member:
+                content = member.read(left + 1)  # Whatever size it claims to have.
+            left -= len(content)
+            if left < 0:
+                raise ValueError(f"it unpacks to more than {MEGABYTES} MB")
+            found[re.split(r"[/\\]", one.filename)[-1]] = content
+    return found
+
+
+def bring(files: Mapping[str, bytes]) -> list[str]:
+    """Keep files beside the visitor's talk; returns a sentence for each that cannot be."""
+    problems = []
+    for name, data in list(files.items())[:MOST]:
+        try:
+            _keep(name, read_one(name, data), len(data))
+        except (OpenError, KeptError, ValueError) as error:
+            problems.append(str(error))
+    if len(files) > MOST:
+        problems.append(f"{len(files)} files were given; the first {MOST} are read.")
+    return problems
+
+
+def keep_trace(opened: OpenedTrace) -> str:
+    """Keep a trace that the visitor has opened beside their talk, and return its name there. KeptError."""
+    stem = re.sub(r"[^\w+()=-]+", "-", Path(opened.name).stem).strip("-")[:80] or "trace"
+    for number in range(1, MOST):
+        name = f"{stem}{'' if number == 1 else f'-{number}'}{TRACE}"
+        there = files().get(name)
+        if isinstance(there, OpenedTrace) and there.identity == opened.identity:
+            return name
+        if there is None:
+            break
+    _keep(name, opened, sum(map(_size, opened.trace.maps.values())))
+    return name
+
+
+def shown_key(opened: OpenedTrace) -> str:
+    """The key under which the stage finds the trace that the visitor looks at; of another none is. KeptError."""
+    identity, key = st.session_state.get(_SHOWN, ("", ""))
+    if identity == opened.identity and kept().get(key) is not None:
+        return str(key)
+    kept().drop(key)
+    key = _put(opened, sum(map(_size, opened.trace.maps.values())))
+    st.session_state[_SHOWN] = opened.identity, key
+    return key
+
+
+def _size(one: Any) -> int:
+    return int(one.weights.nbytes + one.mask.nbytes + sum(array.nbytes for array in one.tensors.values()))
+
+
+def _keep(name: str, value: File, size: int) -> None:
+    keys = st.session_state.setdefault(_KEYS, {})
+    if name in keys:
+        kept().drop(keys[name])
+    keys[name] = _put(value, size)
+
+
+def _put(value: File, size: int) -> str:
+    return kept().put(st.session_state.setdefault(_OWNER, secrets.token_hex(16)), value, size)
+
+
+def keys() -> dict[str, str]:
+    """The key of each file that is still kept, by name."""
+    return {name: key for name, key in st.session_state.get(_KEYS, {}).items() if kept().get(key) is not None}
+
+
+def take_back(found: Mapping[str, str]) -> None:
+    """Know files again by their keys, which the visitor's browser has kept."""
+    if _KEYS not in st.session_state:
+        st.session_state[_KEYS] = {str(name): str(key) for name, key in list(found.items())[:MOST]}
+
+
+def files() -> dict[str, File]:
+    """The files beside the visitor's talk by name."""
+    found = {name: kept().get(key) for name, key in st.session_state.get(_KEYS, {}).items()}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def named(talk: Talk) -> list[str]:
+    """The names of all files that the scenes of a talk ask for."""
+    return list(dict.fromkeys(name for scene in talk.scenes for name in (scene.trace, scene.arrays) if name))
+
+
+def packed(talk: Talk, beside: Mapping[str, File]) -> bytes:
+    """A talk with the files that it names, as a zip."""
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("talk.toml", write(talk))
+        for name in named(talk):
+            if name in beside:
+                archive.writestr(name, _bytes(beside[name]))
+    return whole.getvalue()
+
+
+def _bytes(file: File) -> bytes:
+    if isinstance(file, Arrays):
+        return file.data
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"trace{TRACE}"
+        file.trace.save(path)
+        return path.read_bytes()
+
+
+def of_folder(talk: Talk, folder: Path) -> tuple[dict[str, File], list[str]]:
+    """The files that a talk names, read from beside it on a disk; and a sentence for each that cannot be."""
+    found: dict[str, File] = {}
+    problems = []
+    for name in named(talk):
+        try:
+            found[name] = read_one(name, (folder / name).read_bytes() if NAME.fullmatch(name) else b"")
+        except OSError as error:
+            problems.append(f"{name} cannot be read: {error.strerror}.")
+        except ValueError as error:
+            problems.append(str(error))
+    return found, problems
+
+
+def session_of(scene: Scene, beside: Mapping[str, File]) -> dict[str, Any]:
+    """What a session holds that shows this scene: the file it names, opened."""
+    return holding(beside.get(scene.trace or scene.arrays))
+
+
+UPLOADED = sorted({one.lstrip(".") for one in (TALK, PACKED, TRACE, *ENDINGS)})
+"""Endings of what can be opened as a talk, or beside one."""

@@ -1,0 +1,85 @@
+"""What visitors keep for their talks: files that the scenes on the stage find, each of which is a session of its own.
+
+A thing is found by a key that nobody can guess, so no visitor finds another's. All of it together, and what one visitor
+keeps, is bounded in bytes; what nobody has asked for in a while is forgotten.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ..serving.settings import MEGABYTE, Settings
+
+LASTS = 12 * 3600.0
+"""Seconds for which a thing is kept that nobody asks for."""
+
+
+class KeptError(ValueError):
+    """A thing for which there is no place; the message says why."""
+
+
+@dataclass
+class _Thing:
+    owner: str
+    value: Any
+    size: int
+    asked: float
+
+
+class Kept:
+    """Things by their keys. Safe to be used by the sessions of all visitors at once."""
+
+    def __init__(self, of_one: int, of_all: int, clock: Callable[[], float] = time.monotonic) -> None:
+        """At most `of_one` bytes of one owner, and `of_all` together."""
+        self._of_one, self._of_all, self._clock = of_one, of_all, clock
+        self._things: dict[str, _Thing] = {}
+        self._lock = threading.Lock()
+
+    def put(self, owner: str, value: Any, size: int) -> str:
+        """Keep a value of `size` bytes and return its key. KeptError where there is no place for it."""
+        with self._lock:
+            self._forget()
+            own = sum(one.size for one in self._things.values() if one.owner == owner)
+            everybody = sum(one.size for one in self._things.values())
+            for used, limit, whose in (
+                (own, self._of_one, "Files beside your talks"),
+                (everybody, self._of_all, "The files beside all visitors' talks"),
+            ):
+                if used + size > limit:
+                    raise KeptError(f"{whose} may have {limit // MEGABYTE} MB together, so this one is not kept.")
+            key = secrets.token_urlsafe(24)
+            self._things[key] = _Thing(owner, value, size, self._clock())
+            return key
+
+    def get(self, key: str) -> Any:
+        """What is kept under a key; None where there is nothing, or no longer."""
+        with self._lock:
+            self._forget()
+            found = self._things.get(key)
+            if found is None:
+                return None
+            found.asked = self._clock()
+            return found.value
+
+    def drop(self, key: str) -> None:
+        """Forget what is kept under a key."""
+        with self._lock:
+            self._things.pop(key, None)
+
+    def _forget(self) -> None:
+        oldest = self._clock() - LASTS
+        for key in [key for key, one in self._things.items() if one.asked < oldest]:
+            del self._things[key]
+
+
+@cache
+def kept() -> Kept:
+    """What is kept by this process, within its limits for uploads."""
+    settings = Settings.of_this_process()
+    return Kept(settings.session_uploads, settings.server_uploads)
