@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import io
+import json
+import re
+import subprocess
+import sys
 import zipfile
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +17,6 @@ import pytest
 
 from model.trace import AttentionMap, AttentionTrace
 from model.untrusted_trace import OpenedTrace
-from viz.export import collect
-from viz.export.parts import leaves
-from viz.figures.palette import LIGHT
 from viz.talk import beside
 from viz.talk.checks import check
 from viz.talk.scenes import Scene, Talk
@@ -85,11 +87,20 @@ def test_what_is_no_trace_no_array_or_no_zip_is_named(saved: dict[str, bytes], m
     assert "unpacks to more than 2 MB" in problem
 
 
-def test_one_file_holds_what_the_files_show(files: dict[str, beside.File]) -> None:
-    own, mask = (collect.slide(scene, TALK, {}, LIGHT, files) for scene in TALK.scenes)
-    assert not own.missing
-    assert not mask.missing
-    assert {getattr(part, "name", "") for part in leaves(own.parts)} >= {"heatmap"}
-    assert leaves(mask.parts)
-    page = collect.talk_file(TALK, {}, LIGHT, date(2026, 1, 1), beside=files)
-    assert "open the talk together with it" not in page
+@pytest.mark.slow
+def test_one_file_holds_what_the_files_show(saved: dict[str, bytes], tmp_path: Path) -> None:
+    (tmp_path / "talk.toml").write_text(write(TALK), encoding="utf-8")
+    out = tmp_path / "talk.html"
+    command = [sys.executable, "-m", "viz.export", str(tmp_path / "talk.toml"), str(out)]
+    made = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    found = re.search(r'id="content">([^<]*)<', out.read_text(encoding="utf-8"))
+    assert found
+    content = gzip.decompress(base64.b64decode(found[1]))
+    slides = json.loads(content[4 : 4 + int.from_bytes(content[:4], "little")])["slides"]
+    assert [slide["missing"] for slide in slides] == ["", ""]
+    assert [slide["facts"].get("sentence") for slide in slides] == ["Ich lese viel", None]
+    (tmp_path / "mine.safetensors").write_bytes(b"nonsense")
+    made = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
+    assert made.returncode == 1
+    assert "mine.safetensors cannot be opened" in made.stderr
