@@ -200,9 +200,14 @@ def test_keys_notes_and_what_is_hidden(own_talk: Page) -> None:
             on_scene(page, number)
     page.keyboard.press("c")
     expect(dialog(page)).to_have_class("show contrast")
+    page.keyboard.press("3")
+    on_scene(page, 3)
     page.keyboard.press("p")
     expect(dialog(page)).to_have_count(0)
     assert notes.is_closed()
+    expect(page.get_by_text("Scene 3 of 3")).to_be_visible(timeout=PATIENCE)
+    click(page.get_by_role("button", name="Start here"))
+    on_scene(page, 3)
 
 
 @pytest.mark.walk

@@ -18,7 +18,9 @@ keys = beside.keys()
 checked = check(talk, models, keys)
 with st.container(key="talk-head", horizontal=True, vertical_alignment="center"):
     files.title(talk)
-    show(talk.title, [scene.presenter_data(talk.model, keys) for scene in checked.shown])
+    at = sum(number < session.current() for number in checked.numbers)
+    scenes = [scene.presenter_data(talk.model, keys) for scene in checked.shown]
+    show(talk.title, scenes, min(at, len(scenes) - 1), on_left=lambda left: session.choose(checked.numbers[left]))
     files.menu(talk)
     save_talk(talk, models)
 files.mistakes(checked, reading)

@@ -32,6 +32,8 @@ class CheckedTalk:
     mistakes: tuple[Mistake, ...]
     shown: tuple[Scene, ...]
     """The scenes that can be shown: those that ask for nothing that is missing. Live are those that can be."""
+    numbers: tuple[int, ...] = ()
+    """Which scenes of the talk these are, from 0."""
 
 
 def check(talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Collection[str] = ()) -> CheckedTalk:
@@ -41,14 +43,15 @@ def check(talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Co
     that were brought along with the talk.
     """
     mistakes: list[Mistake] = []
-    shown = []
+    shown, numbers = [], []
     for number, scene in enumerate(talk.scenes, 1):
         missing = list(_missing_file(scene, beside) or _missing(scene, talk, models))
         others = (*_unknown(scene), *_unreadable_values(scene), *_live(scene, talk, models))
         mistakes += [_mistake(number, scene, *one) for one in (*missing, *others)]
         if not missing:
             shown.append(replace(scene, live=scene.live and not obstacle(scene)))
-    return CheckedTalk(talk, tuple(mistakes), tuple(shown))
+            numbers.append(number - 1)
+    return CheckedTalk(talk, tuple(mistakes), tuple(shown), tuple(numbers))
 
 
 def model_of(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None]) -> str:

@@ -34,7 +34,8 @@ def title(talk: Talk) -> None:
 
 
 def menu(talk: Talk) -> None:
-    """Open, save, begin anew."""
+    """Undo, open, save, begin anew."""
+    st.button("Undo", key="talk-undo", type="tertiary", disabled=not session.can_undo(), on_click=session.undo)
     # Keyed by the revision, so that the menu closes once a talk is open.
     with st.popover("Open", type="tertiary", key=f"talk-open-{session.revision()}"):
         key = f"talk-file-{session.revision()}"

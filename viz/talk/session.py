@@ -28,6 +28,11 @@ SHIPPED = Path(__file__).parent / "talk.toml"
 MINE = "A talk of my own"
 OF_A_MODEL = ("model", "sentence", "changes")
 """Of the address of Explore, what says nothing of an opened trace."""
+TITLED = 60
+"""Characters of a sentence that a scene's first title has."""
+MOST_UNDONE = 30
+"""Changes that can be taken back."""
+_BEFORE = "talks before"
 LONGEST_FILE = 512 * 1024
 """Of a talk, in bytes or characters; a hundred scenes with notes are far smaller."""
 
@@ -42,8 +47,30 @@ def talk() -> tuple[Talk, tuple[Mistake, ...]]:
     return st.session_state.get("talk") or shipped_talk()
 
 
+def can_undo() -> bool:
+    """Whether there is a talk before the last change."""
+    return bool(st.session_state.get(_BEFORE))
+
+
+def undo() -> None:
+    """Take the last change back; for callbacks."""
+    before = st.session_state.get(_BEFORE)
+    if before:
+        st.session_state["talk"], at = before.pop()
+        st.session_state["talk-revision"] = revision() + 1
+        st.session_state["scene-at"] = at
+
+
+def _remember() -> None:
+    """Keep the talk as it is, before it is changed."""
+    before = st.session_state.setdefault(_BEFORE, [])
+    before.append((st.session_state.get("talk"), current()))
+    del before[:-MOST_UNDONE]
+
+
 def put(new: Talk, mistakes: tuple[Mistake, ...] = (), at: int | None = None) -> None:
     """Make `new` the visitor's talk, its scene `at` the one that is edited."""
+    _remember()
     st.session_state["talk"] = new, mistakes
     st.session_state["talk-revision"] = revision() + 1
     if at is not None:
@@ -98,12 +125,14 @@ def choose(at: int) -> None:
 
 def rename(title: str) -> None:
     """Give the talk a title."""
+    _remember()
     current_talk, mistakes = talk()
     st.session_state["talk"] = replace(current_talk, title=title), mistakes
 
 
 def edit(at: int, **changes: object) -> None:
     """Change fields of a scene where they stand; the fields on the page already show it."""
+    _remember()
     current_talk, mistakes = talk()
     scenes = list(current_talk.scenes)
     scenes[at] = replace(scenes[at], **changes)  # type: ignore[arg-type]
@@ -142,7 +171,8 @@ def _add(page: Page) -> None:
     carried = () if trace else (MODEL, SENTENCE)
     view = {one.name: st.session_state[one.key] for one in carried if st.session_state.get(one.key)}
     view |= {name: value for name, value in page.current_view().items() if not trace or name not in OF_A_MODEL}
-    scene = Scene(_title(page.name, view), page.name, view, trace=trace)
+    source = opened.drawable.source if opened else view.get(SENTENCE.name, "")
+    scene = Scene(_title(page.name, view, source), page.name, view, trace=trace)
     put(replace(mine, scenes=(*mine.scenes, scene)), mistakes, len(mine.scenes))
     kept = f" {trace} is kept beside it: Save on the page Talk hands out both as a zip." if trace else ""
     st.toast(plain(f"Scene {len(mine.scenes) + 1} of your talk. Give it a title and notes on the page Talk.{kept}"))
@@ -159,7 +189,11 @@ def _is_of_the_session(page: str) -> bool:
     return shows_opened(page) or (judging and masks.FROM.get() != "build")
 
 
-def _title(page: str, view: dict[str, str]) -> str:
-    what = view.get("view") or view.get("plot") or view.get("move")
+def _title(page: str, view: dict[str, str], source: str) -> str:
+    """What a scene is called until it is given a title: its sentence and what is seen of it."""
+    what = view.get("view") or view.get("plot") or view.get("move") or view.get("why") or view.get("method")
+    kind = f"{view['kind']} attention" if "kind" in view else ""
     head = f"layer {view.get('layer', 1)}, head {view.get('head', 1)}" if "layer" in view or "head" in view else ""
-    return ": ".join(filter(None, (page.capitalize(), ", ".join(filter(None, (what, head))))))
+    seen = ", ".join(filter(None, (page.capitalize(), what, kind, head)))
+    shown = source if len(source) <= TITLED else f"{source[: TITLED - 1]}…"
+    return f"“{shown}” · {seen}" if shown else seen

@@ -132,3 +132,27 @@ def test_a_draft_of_the_browser_is_taken_where_the_session_has_no_talk(
     assert bool(text) == bool(held)
     on_found(found)
     assert [one.title for one in state["talk"][0].scenes] == left if left else "talk" not in state
+
+
+def test_changes_are_taken_back_one_after_another(page: AppTest) -> None:
+    page.session_state["talk"] = (Talk("Mine", (Scene("One", "explore"), Scene("Two", "decode"))), ())
+    page.run()
+    assert page.button(key="talk-undo").disabled
+    page.text_input(key="scene-title-0-0").set_value("First").run()
+    page.button(key="scene-delete").click().run()
+    assert titles(page) == ["Two"]
+    page.button(key="talk-undo").click().run()
+    assert titles(page) == ["First", "Two"]
+    page.button(key="talk-undo").click().run()
+    assert titles(page) == ["One", "Two"]
+    assert page.button(key="talk-undo").disabled
+    assert not page.exception
+
+
+def test_a_scene_is_called_by_its_sentence_and_what_is_seen() -> None:
+    view = {"view": "links", "kind": "cross", "layer": "3", "head": "7"}
+    assert (
+        session._title("explore", view, "She lost.") == "“She lost.” · Explore, links, cross attention, layer 3, head 7"
+    )
+    assert session._title("masks", {}, "") == "Masks"
+    assert len(session._title("decode", {}, "word " * 60)) < 90

@@ -30,9 +30,10 @@ function build(root, view) {
     const scenes = view.scenes ?? here(view.file);
     if (!scenes.length) return;
     const contrast = new URLSearchParams(location.search).get("contrast") === "1";
-    view.show = openShow(root, { scenes, title: view.title, at, contrast, numbered: Boolean(view.scenes) }, () => {
+    view.show = openShow(root, { scenes, title: view.title, at, contrast, numbered: Boolean(view.scenes) }, (scene) => {
       view.show = null;
       leaveNoTrace();
+      if (view.scenes && scene >= 0) view.tell("left", { scene });
     });
   };
   const listen = (event) => {
@@ -51,17 +52,24 @@ function buttons(view) {
   start.textContent = "Start the talk";
   start.title = "Or press p";
   start.onclick = () => view.start(0);
-  view.root.prepend(start);
-  view.button = start;
+  const here = document.createElement("button");
+  here.className = "here";
+  here.textContent = "Start here";
+  here.title = "Begin at the scene that is edited";
+  here.onclick = () => view.start(view.at);
+  view.root.prepend(start, here);
+  Object.assign(view, { button: start, here });
 }
 
-export default function presenter({ data, parentElement }) {
+export default function presenter({ data, parentElement, setTriggerValue }) {
   const view = mounted(parentElement, "presenter", build);
   view.scenes = data.scenes;
   view.title = data.title ?? "";
   view.file = data.file;
   if (data.scenes && !view.button) buttons(view);
+  Object.assign(view, { at: data.at, tell: setTriggerValue });
   if (view.button) view.button.disabled = !data.scenes.length;
+  if (view.here) view.here.hidden = !data.at;
   const at = sceneAsked();
   if (at !== null && !view.asked) view.start(at);
   view.asked = true; // Of the address only once: what follows are changes of the talk.

@@ -30,7 +30,7 @@ const isDark = (shown) => getComputedStyle(shown).backgroundColor.match(/\d+/g).
 
 /**
  * The scenes on the whole screen. Each is the app's own page in a frame; the next ones are built out of sight before
- * they are asked for, so a key only changes which frame is seen. `closed()` hears of the end.
+ * they are asked for, so a key only changes which frame is seen. `closed(scene)` hears of the end.
  */
 export function openShow(root, { scenes, title, at, contrast, numbered }, closed) {
   const screen = buildScreen(root, numbered);
@@ -135,7 +135,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
       clearTimeout(show.timer);
       clearTimeout(show.later);
       show.notes?.close();
-      if (before) closed();
+      if (before) closed(show.at);
     },
   };
   screen.dialog.classList.add("waiting"); // Until the first scene is painted, what was there stays.
