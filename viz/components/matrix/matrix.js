@@ -2,6 +2,7 @@ import { FULL, unpack } from "../shared/packed.js";
 import { lookup } from "../shared/colours.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { asPicture } from "../shared/as_picture.js";
+import { label } from "./names.js";
 import { readCells } from "./values.js";
 
 const GROWS = 200; // Pixels from which on a picture takes the height that a talk has for it.
@@ -32,24 +33,6 @@ function build(root, view) {
   const sized = new ResizeObserver(() => view.name?.());
   sized.observe(parts.plot);
   return { ...parts, ...scaleBar(parts.bar), dispose: () => sized.disconnect() };
-}
-
-/** At most `most` evenly spaced names, at round steps. */
-function ticks(names, most) {
-  const step = [1, 2, 4, 8, 16, 32, 64, 128, 256].find((one) => names.length / one <= most) ?? 512;
-  return names.map((name, at) => ({ name, at })).filter(({ at }) => at % step === 0);
-}
-
-function label(parent, names, most, side, title) {
-  const heading = document.createElement("em");
-  heading.textContent = title;
-  const texts = ticks(names, most).map(({ name, at }) => {
-    const text = document.createElement("span");
-    text.textContent = name;
-    text.style[side] = `${((at + 0.5) / names.length) * 100}%`;
-    return text;
-  });
-  parent.replaceChildren(heading, ...texts);
 }
 
 function paintRamp(canvas, stops) {
