@@ -23,7 +23,8 @@ _ROWS = """
     ), parted AS (
         SELECT *, ntile(10) OVER (ORDER BY top, sentence, query) AS tenth FROM rows
     ), drawn AS (
-        SELECT *, row_number() OVER (PARTITION BY tenth ORDER BY hash(sentence::BIGINT * 1000003 + query)) AS place FROM parted
+        SELECT *, row_number() OVER (PARTITION BY tenth ORDER BY hash(sentence::BIGINT * 1000003 + query)) AS place
+        FROM parted
     )
     SELECT tenth, sentence, query, top FROM drawn WHERE tenth IN (1, 5, 10) AND place <= ?
     ORDER BY tenth DESC, place
