@@ -21,6 +21,7 @@ LEVELS = (
     "model.atomic_write model.devices model.masking",
     "model.trace",
     "model.network model.untrusted_trace model.diagnosis.inputs",
+    "model.diagnosis.mistakes",
     "model.text model.decoding model.capture.foreign.calls model.diagnosis.readers model.diagnosis.rules",
     "model.capture.foreign",
     "model.capture model.checkpoint model.diagnosis",

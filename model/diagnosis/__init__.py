@@ -47,12 +47,13 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", **arrays:
             ``mask`` or ``masked_scores`` is given: then the softmax of those is judged. Like all arrays they may be
             tensors of torch, or a list of one (B, H, Q, K) tensor a layer.
         meant: what the mask should be: booleans (True = may attend) that broadcast to the weights, or a name such as
-            ``causal``, ``padding``, ``causal+window:4`` or ``causal and window 4`` (see :mod:`..masking.meaning`).
+            ``causal``, ``padding``, ``causal+window:4`` or ``causal and window 4`` (see :mod:`..masking.meaning`);
+            ``causal+window:4 / causal`` for layers in turn.
             Proposed when left out; what contradicts only the proposal is ``likely``, never an error.
         map: ``encoder``, ``decoder`` or ``cross`` where that is known.
         arrays: any of ``scores`` (scaled, before the mask), ``masked_scores``, ``mask`` (boolean: True = may attend;
-            float: added), ``key_keep`` and ``query_keep`` (True = a real token); or any under the name of its library,
-            such as ``key_padding_mask``, in its convention (:mod:`.inputs.argument_names`).
+            float: added), ``key_keep`` and ``query_keep`` (True = a real token), ``position_ids``; or any by the name
+            of its library, such as ``key_padding_mask``, in its convention (:mod:`.inputs.argument_names`).
 
     Raises:
         DiagnosisError: for arrays that do not fit each other, or unknown names.

@@ -15,6 +15,7 @@ import numpy as np
 from ..masking.softmax import softmax
 from ..masking.structure import CAUSAL
 from .inputs.arrays import NAMES, Arrays, as_columns
+from .rules.biases import has_bias
 from .rules.findings import Diagnosis
 
 _REPLACED_BY_MEANT = (
@@ -26,6 +27,7 @@ _REPLACED_BY_MEANT = (
     "top-left-causal",
     "window-off-by-one",
     "window-missing",
+    "wrong-layer-pattern",
     "mask-shifted",
     "sample-order",
     "stale-cache",
@@ -70,6 +72,8 @@ def can_fix(code: str, arrays: Arrays, diagnosis: Diagnosis) -> bool:
         return not arrays.transposed
     if code == "hole-inside" and arrays.key_keep is not None:
         return False  # Which tokens are real is for their ids to say.
+    if code == "bias-wrong":
+        return arrays.scores is not None and has_bias(arrays)
     return code in _MASK_FIXES and diagnosis.meant is not None
 
 
@@ -80,6 +84,8 @@ def apply_fix(code: str, arrays: Arrays, diagnosis: Diagnosis) -> FixResult:
     if code == "transposed":
         weights = np.swapaxes(arrays.weights, -1, -2)
         return FixResult(_by_name(arrays, weights=weights), "queries and keys were exchanged")
+    if code == "bias-wrong":
+        return _add_bias(arrays)
     shape = arrays.weights.shape
     if diagnosis.meant is None:
         mask = np.broadcast_to(np.ones((), bool) if arrays.mask is None else arrays.mask, shape)
@@ -92,6 +98,15 @@ def apply_fix(code: str, arrays: Arrays, diagnosis: Diagnosis) -> FixResult:
     if code == "leak" and not diagnosis.stated and arrays.key_keep is not None:
         change, description = _MASK_FIXES["padding-visible"]  # The guess says nothing about the other cells.
     return _mask_again(arrays, change(_State(arrays, mask, meant, as_columns(keep))), description)
+
+
+def _add_bias(arrays: Arrays) -> FixResult:
+    """Add the bias given, with what it blocks, to the scores, and take the softmax."""
+    assert arrays.scores is not None
+    assert arrays.bias is not None
+    masked = arrays.scores.astype(np.float32) + arrays.bias.astype(np.float32)
+    named = _by_name(arrays, weights=softmax(masked), mask=arrays.bias)
+    return FixResult({name: array for name, array in named.items() if name != "masked_scores"}, "the bias was added")
 
 
 def _mask_again(arrays: Arrays, mask: np.ndarray, description: str) -> FixResult:

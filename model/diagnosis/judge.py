@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from ..masking.meaning import meaning_mask, parse_meaning
+from ..masking.meaning import layer_masks, parse_meaning
 from ..masking.structure_names import structure_name
 from .alternative_masks import alternative_intent
 from .inputs.arrays import Arrays, as_columns
@@ -15,6 +15,8 @@ from .inputs.intent import Intent, span
 from .inputs.intent_sources import proposed_intents, stated_intent, stated_with_padding
 from .inputs.shapes import is_zeros_and_ones
 from .inputs.sink_column import has_sink_column, without_sink_column
+from .mistakes.positions import counted_padding
+from .rules.biases import given_bias_effects, reversed_slope
 from .rules.case import Case
 from .rules.empty_rows import report_empty_rows, report_keyless_samples, report_uniform_samples, rows_of_fills
 from .rules.explain import TRIANGLE_FIX, contradicts_mask, explanations, fits, report
@@ -28,6 +30,8 @@ from .rules.weak_fill import weak_fill_cells
 _FEWEST = 4
 """Queries and keys from which the weights alone show a mask that is rarely meant."""
 _SINK = "the last column is a sink that every query attends to, and no key; it was left out"
+_REVERSED = "keys are looked for the more the farther away they are: the sign of a distance bias is turned around"
+_REVERSED_FIX = "bias = -slopes[:, None, None] * (i - j).abs()  # a penalty that grows with the distance"
 _POSITIVE = "the mask holds +inf: added to the scores it makes every row NaN, where -inf would block"
 _COMPARED = "this mask of zeros and ones is right if it is compared with 0; added to the scores it blocks nothing"
 _POSITIVE_FIX = 'mask = mask.masked_fill(mask == float("inf"), float("-inf"))'
@@ -39,10 +43,13 @@ def judge(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
 
     ``meant_name`` is a meaning for :func:`..masking.meaning.parse_meaning`; ValueError where it is none.
     """
-    if meant_name is not None and parse_meaning(meant_name) is None:
-        cells = meaning_mask(meant_name, *arrays.sizes[3:])
-        arrays, meant_name = dataclasses.replace(arrays, meant=cells[None, None, None]), None
+    if meant_name is not None and not arrays.over_batch and parse_meaning(meant_name) is None:
+        cells = layer_masks(meant_name, arrays.sizes[1], *arrays.sizes[3:])
+        arrays, meant_name = dataclasses.replace(arrays, meant=cells[None, :, None]), None
     said = meant_name is not None or arrays.meant is not None
+    if arrays.over_batch:
+        findings = [make_finding("batch-axis", np.ones(arrays.sizes, bool), arrays.map)]
+        return Diagnosis(tuple(findings), (), "cannot be told", 0.0, stated=said)
     arrays, findings, stop = _judge_sums(arrays, stated_intent(arrays, meant_name))
     sink = has_sink_column(arrays)
     if sink:
@@ -71,6 +78,7 @@ def _judge_masks(case: Case, stated: Intent | None, meant_name: str | None) -> I
     _refine_evidence(case)
     report_uniform_samples(case)
     _report_holes_given(case)
+    _report_positions(case)
     _report_by_scores(case)
     padded = stated_with_padding(case.arrays, case.evidence, meant_name)
     if padded is not None and fits(case, padded):
@@ -168,11 +176,33 @@ def _report_by_scores(case: Case) -> None:
         if is_zeros_and_ones(bias):
             case.add("soft-mask", bias == 0, looks=_COMPARED, level="likely")
         return
+    biased = _report_biases(case)
     lowered = soft_mask_cells(case.arrays, case.evidence)
-    if lowered is not None:
+    lowered = None if lowered is None else lowered & ~biased[..., None, None]
+    if lowered is not None and lowered.any():
         measured = case.arrays.given & {"weights", "masked_scores"}
         case.add("soft-mask", lowered, level="certain" if measured else None)
         case.exclude(np.asarray(lowered.any((-1, -2))))
+
+
+def _report_biases(case: Case) -> np.ndarray:
+    """Add biases that did not take effect as given; return (B, L, H), units in which one was told."""
+    told, effects = given_bias_effects(case.arrays, case.evidence)
+    for units, what in effects:
+        case.add("bias-wrong", units[..., None, None], looks=what, level="certain")
+        told = told | units
+    reversed_ = reversed_slope(case.arrays, case.evidence)
+    if reversed_ is not None:
+        case.add("bias-wrong", reversed_[..., None, None], looks=_REVERSED, fix=_REVERSED_FIX, level="likely")
+        told = told | reversed_
+    return told
+
+
+def _report_positions(case: Case) -> None:
+    """Add positions that count the padding at the left."""
+    counted = counted_padding(case.arrays)
+    if counted is not None:
+        case.add("positions-wrong", as_columns(counted), level="likely")
 
 
 def _explain(case: Case, intents: list[Intent]) -> Intent:

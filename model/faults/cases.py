@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,8 @@ import torch
 from torch import Tensor
 
 from .batch import Batch, random_batch
-from .recipes import RECIPES, Recipe
+from .recipe import Recipe
+from .recipes import RECIPES
 from .softmax_pairs import weak_fill_broken
 
 
@@ -59,27 +61,41 @@ def suitable(recipe: Recipe, generator: torch.Generator) -> Batch:
             return x
 
 
+def _has_more_pads(x: Batch) -> bool:
+    pads = x.key_keep.int().argmax(-1)
+    return len(set(pads.tolist())) > 1 or int(pads.max()) > 1
+
+
+def _has_room_for_one_more(x: Batch) -> bool:
+    lengths = x.key_keep.sum(-1)
+    return bool((lengths < x.keys).any() & (lengths + 1 < x.keys).any()) and x.queries > 1
+
+
+def _is_uneven(x: Batch) -> bool:
+    return bool((x.key_keep.sum(-1) > 2).all()) and float(x.scores.std()) > 0.2
+
+
+_ALWAYS = ("fill-overflow", "double-fill", "empty-row", "pad-query", "extra-mass", "wrong-layer-pattern", "bias-wrong")
+_WHEN: dict[str, Callable[[Batch], bool]] = {
+    **dict.fromkeys(_ALWAYS, lambda x: True),
+    **dict.fromkeys(("soft-mask", "softmax-axis", "transposed", "dropout-on", "applied-late"), _is_uneven),
+    "positions-wrong": _has_more_pads,
+    "batch-axis": lambda x: x.scores.shape[0] != x.keys,
+    "top-left-causal": lambda x: 2 <= x.queries < x.keys,
+    "stale-cache": lambda x: x.keys >= 8 and 2 <= x.queries <= x.keys // 2,
+    "mask-shifted": _has_room_for_one_more,
+    "sample-order": lambda x: len(set(x.key_keep.sum(-1).tolist())) == len(x.key_keep),
+    "causal-on-cross": lambda x: x.queries != x.keys and bool(x.key_keep[:, 1:].any()),
+    "hole-inside": lambda x: bool((x.key_keep.sum(-1) > 3).all()),
+    "weak-fill": lambda x: bool((weak_fill_broken(x)[~x.allowed.expand_as(x.scores)] > 0).any()),
+}
+"""On which batches a mistake shows; of other codes it is asked whether it changes what real queries attend to."""
+
+
 def _shows(recipe: Recipe, x: Batch) -> bool:
     """Whether the mistake shows at all on this batch."""
-    if recipe.code == "top-left-causal":
-        return 2 <= x.queries < x.keys
-    if recipe.code == "stale-cache":
-        return x.keys >= 8 and 2 <= x.queries <= x.keys // 2
-    if recipe.code == "mask-shifted":
-        lengths = x.key_keep.sum(-1)
-        return bool((lengths < x.keys).any() & (lengths + 1 < x.keys).any()) and x.queries > 1
-    if recipe.code == "sample-order":
-        return len(set(x.key_keep.sum(-1).tolist())) == len(x.key_keep)
-    if recipe.code == "causal-on-cross":
-        return x.queries != x.keys and bool(x.key_keep[:, 1:].any())
-    if recipe.code == "hole-inside":
-        return bool((x.key_keep.sum(-1) > 3).all())
-    if recipe.code in ("soft-mask", "softmax-axis", "transposed", "dropout-on", "applied-late"):
-        return bool((x.key_keep.sum(-1) > 2).all()) and float(x.scores.std()) > 0.2
-    if recipe.code == "weak-fill":
-        return bool((weak_fill_broken(x)[~x.allowed.expand_as(x.scores)] > 0).any())
-    if recipe.code in ("fill-overflow", "double-fill", "empty-row", "pad-query", "extra-mass"):
-        return True
+    if recipe.code in _WHEN:
+        return _WHEN[recipe.code](x)
     changed = (_support(recipe.broken(x)) != _support(recipe.fixed(x))).any(1).any(-1)
     return bool((changed & x.query_keep).any())
 

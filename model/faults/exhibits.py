@@ -1,7 +1,7 @@
 """Runs a fault of the gallery: small, broken beside fixed, with what the diagnosis says of each side.
 
-The code that is shown is the code that runs: pairs of functions from :mod:`.mask_pairs`, :mod:`.softmax_pairs` and
-:mod:`.field_pairs`.
+The code that is shown is the code that runs: pairs of functions from :mod:`.mask_pairs`, :mod:`.softmax_pairs`,
+:mod:`.layer_pairs` and :mod:`.field_pairs`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..diagnosis import Diagnosis, arrange, judge
 from ..diagnosis.inputs.shapes import five_axes
 from .batch import Batch
 from .cases import suitable
-from .recipes import Recipe
+from .recipe import Recipe
 
 SMALL = {"samples": (2, 2), "heads": (2, 2), "sizes": (6, 6), "sharpness": 1.0}
 BATCHES: dict[str, dict[str, Any]] = {
@@ -61,11 +61,13 @@ class Exhibit:
     """Given where it takes a running model to see it: turns one of the two functions into a subject of the tests."""
     tests: tuple[str, ...] = ()
     """Codes of the behaviour tests that fail on the broken side."""
+    of_arrays: str = ""
+    """The code that the diagnosis finds in the arrays of such a model, where it has one."""
 
     @property
     def code(self) -> str:
         """The code that the diagnosis should find; empty where only a behaviour test sees the fault."""
-        return self.recipe.code if self.recipe else ""
+        return self.recipe.code if self.recipe else self.of_arrays
 
 
 @dataclass(frozen=True, eq=False)

@@ -114,3 +114,34 @@ def observer_broken(states: Tensor, allowed: Tensor, need_weights: bool = True) 
 def observer_fixed(states: Tensor, allowed: Tensor, need_weights: bool = True) -> Tensor:
     empty = ~allowed.any(-1, keepdim=True)
     return two_layers(states, ~(allowed | empty), need_weights)
+
+
+# batch-axis: (B, T, D) handed to a module that takes (T, B, D), as it does without batch_first
+def batch_axis_broken(states: Tensor, keep: Tensor) -> Tensor:
+    torch.manual_seed(0)
+    attention = nn.MultiheadAttention(states.shape[-1], 1)  # key_padding_mask=~keep does not fit, and was left out
+    return states + attention(states, states, states)[0]
+
+
+def batch_axis_fixed(states: Tensor, keep: Tensor) -> Tensor:
+    torch.manual_seed(0)
+    attention = nn.MultiheadAttention(states.shape[-1], 1, batch_first=True)
+    return states + attention(states, states, states, key_padding_mask=~keep)[0]
+
+
+def at_positions(states: Tensor, keep: Tensor, positions: Tensor) -> Tensor:
+    """Attention with absolute positions, added to the states."""
+    rates = 10.0 ** -torch.linspace(0, 2, states.shape[-1])
+    states = states + torch.sin(positions[..., None] * rates)
+    return states + masked_softmax(states @ states.mT, keep[:, None, :].expand(-1, keep.shape[1], -1).tril()) @ states
+
+
+# positions-wrong: positions by column, whatever is padding
+def positions_broken(states: Tensor, keep: Tensor) -> Tensor:
+    positions = torch.arange(keep.shape[1]).expand(keep.shape)
+    return at_positions(states, keep, positions)
+
+
+def positions_fixed(states: Tensor, keep: Tensor) -> Tensor:
+    positions = (keep.long().cumsum(-1) - 1).clamp(min=0)
+    return at_positions(states, keep, positions)

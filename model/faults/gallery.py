@@ -15,7 +15,8 @@ from . import softmax_pairs as softmax
 from .batch import keep_mask
 from .exhibits import Exhibit
 from .mask_pairs import padding_visible_fixed
-from .recipes import LEFT_PADDED, RECIPES, UNPADDED, Recipe, causal_and_padding, causal_only, padding_only
+from .recipe import LEFT_PADDED, UNPADDED, Recipe, causal_and_padding, causal_only, padding_only
+from .recipes import RECIPES
 
 T, D = 8, 8
 """Tokens, and width of the hidden states, of the small models."""
@@ -64,15 +65,26 @@ def _with_and_without_weights(function: Callable[..., Tensor]) -> Subject:
     return Subject(run, _states(), _keep("left"), True, layers=2, others={"against need_weights=False": without})
 
 
+def _batch_or_sequence_first(function: Callable[..., Tensor]) -> Subject:
+    return Subject(function, _states(), _keep(), False)
+
+
+def _left_padded(function: Callable[..., Tensor]) -> Subject:
+    return Subject(function, _states(), _keep("left"), True, padding_sides=("left",))
+
+
 def _of_recipe(name: str, recipe: Recipe) -> Exhibit:
     return Exhibit(name, recipe.broken, recipe.fixed, recipe)
 
 
 def _catalogue() -> list[Exhibit]:
-    """Return one entry for every recipe, named by its code and, from the second way on, by a number."""
+    """Return one entry for every recipe, named by its code and, from the second way on, by a number.
+
+    What shows in a running model alone is among :data:`FIELD`.
+    """
     count: Counter[str] = Counter()
     exhibits = []
-    for recipe in RECIPES:
+    for recipe in (one for one in RECIPES if one.code not in ("batch-axis", "positions-wrong")):
         count[recipe.code] += 1
         name = recipe.code if count[recipe.code] == 1 else f"{recipe.code}-{count[recipe.code]}"
         exhibits.append(_of_recipe(name, recipe))
@@ -95,6 +107,16 @@ FIELD = (
     _of_recipe("left-pads", LEFT_PADS),
     _of_recipe("pad-query", PAD_QUERY),
     _of_recipe("extra-mass", EXTRA_MASS),
+    Exhibit(
+        *("batch-axis", field.batch_axis_broken, field.batch_axis_fixed, None, _batch_or_sequence_first),
+        tests=("batch-neighbour",),
+        of_arrays="batch-axis",
+    ),
+    Exhibit(
+        *("positions-wrong", field.positions_broken, field.positions_fixed, None, _left_padded),
+        tests=("padding-amount",),
+        of_arrays="positions-wrong",
+    ),
     Exhibit(
         *("return-in-loop", field.return_in_loop_broken, field.return_in_loop_fixed, None, _windowed_layers),
         tests=("gradient-reach",),

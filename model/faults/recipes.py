@@ -1,68 +1,22 @@
-"""The ways to make each fault: broken and fixed code, the batches on which it shows, the arrays it takes to see it."""
+"""The ways to make each fault: every recipe of the catalogue, in the order of the gallery."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
-
-import torch
-from torch import Tensor
-
+from . import layer_pairs as layers
 from . import mask_pairs as masks
 from . import softmax_pairs as softmax
-from .batch import Batch
-
-Attention = Callable[[Batch], Tensor | dict[str, Tensor]]
-FORMATS = ("float32", "float64", "float16", "bfloat16")
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """One way to make one fault."""
-
-    code: str
-    broken: Attention
-    fixed: Attention
-    meant: Callable[[Batch], Tensor]
-    """The meant mask, able to broadcast to (B, 1, Q, K): True = may attend."""
-    needs: tuple[str, ...] = ("weights", "meant")
-    """Arrays without which the fault cannot be judged; others are given or left out at random."""
-    batch: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments of ``random_batch``."""
-    formats: tuple[str, ...] = FORMATS
-    """Number formats in which the weights may be stored."""
-
-
-def causal_and_padding(x: Batch) -> Tensor:
-    """Return (B, 1, Q, K) bool, True up to the query at real keys."""
-    return x.allowed
-
-
-def padding_only(x: Batch) -> Tensor:
-    """Return (B, 1, Q, K) bool, True at real keys."""
-    return x.keep.expand(-1, 1, x.queries, -1)
-
-
-def window(x: Batch) -> Tensor:
-    """Return (Q, K) bool, True at the last WINDOW keys up to the query."""
-    age = torch.arange(x.queries)[:, None] - torch.arange(x.keys)
-    return (age >= 0) & (age < masks.WINDOW)
-
-
-def documents(x: Batch) -> Tensor:
-    """Return (Q, K) bool, causal in two documents of half the keys each."""
-    document = torch.arange(x.keys) >= x.keys // 2
-    return x.causal & (document[:, None] == document)
-
-
-def causal_only(x: Batch) -> Tensor:
-    """Return (Q, K) bool, True up to the query."""
-    return x.causal
-
-
-CROSS, LEFT_PADDED, UNPADDED = {"cross": True}, {"side": "left", "sizes": (4, 12)}, {"padded": False}
-WITH_PADDING = ("weights", "key_keep")
+from .recipe import (
+    CROSS,
+    LEFT_PADDED,
+    UNPADDED,
+    WITH_PADDING,
+    Recipe,
+    causal_and_padding,
+    causal_only,
+    documents,
+    padding_only,
+    window,
+)
 
 RECIPES: tuple[Recipe, ...] = (
     Recipe("inverted", masks.inverted_broken, masks.inverted_fixed, causal_and_padding),
@@ -197,6 +151,52 @@ RECIPES: tuple[Recipe, ...] = (
         masks.window_off_by_one_fixed,
         window,
         batch=UNPADDED | {"sizes": (6, 12)},
+    ),
+    Recipe(
+        "wrong-layer-pattern",
+        layers.layers_exchanged_broken,
+        layers.layers_exchanged_fixed,
+        layers.local_and_global,
+        batch=UNPADDED | {"sizes": (6, 12)},
+    ),
+    Recipe(
+        "wrong-layer-pattern",
+        layers.globals_lost_broken,
+        layers.globals_lost_fixed,
+        layers.window_and_globals,
+        batch=UNPADDED | {"sizes": (7, 12)},
+    ),
+    Recipe(
+        "batch-axis",
+        layers.batch_axis_broken,
+        layers.batch_axis_fixed,
+        padding_only,
+        WITH_PADDING,
+        {"samples": (2, 4), "heads": (1, 1), "sizes": (6, 12)},
+    ),
+    Recipe(
+        "bias-wrong",
+        layers.bias_sign_broken,
+        layers.bias_fixed,
+        causal_only,
+        ("weights", "scores", "mask"),
+        UNPADDED | {"sizes": (5, 12)},
+    ),
+    Recipe(
+        "bias-wrong",
+        layers.bias_missing_broken,
+        layers.bias_fixed,
+        causal_only,
+        ("weights", "scores", "mask"),
+        UNPADDED | {"sizes": (5, 12)},
+    ),
+    Recipe(
+        "positions-wrong",
+        layers.positions_broken,
+        layers.positions_fixed,
+        causal_and_padding,
+        ("weights", "key_keep", "position_ids"),
+        LEFT_PADDED,
     ),
     Recipe("mask-shifted", masks.mask_shifted_broken, masks.padding_visible_fixed, padding_only, WITH_PADDING, CROSS),
     Recipe(

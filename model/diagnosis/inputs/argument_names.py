@@ -17,6 +17,7 @@ Role = Literal[
     "key_blocks",
     "query_keep",
     "meant",
+    "position_ids",
 ]
 """What an array is."""
 

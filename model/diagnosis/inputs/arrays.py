@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-NAMES = ("weights", "scores", "masked_scores", "mask", "key_keep", "query_keep", "meant")
+NAMES = ("weights", "scores", "masked_scores", "mask", "key_keep", "query_keep", "meant", "position_ids")
 """Names under which arrays are read."""
 Writing = Literal["keeps", "blocks", "added"]
 """How a mask is written where it comes from: True = may attend, True = blocked, or added to the scores."""
@@ -42,10 +42,14 @@ class Arrays:
     """(B, K) bool, True = a real token."""
     query_keep: np.ndarray | None = None
     """(B, Q) bool, True = a real token."""
+    position_ids: np.ndarray | None = None
+    """(B, K) whole numbers: the positions that the model gave its keys."""
     writing: Writing = "keeps"
     """How the mask was written, for fixes in the same convention; ``mask`` itself is True = may attend."""
     transposed: bool = False
     """Whether the weights came as (K, Q), by the shapes of the other arrays, and were transposed."""
+    over_batch: bool = False
+    """Whether the weights are (T, H, B, B), by the shapes of the other arrays, which are left out then."""
 
     @property
     def sizes(self) -> tuple[int, int, int, int, int]:

@@ -35,6 +35,22 @@ def in_order(named: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return arrays
 
 
+def is_over_batch(named: Mapping[str, np.ndarray]) -> bool:
+    """Whether weights (T, H, B, B) or (T, B, B) lie beside padding (B, T), or beside a mask of T keys, B not being T.
+
+    That is attention over the samples in place of the tokens: (B, T, D) handed to a module that takes (T, B, D).
+    """
+    shape = named["weights"].shape if "weights" in named else ()
+    if len(shape) not in (3, 4) or shape[-1] != shape[-2] or shape[0] == shape[-1]:
+        return False
+    tokens, samples = shape[0], shape[-1]
+    keep = named.get("key_keep")
+    if keep is not None:
+        return keep.shape == (samples, tokens)
+    grids = [named[name].shape[-2:] for name in ("meant", "mask") if name in named]
+    return len(shape) == 4 and bool(grids) and all(grid == (tokens, tokens) for grid in grids)
+
+
 def _with_axes(weights: np.ndarray, samples: int) -> np.ndarray:
     """Return averaged or stacked weights as (N, 1, L, S) or (N, L, H, Q, K), where ``samples`` tells them apart."""
     shape = weights.shape

@@ -28,6 +28,7 @@ ROLE_NAMES: dict[Role, str] = {
     "key_blocks": "key padding, True = padding",
     "query_keep": "query padding, True = a real token",
     "meant": "what was meant, True = may attend",
+    "position_ids": "positions of the tokens",
 }
 FLIPPED: dict[Role, Role] = {
     "mask keeps": "mask blocks",
@@ -51,6 +52,7 @@ _PADDING_NAMES = ("attention_mask", "encoder_attention_mask", "decoder_attention
 """With two axes these are padding of Hugging Face, 1 being a real token."""
 _OWN_NAMES: dict[str, Role] = {
     "captured_keep": "key_keep",
+    "position_ids": "position_ids",
     **{name: name for name in ("weights", "scores", "masked_scores", "key_keep", "query_keep", "meant")},
 }
 
@@ -77,6 +79,8 @@ def in_role(array: np.ndarray, role: Role) -> tuple[str, np.ndarray]:
     """
     if role == "mask added":
         return "mask", array.astype(np.float32) if array.dtype.kind != "f" else array
+    if role == "position_ids":
+        return role, array
     if role in ("weights", "scores", "masked_scores"):
         return role, array.astype(np.float32) if array.dtype.kind in "iu" else array
     if not np.isin(array, (0, 1)).all():

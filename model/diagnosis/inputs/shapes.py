@@ -1,7 +1,8 @@
 """From arrays of any accepted shape to one form: (B, L, H, Q, K) weights, and the others able to broadcast to them.
 
-Shapes are right-aligned: (Q, K), (H, Q, K), (B, H, Q, K), (B, L, H, Q, K). ``key_keep`` is (K,) or (B, K),
-``query_keep`` (Q,) or (B, Q). A boolean mask is True where a query may attend, a float mask is added to the scores.
+Shapes are right-aligned: (Q, K), (H, Q, K), (B, H, Q, K), (B, L, H, Q, K). ``key_keep`` and ``position_ids`` are
+(K,) or (B, K), ``query_keep`` (Q,) or (B, Q). A boolean mask is True where a query may attend, a float mask is added
+to the scores.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from ...masking.blocked import is_blocked
 from ...masking.softmax import softmax
 from .arrays import MAX_CELLS, NAMES, Arrays, DiagnosisError, Writing
-from .axis_order import in_order
+from .axis_order import in_order, is_over_batch
 
 WEAKEST_FILL = -10
 """A float mask of two values, the lower one below this, is meant to block with it, however weak it is."""
@@ -30,7 +31,8 @@ def arrange(raw: Mapping[str, np.ndarray], map_name: str = "", blocks: bool = Fa
         DiagnosisError: for shapes that do not fit each other, wrong kinds of numbers, or nothing to judge.
     """
     named = {name: _check_numbers(name, np.asarray(raw[name])) for name in NAMES if raw.get(name) is not None}
-    named = in_order(named)
+    over_batch = is_over_batch(named)
+    named = {"weights": named["weights"]} if over_batch else in_order(named)
     weights = five_axes(named["weights"]) if "weights" in named else _implied_weights(named)
     transposed = _is_transposed(weights, named)
     if transposed:
@@ -50,8 +52,10 @@ def arrange(raw: Mapping[str, np.ndarray], map_name: str = "", blocks: bool = Fa
         meant=_meant(named.get("meant"), shape),
         key_keep=_keep("key_keep", named.get("key_keep"), shape[0], shape[4]),
         query_keep=_keep("query_keep", named.get("query_keep"), shape[0], shape[3]),
+        position_ids=_positions(named.get("position_ids"), shape[0], shape[4]),
         writing=_writing(bias, blocks),
         transposed=transposed,
+        over_batch=over_batch,
     )
 
 
@@ -133,7 +137,7 @@ def _is_transposed(weights: np.ndarray, named: Mapping[str, np.ndarray]) -> bool
         if name in ("key_keep", "query_keep"):
             have, want = array.shape[-1:], (keys,) if name == "key_keep" else (queries,)
             other = (queries,) if name == "key_keep" else (keys,)
-        elif name != "weights" and array.ndim >= 2 and 1 not in array.shape[-2:]:
+        elif name not in ("weights", "position_ids") and array.ndim >= 2 and 1 not in array.shape[-2:]:
             have, want, other = array.shape[-2:], (queries, keys), (keys, queries)
         else:
             continue
@@ -216,6 +220,19 @@ def _keep(name: str, array: np.ndarray | None, samples: int, length: int) -> np.
     if not keep.any():
         raise DiagnosisError(f"{name} says that no token is real. True means a real token: give ids != pad_id.")
     return np.broadcast_to(keep, (samples, length))
+
+
+def _positions(array: np.ndarray | None, samples: int, keys: int) -> np.ndarray | None:
+    """Return (B, K) whole numbers."""
+    if array is None:
+        return None
+    rows = np.atleast_2d(array)
+    if array.dtype.kind not in "iu" or rows.ndim != 2 or rows.shape[1] != keys or rows.shape[0] not in (1, samples):
+        raise DiagnosisError(
+            f"position_ids are {array.dtype} {array.shape}; they must be whole numbers of the shape ({keys},) or "
+            f"({samples}, {keys}), a position for each key."
+        )
+    return np.broadcast_to(rows, (samples, keys)).astype(np.int64)
 
 
 def _boolean(name: str, array: np.ndarray) -> np.ndarray:

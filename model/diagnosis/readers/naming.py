@@ -30,7 +30,7 @@ def known_names(names: Iterable[Any]) -> list[str]:
     more = f" and {len(present) - MAX_LISTED} more" if len(present) > MAX_LISTED else ""
     raise DiagnosisError(
         f"The file holds {', '.join(shown) or 'nothing'}{more}. Name its arrays {', '.join(NAMES)}, cross.weights or "
-        "attn_mask and the like."
+        "attn_mask."
     )
 
 

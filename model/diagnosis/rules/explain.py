@@ -11,10 +11,10 @@ import numpy as np
 
 from ...masking.blocked import is_blocked
 from ..inputs.intent import Intent, stack_structures
+from ..mistakes.mask_mistakes import Hypothesis, hypotheses
 from .case import Case
 from .empty_rows import find_empty_rows, rows_of_fills
 from .fault_catalogue import Severity
-from .mask_mistakes import Hypothesis, hypotheses
 from .matching import Match, compare, is_significant
 from .score_checks import unmasked_heads
 

@@ -161,6 +161,31 @@ FAULTS: dict[str, Fault] = {
         "queries attend beyond the attention window: the window is missing, all the rest is as meant",
         "mask = mask & (i - j < window)  # the window counts the query itself",
     ),
+    "wrong-layer-pattern": Fault(
+        "error",
+        ("weights|mask", "meant|mask"),
+        "layers or heads follow the mask that was meant for others, or the global tokens of a sparse pattern are lost",
+        "mask = masks[config.layer_types[layer]]  # each layer its own: local and global in the order of the model",
+    ),
+    "batch-axis": Fault(
+        "error",
+        ("weights", "key_keep|meant|mask"),
+        "attention ran over the samples of the batch in place of the tokens: the two first axes are exchanged",
+        "attention = nn.MultiheadAttention(width, heads, batch_first=True)  # for (B, T, D); without it, (T, B, D)",
+    ),
+    "bias-wrong": Fault(
+        "error",
+        ("weights|masked_scores", "scores"),
+        "the position bias did not take effect as it was given",
+        "scores = scores + bias  # ALiBi: -slope * distance, a slope a head; T5: the same bias in every layer",
+    ),
+    "positions-wrong": Fault(
+        "error",
+        ("position_ids", "key_keep"),
+        "positions count the padding at the left, so that a sentence is encoded otherwise alone and in a batch; with "
+        "rotary and relative positions alone this changes nothing",
+        "position_ids = (key_keep.long().cumsum(-1) - 1).clamp(min=0)  # count real tokens only",
+    ),
     "mask-shifted": Fault(
         "error",
         ("weights|mask", "key_keep|meant"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...masking.structure import CAUSAL
 from ..inputs.evidence import Evidence
 from ..inputs.intent import Intent, stack_structures
 from .case import Case
@@ -64,6 +65,8 @@ def _report_missing_parts(case: Case, intent: Intent, stray: np.ndarray, rows: n
         queries, keys = intent.base.shape[-2:]
         open_ended = [one.without_causal()[0] if one.causal else one for one in intent.structures]
         future = stack_structures(open_ended, queries, keys) & ~intent.base
+    elif not (intent.base & (ahead := ~CAUSAL.allowed(*intent.base.shape[-2:]))).any():
+        future = np.broadcast_to(ahead, intent.base.shape)
     padding = np.broadcast_to(~intent.columns, intent.allowed.shape)
     for code, part in (("padding-visible", intent.base & padding), ("future-visible", future & ~padding)):
         cells = part & rows[..., None]

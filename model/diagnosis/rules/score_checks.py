@@ -29,7 +29,7 @@ def offsets(scores: np.ndarray, arrays: Arrays, evidence: Evidence, units: float
     return added - np.where(np.isfinite(largest), largest, 0)
 
 
-def _tolerance(arrays: Arrays, evidence: Evidence) -> float:
+def tolerance(arrays: Arrays, evidence: Evidence) -> float:
     """Return how exactly log weights and scores can agree, in nats."""
     scores = arrays.scores if arrays.scores is not None else arrays.masked_scores
     size = float(np.abs(scores[np.isfinite(scores)]).max(initial=1.0)) if scores is not None else 1.0
@@ -39,9 +39,9 @@ def _tolerance(arrays: Arrays, evidence: Evidence) -> float:
 
 def soft_mask_cells(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
     """Return (B, L, H, Q, K): cells that a mask of zeros and ones lowered by a step of 1 or 2, or None."""
-    steps, tolerance = _steps(arrays, evidence), _tolerance(arrays, evidence)
+    steps, near = _steps(arrays, evidence), tolerance(arrays, evidence)
     if steps is not None:
-        low = np.isfinite(steps) & (np.abs(steps - np.round(steps)) <= tolerance) & (np.round(steps) >= -2)
+        low = np.isfinite(steps) & (np.abs(steps - np.round(steps)) <= near) & (np.round(steps) >= -2)
         fits = (low | np.isnan(steps)).all((-1, -2))
         lowered = low & (np.round(steps) < 0) & fits[..., None, None]
         return lowered if lowered.any() else None
@@ -74,7 +74,7 @@ def unmasked_heads(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
         return None
     scores = arrays.scores.astype(np.float64)
     added, rough = offsets(scores, arrays, evidence), offsets(scores, arrays, evidence, ROUGH)
-    near = (np.abs(added) <= _tolerance(arrays, evidence)) | (np.isnan(added) & (np.abs(rough) <= _LOOSE))
+    near = (np.abs(added) <= tolerance(arrays, evidence)) | (np.isnan(added) & (np.abs(rough) <= _LOOSE))
     return (near | np.isnan(rough)).all((-1, -2))
 
 

@@ -170,6 +170,35 @@ CATALOGUE: dict[str, EntryText] = {
         "query.",
         "Cached decoding, or another kernel, that ignores sliding_window.",
     ),
+    "wrong-layer-pattern": EntryText(
+        "Local and global layers are exchanged",
+        (QUIET, CACHE, "long texts are understood worse than short ones"),
+        "Every other layer is meant to attend within a window. Counted from 1 in one place and from 0 in another, the "
+        "windows sit in the layers that should see everything, and the reverse.",
+        "Models with alternating layers, as Gemma 2: its layer_types in transformers.",
+    ),
+    "wrong-layer-pattern-2": EntryText(
+        "The global tokens of a sparse pattern are lost",
+        (QUIET, "the first token says nothing of the sentence"),
+        "A window of a few keys is meant to be joined by a global token that sees everything and that everyone sees. "
+        "Without it nothing crosses the sentence in one layer.",
+        "global_attention_mask left out: documentation of Longformer in transformers.",
+        "mask = window | first_key | first_query  # the window and its global tokens",
+    ),
+    "bias-wrong": EntryText(
+        "The distance bias has the wrong sign",
+        (QUIET, BAD, "far tokens are preferred to near ones"),
+        "ALiBi lowers the score of a key in proportion to its distance. With the sign turned around the farthest key "
+        "wins.",
+        "Slopes multiplied by j - i in one code and by i - j in another (Press et al. 2022, equation in section 3).",
+        "bias = -slopes[:, None, None] * (i - j)  # a penalty that grows with the distance",
+    ),
+    "bias-wrong-2": EntryText(
+        "The position bias never arrives",
+        (QUIET, "word order does not matter"),
+        "The mask is applied and the bias beside it is not: the model cannot tell near from far.",
+        "A fused kernel called with is_causal=True in the place of the mask that carried the bias.",
+    ),
     "mask-shifted": EntryText(
         "A boundary beside where it belongs",
         (QUIET, BATCH, "the first pad is seen"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .catalogue_texts import CATALOGUE
-from .entry_text import BAD, CACHE, COPIES, GOOD_LOSS, NAN, OBSERVER, SUMS, EntryText
+from .entry_text import BAD, BATCH, CACHE, COPIES, GOOD_LOSS, NAN, OBSERVER, QUIET, SUMS, TORCH, EntryText
 
 TEXTS: dict[str, EntryText] = CATALOGUE | {
     "additive-read-as-keep": EntryText(
@@ -49,6 +49,20 @@ TEXTS: dict[str, EntryText] = CATALOGUE | {
         "A learned logit stands in the denominator of the softmax and belongs to no key, so a head can attend to "
         "nothing. What the rows lack is the sink's share.",
         "gpt-oss and softmax1; the row sums vary from row to row, and none is above 1.",
+    ),
+    "batch-axis": EntryText(
+        "Sentences of the batch attend to each other",
+        (BATCH, QUIET, "works alone but not in a batch"),
+        "nn.MultiheadAttention takes (tokens, batch, width) unless it is told batch_first=True. Given (batch, tokens, "
+        "width) it attends over the batch: no token sees another token of its own sentence.",
+        f"batch_first is False by default: {TORCH}.",
+    ),
+    "positions-wrong": EntryText(
+        "Positions count the padding",
+        (BATCH, "left padding changes the answer", "works alone but not in a batch"),
+        "The mask is right, and yet a left-padded sentence comes out otherwise: its first word has the position of the "
+        "column, not 0. Only absolute positions feel it.",
+        "Batched generation of models with learned positions when position_ids are left out.",
     ),
     "return-in-loop": EntryText(
         "Six layers, and one runs",

@@ -16,6 +16,7 @@ from ...masking.structure import CAUSAL, Structure
 from ..inputs.arrays import Arrays, as_columns
 from ..inputs.evidence import Evidence
 from ..inputs.intent import Intent, stack_structures
+from .layer_patterns import layer_patterns
 
 Hypothesis = tuple[str, np.ndarray]
 """A code, and the mask that this mistake would have put in force."""
@@ -25,6 +26,7 @@ def hypotheses(arrays: Arrays, evidence: Evidence, intent: Intent) -> Iterator[H
     """Yield every mistake worth trying, the most common first among those that would look the same."""
     yield from _missing_parts(arrays, intent)
     yield from _misplaced_causal(arrays, intent)
+    yield from layer_patterns(arrays, evidence, intent)
     yield from _wrong_padding(arrays, intent)
     yield from _wrong_head_order(arrays, intent)
     yield from _inverted(arrays, intent)
