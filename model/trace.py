@@ -50,6 +50,8 @@ class AttentionMap:
     """(L, 1 or H, Q, K) bool, where layers or their heads have masks of their own; None where `mask` is that of all."""
     layer_paths: tuple[str, ...] = ()
     """(L,) the module of each layer, by its path in the model; empty where that is not known."""
+    layer_calls: tuple[str, ...] = ()
+    """(L,) where in the code each layer called attention, as JSON; known to a capture alone, and not saved."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

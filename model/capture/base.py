@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from torch import Tensor
 
+from ..masking.attention_call import CAPTURED_CALLS
 from ..masking.known_padding import known_keys
 from ..text.token_names import Tokens, name_tokens
 from ..trace import AttentionTrace, Kind, TraceError
@@ -86,8 +87,8 @@ class Capture:
 
         Weights (B, L, H, Q, K), mask (B, 1, 1, Q, K), or of the weights' shape where layers or heads have masks of
         their own, and ``captured_keep`` (B, K), True = a real token, where the names of the tokens or the encoder's
-        mask tell the padding; a ``key_keep`` that is given goes before it. Raises TraceError where nothing of this kind
-        was captured.
+        mask tell the padding; a ``key_keep`` that is given goes before it. ``captured_calls`` (L,) says where in the
+        code each layer called attention, as JSON. Raises TraceError where nothing of this kind was captured.
         """
         traces = [self._named(index) for index in range(max(self.batches(), default=0))]
         traces = [trace for trace in traces if kind in trace.maps]
@@ -103,4 +104,6 @@ class Capture:
         if any(keep is not None for keep in keeps):
             whole = np.ones(maps[0].weights.shape[-1], bool)
             tensors["captured_keep"] = np.stack([whole if keep is None else keep for keep in keeps])
+        if len(calls := maps[0].layer_calls) == maps[0].layers:
+            tensors[CAPTURED_CALLS] = np.array(calls)
         return {"weights": np.stack([one.weights for one in maps]), "mask": np.stack(masks), **tensors}

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..masking.attention_call import CAPTURED_CALLS, AttentionCall
 from ..trace import KINDS
 from .inputs.argument_names import is_known
 from .inputs.arrays import NAMES, Arrays, DiagnosisError
@@ -18,7 +19,7 @@ from .inputs.shapes import arrange
 from .inputs.tensors import from_layers, from_steps, from_tensor, is_tensor
 from .judge import judge
 from .rules.fault_catalogue import FAULTS, Fault, Level, Severity
-from .rules.findings import Diagnosis, Finding, Rank, Unknown, Verdict
+from .rules.findings import Diagnosis, Finding, Rank, Unknown, Verdict, with_origins
 
 __all__ = [
     "FAULTS",
@@ -58,6 +59,7 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", **arrays:
     Raises:
         DiagnosisError: for arrays that do not fit each other, or unknown names.
     """
+    calls = _calls(arrays.pop(CAPTURED_CALLS, ()))
     if unknown := [name for name in arrays if not is_known(name)]:
         listed = f"{', '.join(NAMES)}, and the arguments of torch and Hugging Face"
         raise DiagnosisError(f"Unknown arrays: {', '.join(sorted(unknown))}. The names are {listed}.")
@@ -68,11 +70,18 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", **arrays:
     try:
         raw = {name: _array(name, value) for name, value in given.items() if value is not None}
         named, blocks = by_role(raw, meant_name)
-        return judge(arrange(named, map, blocks), meant_name)
+        return with_origins(judge(arrange(named, map, blocks), meant_name), calls)
     except DiagnosisError:
         raise
     except ValueError as error:
         raise DiagnosisError(str(error)) from error
+
+
+def _calls(texts: Any) -> tuple[AttentionCall, ...]:
+    try:
+        return tuple(AttentionCall.from_json(str(text)) for text in texts)
+    except (TypeError, ValueError) as error:
+        raise DiagnosisError(f"{CAPTURED_CALLS} is not what Capture.arrays gives; leave it out.") from error
 
 
 def _array(name: str, value: Any) -> np.ndarray:

@@ -103,6 +103,7 @@ def map_of(kind: Kind, runs: list[Run], sample: int) -> AttentionMap:
         mask=mask,
         layer_masks=layer_masks,
         layer_paths=tuple(call.path for call in runs[-1]),
+        layer_calls=tuple(call.origin.as_json() for call in runs[-1] if call.origin is not None),
         tensors={name: _tensor(name, steps, sample, len(extra)) for name in sorted(names)},
     )
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
+from ...masking.attention_call import AttentionCall
 from ...network.hooks import hook_outputs, observing
 from ...network.torch_internals import check_watchable, is_flex_attention, without_override_check
 from ...trace import Kind
@@ -22,10 +23,13 @@ from .calls.block_layouts import block_attention
 from .calls.call import Call
 from .calls.call_site import CallSite, call_site, is_leaf
 from .calls.fused_weights import Attention, attended, from_arguments, from_scores, unfold_heads
+from .calls.origin import origin_of
 from .head_edits import edited, paused
 from .named_modules import match_modules, weights_in
 from .recording import ForeignRecording
 
+_FUSED = tuple(inspect.signature(attended).parameters)
+"""The arguments of F.scaled_dot_product_attention, in order."""
 SOFTMAX = (F.softmax, torch.softmax, Tensor.softmax, torch.special.softmax)
 
 
@@ -37,6 +41,8 @@ class Watcher(TorchFunctionMode):
         self.recording = recording
         self._is_cross: bool | None = None
         """Whether nn.MultiheadAttention was given keys of another tensor; None outside of it."""
+        self._multi_head_arguments: Mapping[str, Any] = {}
+        """What nn.MultiheadAttention was given, by name; empty outside of it."""
 
     @cached_property
     def _multi_head(self) -> Callable[..., Any]:
@@ -66,12 +72,17 @@ class Watcher(TorchFunctionMode):
 
     def _from_inside(self, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
         bound = inspect.signature(F.multi_head_attention_forward).bind(*args, **given).arguments
-        self._is_cross = not _same(bound["query"], bound["key"])
+        self._is_cross, self._multi_head_arguments = not _same(bound["query"], bound["key"]), bound
         try:
             with self:
                 return self._multi_head(*args, **given)
         finally:
-            self._is_cross = None
+            self._is_cross, self._multi_head_arguments = None, {}
+
+    def _origin(self, site: CallSite, function: Callable[..., Any], given: Mapping[str, Any] | None) -> AttentionCall:
+        if self._multi_head_arguments:
+            return origin_of(site, F.multi_head_attention_forward, self._multi_head_arguments)
+        return origin_of(site, function, given)
 
     def _fused(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor, graph: Tensor | None) -> None:
         site = call_site(self.recording.modules)
@@ -90,7 +101,8 @@ class Watcher(TorchFunctionMode):
         is_cross = self.recording.provenance.is_cross(query, key, site.calls)
         in_graph = None if graph is None else (graph, layout)
         call = Call(site.path, attention, self._crosses(is_cross), True, site.fast_path, in_graph, difference)
-        call = replace(call, reordered=self.recording.provenance.is_reordered(key))
+        origin = self._origin(site, F.scaled_dot_product_attention, dict(zip(_FUSED, args, strict=False)) | given)
+        call = replace(call, reordered=self.recording.provenance.is_reordered(key), origin=origin)
         self.recording.add(call, site)
 
     def _softmax(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor) -> None:
@@ -118,7 +130,8 @@ class Watcher(TorchFunctionMode):
             is_cross = self.recording.provenance.scores_are_cross(scores, site.calls)
             in_graph = (weights, layout) if layout is not None and self.recording.graph else None
             call = Call(site.path, attention, self._crosses(is_cross), False, site.fast_path, in_graph)
-            call = replace(call, reordered=self.recording.provenance.scores_are_reordered(scores))
+            reordered = self.recording.provenance.scores_are_reordered(scores)
+            call = replace(call, reordered=reordered, origin=self._origin(site, F.softmax, None))
             self.recording.add(call, site)
 
     def _with_names(self, attention: Attention, scores: Tensor, site: CallSite) -> Attention:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...masking.attention_call import AttentionCall
 from .fault_catalogue import FAULTS, Level, Severity
 
 Rank = Literal["error", "warning", "likely", "info"]
@@ -40,6 +41,10 @@ class Finding:
     message: str
     fix: str
     level: Level = "certain"
+    layers: tuple[int, ...] = ()
+    """The layers concerned, counted from 0."""
+    origin: str = ""
+    """Where in the code the first of them calls attention, and which argument carries the fault; of a capture."""
 
     @property
     def rank(self) -> Rank:
@@ -48,7 +53,7 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as values of JSON."""
-        return dataclasses.asdict(self) | {"queries": list(self.queries), "keys": list(self.keys)}
+        return dataclasses.asdict(self) | {name: list(getattr(self, name)) for name in ("queries", "keys", "layers")}
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,23 @@ def make_finding(
     known: Level = "information" if rank == "info" else level or "certain"
     rank = "warning" if known == "likely" else rank
     line = fault.fix if fix is None else fix
-    return Finding(code, rank, map_name, sample, layer, head, queries, keys, message, line, known)
+    layers = tuple(int(one) for one in np.flatnonzero(units.any((0, 2))))
+    return Finding(code, rank, map_name, sample, layer, head, queries, keys, message, line, known, layers)
+
+
+def with_origins(diagnosis: Diagnosis, calls: Sequence[AttentionCall]) -> Diagnosis:
+    """Return the diagnosis with the call of the first layer of each finding; ``calls`` (L,), a call a layer."""
+    findings = tuple(
+        dataclasses.replace(one, origin=calls[one.layers[0]].words(one.code) + _others(len(one.layers) - 1))
+        if one.layers and one.layers[0] < len(calls)
+        else one
+        for one in diagnosis.findings
+    )
+    return dataclasses.replace(diagnosis, findings=findings)
+
+
+def _others(count: int) -> str:
+    return f"; and {count} more layer{'s' * (count > 1)}" if count else ""
 
 
 def _only(units: np.ndarray, axis: int) -> int | None:

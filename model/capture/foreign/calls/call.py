@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from ....masking.attention_call import AttentionCall
 from .axes import Layout
 from .fused_weights import Attention
 
@@ -32,6 +33,8 @@ class Call:
     """Whether a method called so made it, with several hypotheses."""
     windows: int = 1
     """How many samples the module makes of an image that the model was given: windows, attended to apart."""
+    origin: AttentionCall | None = None
+    """Where in the code it was made, and with which masks."""
     run: int = 0
     """Number of the run of the model that made it."""
     forward: int = 0

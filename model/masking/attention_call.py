@@ -1,0 +1,63 @@
+"""Where in somebody's code attention was called, and which masks arrived there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+CAPTURED_CALLS = "captured_calls"
+"""The name under which a capture hands its calls to a diagnosis, one text of JSON a layer."""
+PADDING_ARGUMENTS = ("key_padding_mask", "src_key_padding_mask", "memory_key_padding_mask", "tgt_key_padding_mask")
+_OF_PADDING = ("padding-visible", "padding-swapped", "sample-order", "mask-shifted", "hole-inside", "wrong-axis")
+"""Codes of faults that sit in the padding mask where a call takes one apart from the rest."""
+_NOT_OF_MASKS = ("dropout-on", "softmax-axis", "transposed", "positions-wrong", "batch-axis", "extra-mass", "pad-query")
+
+
+@dataclass(frozen=True)
+class AttentionCall:
+    """One call of attention: the module that made it, the line outside of torch, and the masks given to it."""
+
+    path: str
+    """The module's path in the model; empty for the model itself."""
+    module: str
+    """Its class."""
+    function: str
+    """What was called, such as ``F.scaled_dot_product_attention``."""
+    file: str
+    line: int
+    arguments: Mapping[str, str]
+    """Every argument for masks that the call takes: what arrived, or ``None``."""
+
+    def as_json(self) -> str:
+        """Return the call as text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> AttentionCall:
+        """Return a call from the text of :meth:`as_json`. Raises ValueError and TypeError for other text."""
+        return cls(**json.loads(text))
+
+    @property
+    def place(self) -> str:
+        """Path, class, file, line and function, in words."""
+        return f"{self.path or 'the model'} ({self.module}), {self.file}:{self.line}, calls {self.function}"
+
+    def arrived(self) -> list[str]:
+        """Return the arguments that arrived with a mask."""
+        return [name for name, value in self.arguments.items() if value not in ("None", "False")]
+
+    def words(self, code: str) -> str:
+        """Return the place, and which argument carries a fault of this ``code``, in a sentence without its end."""
+        if code in _NOT_OF_MASKS or not self.arguments:
+            return self.place
+        apart = [name for name in self.arguments if name in PADDING_ARGUMENTS]
+        takes = apart if apart and code in _OF_PADDING else [name for name in self.arguments if name not in apart]
+        carrying = [name for name in self.arrived() if name in takes]
+        if not carrying:
+            return f"{self.place}; none arrived: {_listed({name: self.arguments[name] for name in takes})}"
+        return f"{self.place}; carried by {_listed({name: self.arguments[name] for name in carrying})}"
+
+
+def _listed(arguments: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in arguments.items())

@@ -1,0 +1,115 @@
+"""Where in the code a captured fault sits: path, class, file and line, and the argument that carries it."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from model.capture import capture_attention
+from model.diagnosis import DiagnosisError, Finding, diagnose
+from model.masking.attention_call import AttentionCall
+
+
+class Explicit(nn.Module):
+    """One attention of two heads, by a softmax of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.width = 8
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        heads = x.unflatten(-1, (2, -1)).transpose(1, 2)
+        scores = heads @ heads.mT
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        return scores.softmax(-1) @ heads
+
+
+class Fused(nn.Module):
+    """The same by the fused kernel."""
+
+    def forward(self, x: Tensor, **masks: Any) -> Tensor:
+        heads = x.unflatten(-1, (2, -1)).transpose(1, 2)
+        return F.scaled_dot_product_attention(heads, heads, heads, **masks)
+
+
+class Model(nn.Module):
+    def __init__(self, attention: type[nn.Module]) -> None:
+        super().__init__()
+        self.attention = nn.ModuleList([attention() for _ in range(3)])
+
+    def forward(self, x: Tensor, *masks: dict[str, Any]) -> Tensor:
+        for attention, given in zip(self.attention, masks, strict=True):
+            x = x + attention(x, **given).transpose(1, 2).flatten(2)
+        return x
+
+
+def finding(model: nn.Module, *masks: dict[str, Any], meant: str = "causal") -> Finding:
+    torch.manual_seed(0)
+    with torch.no_grad(), capture_attention(model.eval(), modules={"attention.*": "decoder"}) as capture:
+        model(torch.randn(2, 6, 8), *masks)
+    arrays: dict[str, Any] = capture.arrays("decoder")
+    (found,) = diagnose(**arrays, meant=meant).findings
+    return found
+
+
+def line_of(cls: type, text: str) -> int:
+    lines, start = inspect.getsourcelines(cls)
+    return start + next(number for number, line in enumerate(lines) if text in line)
+
+
+CAUSAL = torch.ones(6, 6).tril().bool()
+
+
+def test_no_mask_arrived_at_one_layer_of_a_fused_model() -> None:
+    found = finding(Model(Fused), {"is_causal": True}, {}, {"attn_mask": CAUSAL})
+    assert (found.code, found.layers) == ("future-visible", (1,))
+    line = line_of(Fused, "scaled_dot_product_attention")
+    assert found.origin == (
+        f"attention.1 (Fused), {__file__}:{line}, calls F.scaled_dot_product_attention; "
+        "none arrived: attn_mask=None, is_causal=False"
+    )
+
+
+def test_the_argument_that_arrived_carries_the_fault() -> None:
+    given = {"attn_mask": CAUSAL}, {"attn_mask": torch.ones(6, 6).bool()}, {"attn_mask": torch.ones(6, 6).bool()}
+    found = finding(Model(Fused), *given)
+    assert found.layers == (1, 2)
+    assert found.origin.endswith("carried by attn_mask=bool (6, 6); and 1 more layer")
+    assert finding(Model(Fused), *[{"is_causal": True}] * 3, meant="causal+window:2").origin.endswith(
+        "carried by is_causal=True; and 2 more layers"
+    )
+
+
+def test_a_softmax_names_the_mask_of_the_function_around_it() -> None:
+    found = finding(Model(Explicit), {"mask": CAUSAL}, {"mask": None}, {"mask": CAUSAL})
+    line = line_of(Explicit, "softmax(-1)")
+    assert found.origin == f"attention.1 (Explicit), {__file__}:{line}, calls softmax; none arrived: mask=None"
+
+
+def test_padding_and_future_have_arguments_of_their_own_in_torchs_attention() -> None:
+    torch.manual_seed(0)
+    model = nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    x = torch.randn(2, 6, 8)
+    with torch.no_grad(), capture_attention(model) as capture:
+        model(x, x, x, attn_mask=~CAUSAL)
+    keep = torch.arange(6) >= torch.tensor([[0], [2]])
+    arrays: dict[str, Any] = capture.arrays(next(iter(capture.sample(0).maps)))
+    origins = {one.code: one.origin for one in diagnose(**arrays, key_keep=keep, meant="causal").findings}
+    assert origins["padding-visible"].endswith("calls nn.MultiheadAttention; none arrived: key_padding_mask=None")
+    call = AttentionCall.from_json(arrays["captured_calls"][0])
+    assert (call.path, call.file) == ("", __file__)
+    assert call.words("leak").endswith("carried by attn_mask=float32 (6, 6)")
+    assert call.words("dropout-on") == call.place
+
+
+def test_calls_that_are_none_are_refused() -> None:
+    call = AttentionCall("a", "B", "softmax", "c.py", 3, {"mask": "None"})
+    assert AttentionCall.from_json(call.as_json()) == call
+    with pytest.raises(DiagnosisError, match="captured_calls is not what"):
+        diagnose(torch.eye(3), captured_calls=["nonsense"])
