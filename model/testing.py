@@ -11,6 +11,8 @@ says otherwise: what comes back are outputs (B, T, D). ``keep`` (B, T), True = a
 tried; without it, two tokens at the right. Only an end that it pads is padded elsewhere, save in Hugging Face models
 that take positions. The messages name the behaviour tests by code and number (:data:`~.behaviour.outcomes.CHECKS`).
 
+Of a Hugging Face model of one sequence :func:`compare_backends` says where its kernels, caches and paddings part.
+
 Besides AssertionError, each raises TypeError and ValueError for what it cannot examine: ids or a ``keep`` of the wrong
 shape, outputs that are not one tensor with a row for each token, and a model that is not in eval mode.
 """
@@ -28,12 +30,33 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from .behaviour.agreement import (
+    assert_backends_agree,
+    assert_cache_agrees,
+    assert_packing_agrees,
+    assert_padding_sides_agree,
+    assert_static_cache_agrees,
+)
+from .behaviour.backends import compare_backends
 from .behaviour.checks import examine, examine_future
 from .behaviour.dependencies import dependencies, reachable
 from .behaviour.hugging_face import from_hugging_face
 from .behaviour.outcomes import Outcome
 from .behaviour.subject import Subject
 from .behaviour.subjects import from_ids
+
+__all__ = [
+    "assert_backends_agree",
+    "assert_batch_invariant",
+    "assert_cache_agrees",
+    "assert_no_future_leak",
+    "assert_packing_agrees",
+    "assert_padding_ignored",
+    "assert_padding_sides_agree",
+    "assert_static_cache_agrees",
+    "compare_backends",
+    "mask_picture",
+]
 
 Judge = Callable[[Subject], tuple[Outcome, ...]]
 Call = Callable[[Tensor, Tensor], Tensor]

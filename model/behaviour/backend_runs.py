@@ -1,0 +1,239 @@
+"""Ways to compute the same outputs with one Hugging Face model: kernels, caches, paddings, packing, a batch of one.
+
+Every way returns the outputs of all layers for the real tokens of each sample, in the same order, so that they can be
+compared row by row. Models are copied before anything of them is changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
+
+from ..network.torch_internals import is_flex_attention
+from .hugging_face import _output, _takes_positions
+
+OUTPUT = "output"
+"""The name of what stands after the last layer: logits, or the last hidden state."""
+Layers = dict[str, list[Tensor]]
+"""By the path of each layer: for each sample (real tokens, width)."""
+
+
+class NotPossibleError(RuntimeError):
+    """A way that this model, this torch or this machine does not have; the message says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """What a model is given."""
+
+    ids: Tensor
+    """(B, T) token ids."""
+    keep: Tensor
+    """(B, T) bool, True = a real token."""
+
+    def samples(self) -> list[Tensor]:
+        """Return the real token ids of each sample."""
+        return [row[kept] for row, kept in zip(self.ids, self.keep, strict=True)]
+
+
+@dataclass
+class _Recorder:
+    """The outputs of the layers of one model, call after call."""
+
+    model: nn.Module
+    calls: dict[str, list[Tensor]] = field(default_factory=dict)
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[None]:
+        handles = [module.register_forward_hook(partial(self._note, path)) for path, module in layers_of(self.model)]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _note(self, path: str, module: nn.Module, args: Any, output: Any) -> None:
+        first = output[0] if isinstance(output, tuple) else output
+        if isinstance(first, Tensor) and first.dim() == 3:
+            self.calls.setdefault(path, []).append(first.detach())
+
+    @torch.no_grad()
+    def run(self, **given: Any) -> Any:
+        found = self.model(**given)
+        self.calls.setdefault(OUTPUT, []).append(_output(found).detach())
+        return found
+
+    def joined(self) -> dict[str, Tensor]:
+        """Return the outputs of all calls below each other: (B, T, D) by path."""
+        return {path: torch.cat(parts, 1) for path, parts in self.calls.items()}
+
+
+class _Kernels(TorchFunctionMode):
+    """Which implementations of attention are called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is F.scaled_dot_product_attention:
+            self.seen.add("sdpa")
+        elif is_flex_attention(func):
+            self.seen.add("flex_attention")
+        return func(*args, **(kwargs or {}))
+
+
+def layers_of(model: nn.Module) -> list[tuple[str, nn.Module]]:
+    """Return the modules in the outermost lists of modules, in order: the layers."""
+    lists = [path for path, module in model.named_modules() if isinstance(module, nn.ModuleList)]
+    outer = [path for path in lists if not any(path.startswith(f"{other}.") for other in lists)]
+    return [(f"{path}.{name}", child) for path in outer for name, child in model.get_submodule(path).named_children()]
+
+
+def _run_batch(model: nn.Module, ids: Tensor, keep: Tensor, **more: Any) -> Layers:
+    recorder = _Recorder(model)
+    with recorder.recording():
+        recorder.run(input_ids=ids, attention_mask=keep.long(), **_uncached(model), **more)
+    rows = recorder.joined()
+    return {path: [row[kept] for row, kept in zip(found, keep, strict=True)] for path, found in rows.items()}
+
+
+def _uncached(model: Any) -> dict[str, Any]:
+    return {"use_cache": False} if "use_cache" in inspect.signature(model.forward).parameters else {}
+
+
+def as_given(model: nn.Module, batch: Batch) -> Layers:
+    """The model as it is, on the batch as it is."""
+    return _run_batch(model, batch.ids, batch.keep)
+
+
+def twice(model: nn.Module, batch: Batch) -> Layers:
+    """The same with every sample twice in the batch, which shows the noise of rounding."""
+    found = _run_batch(model, batch.ids.repeat(2, 1), batch.keep.repeat(2, 1))
+    return {path: rows[: len(batch.ids)] for path, rows in found.items()}
+
+
+def by_kernel(model: Any, batch: Batch, implementation: str, backend: SDPBackend | None = None) -> Layers:
+    """The model with another implementation of attention of transformers, and one kernel of torch."""
+    other = copy.deepcopy(model)
+    try:
+        other.set_attn_implementation(implementation)
+    except (AttributeError, ValueError, ImportError) as error:
+        raise NotPossibleError(f"the model has no {implementation} attention: {_first_line(error)}") from error
+    chosen = contextlib.nullcontext() if backend is None else sdpa_kernel([backend])
+    kernels = _Kernels()
+    try:
+        with chosen, torch.compiler.set_stance("force_eager"), kernels:
+            found = _run_batch(other, batch.ids, batch.keep)
+    except (RuntimeError, NotImplementedError, ValueError) as error:
+        raise NotPossibleError(f"it does not run here: {_first_line(error)}") from error
+    if kernels.seen != {implementation} - {"eager"}:
+        ran = ", ".join(sorted(kernels.seen)) or "neither sdpa nor flex_attention"
+        raise NotPossibleError(f"the model goes on calling {ran}, whatever its configuration says")
+    return found
+
+
+def alone(model: nn.Module, batch: Batch) -> Layers:
+    """Each sample alone, without its padding."""
+    runs = [_run_batch(model, ids[None], torch.ones_like(ids[None]).bool()) for ids in batch.samples()]
+    return {path: [run[path][0] for run in runs] for path in runs[0]}
+
+
+def padded_at(model: nn.Module, batch: Batch, side: str) -> Layers:
+    """The batch with all padding at one side; positions count real tokens where the model takes them."""
+    samples = batch.samples()
+    width = max(map(len, samples)) + 2
+    keep = torch.zeros(len(samples), width, dtype=torch.bool, device=batch.ids.device)
+    ids = batch.ids.new_full((len(samples), width), int(batch.ids[~batch.keep][0]) if not batch.keep.all() else 0)
+    for row, sample in enumerate(samples):
+        place = slice(width - len(sample), None) if side == "left" else slice(0, len(sample))
+        keep[row, place], ids[row, place] = True, sample
+    positions = {"position_ids": (keep.long().cumsum(-1) - 1).clamp(min=0)} if _takes_positions(model) else {}
+    return _run_batch(model, ids, keep, **positions)
+
+
+def packed(model: nn.Module, batch: Batch, causal: bool) -> Layers:
+    """All samples in one row, with positions that begin anew and a mask of blocks."""
+    if not _takes_positions(model):
+        raise NotPossibleError("the model takes no position_ids, so that its positions cannot begin anew")
+    samples = batch.samples()
+    ids = torch.cat(samples)[None]
+    document = torch.cat([torch.full((len(one),), at, device=ids.device) for at, one in enumerate(samples)])
+    positions = torch.cat([torch.arange(len(one), device=ids.device) for one in samples])[None]
+    allowed = document[:, None] == document
+    mask = _masks(model, allowed.tril() if causal else allowed)
+    recorder = _Recorder(model)
+    try:
+        with recorder.recording():
+            recorder.run(input_ids=ids, attention_mask=mask, position_ids=positions, **_uncached(model))
+    except (RuntimeError, ValueError) as error:
+        raise NotPossibleError(f"the model takes no mask of four axes: {_first_line(error)}") from error
+    lengths = [len(one) for one in samples]
+    return {path: list(rows[0].split(lengths)) for path, rows in recorder.joined().items()}
+
+
+def _masks(model: Any, allowed: Tensor) -> Any:
+    """Return a mask (T, T) as the model takes it: additive, (1, 1, T, T), with its window, for each type of layer."""
+    kind = next(model.parameters()).dtype
+    window, types = getattr(model.config, "sliding_window", None), getattr(model.config, "layer_types", None)
+    age = torch.arange(len(allowed), device=allowed.device)
+    near = (age[:, None] - age).abs() < (window or len(allowed))
+
+    def added(mask: Tensor) -> Tensor:
+        zeros = torch.zeros(mask.shape, dtype=kind, device=mask.device)
+        return zeros.masked_fill(~mask, torch.finfo(kind).min)[None, None]
+
+    if types is None:
+        return added(allowed & near)
+    each = {name: added(allowed & near if name == "sliding_attention" else allowed) for name in set(types)}
+    if other := set(each) - {"sliding_attention", "full_attention"}:
+        raise NotPossibleError(f"a mask of blocks is not known for its layers of {', '.join(sorted(other))}")
+    return each if len(each) > 1 else each.popitem()[1]
+
+
+def cached(model: Any, batch: Batch, make_cache: Callable[[int], Any] = lambda size: None) -> Layers:
+    """Each sample with a cache: the first half, then two tokens, then one by one."""
+    runs = []
+    for ids in batch.samples():
+        recorder, past, at = _Recorder(model), make_cache(len(ids) + 2), 0
+        with recorder.recording():
+            for size in _steps(len(ids)):
+                found = recorder.run(input_ids=ids[None, at : at + size], past_key_values=past, use_cache=True)
+                past, at = found.past_key_values, at + size
+                if past is None:
+                    raise NotPossibleError("the model returns no cache")
+        runs.append({path: rows[0] for path, rows in recorder.joined().items()})
+    return {path: [run[path] for run in runs] for path in runs[0]}
+
+
+def statically_cached(model: Any, batch: Batch) -> Layers:
+    """The same with a static cache of transformers, which has room for more tokens than there are."""
+    try:
+        from transformers import StaticCache
+    except ImportError as error:
+        raise NotPossibleError("transformers, whose static cache it needs, is not installed") from error
+    try:
+        return cached(model, batch, lambda size: StaticCache(config=model.config, max_cache_len=size))
+    except (RuntimeError, ValueError, TypeError, AttributeError) as error:
+        raise NotPossibleError(f"the model takes no static cache: {_first_line(error)}") from error
+
+
+def _steps(length: int) -> list[int]:
+    half = max(1, length // 2)
+    pair = [2] if length - half > 2 else []
+    return [half, *pair, *[1] * (length - half - sum(pair))]
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].partition(". ")[0]

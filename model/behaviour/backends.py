@@ -1,0 +1,193 @@
+"""The outputs of one model by several ways that should agree: where the first of them parts, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend
+
+from ..capture.foreign.kinds import is_language_model
+from . import backend_runs as runs
+from .backend_runs import Batch, Layers, NotPossibleError
+
+_UNITS = 256
+"""Units of rounding of the largest output of a layer that two ways may differ by, whatever the noise measured."""
+_NOISES = 4
+"""How many times the noise measured counts as a difference."""
+WAYS: dict[str, str] = {
+    "eager": "softmax written out",
+    "sdpa math": "F.scaled_dot_product_attention, plain kernel",
+    "sdpa efficient": "F.scaled_dot_product_attention, memory-efficient kernel",
+    "sdpa flash": "F.scaled_dot_product_attention, flash kernel",
+    "flex": "flex_attention, uncompiled",
+    "cache": "with a cache: half of it, two tokens, then one by one",
+    "static cache": "the same with a static cache, against the dynamic one",
+    "left padding": "padded at the left, positions counted from the first real token",
+    "right padding": "padded at the right by two more",
+    "packed": "all samples in one row, with a mask of blocks",
+    "batch of one": "each sample alone",
+}
+"""Every way by its name, in the order in which they run, and what it is."""
+
+
+@dataclass(frozen=True)
+class BackendResult:
+    """One way beside the model as it is, on the batch as given."""
+
+    name: str
+    status: Literal["same", "parts", "not run"]
+    reason: str = ""
+    """Why it did not run."""
+    layer: str = ""
+    """The path of the first layer whose outputs part, ``output`` after the last; empty where none does."""
+    sample: int = 0
+    row: int = 0
+    """The first row of that layer that parts, counted in real tokens from 0."""
+    difference: float = 0.0
+    """The largest difference of that layer; of all layers where none parts."""
+    noise: float = 0.0
+    """How far that layer may differ: the noise of another batch size, and rounding."""
+
+    def __str__(self) -> str:
+        if self.status == "not run":
+            return f"{self.name}: not run, {self.reason}"
+        if self.status == "same":
+            return f"{self.name}: the same, up to {self.difference:.1e}"
+        place = f"{self.layer}, sample {self.sample}, token {self.row}"
+        times = f"{self.difference / self.noise:.0f} times the noise"
+        return f"{self.name}: parts at {place}, by {self.difference:.2g}, {times}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All ways of :func:`compare_backends`."""
+
+    results: tuple[BackendResult, ...]
+
+    @property
+    def parting(self) -> tuple[BackendResult, ...]:
+        """Return the ways whose outputs part from those of the model as it is."""
+        return tuple(one for one in self.results if one.status == "parts")
+
+    def __getitem__(self, name: str) -> BackendResult:
+        return next(one for one in self.results if one.name == name)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.results))
+
+
+def compare_backends(
+    model: Any,
+    inputs: Mapping[str, Tensor] | Tensor,
+    *,
+    ways: Collection[str] = tuple(WAYS),
+    causal: bool | None = None,
+) -> Comparison:
+    """Compare the outputs of every layer of a Hugging Face model of one sequence, by each of ``ways`` (:data:`WAYS`).
+
+    Args:
+        model: a decoder or an encoder, in eval mode; nothing of it is changed.
+        inputs: ``input_ids`` (B, T) with ``attention_mask`` (B, T), 1 = a real token, as a tokenizer returns them.
+        causal: whether it hides the future; by its class unless given.
+
+    Raises:
+        TypeError and ValueError: for a model or inputs that cannot be compared, and for unknown ways.
+    """
+    if unknown := set(ways) - set(WAYS):
+        raise ValueError(f"There is no way {', '.join(sorted(unknown))}; there are {', '.join(WAYS)}.")
+    batch = _batch(model, inputs)
+    hides = is_language_model(type(model).__name__) if causal is None else causal
+    reference = runs.as_given(model, batch)
+    noise = _noise(reference, runs.twice(model, batch))
+    functions = _functions(hides)
+    return Comparison(
+        tuple(_result(name, functions[name], model, batch, reference, noise) for name in WAYS if name in ways)
+    )
+
+
+def _batch(model: Any, inputs: Mapping[str, Tensor] | Tensor) -> Batch:
+    if not hasattr(model, "config") or getattr(model.config, "is_encoder_decoder", False):
+        raise TypeError("Give a Hugging Face model of one sequence: an encoder, or a decoder alone.")
+    if model.training:
+        raise ValueError("The model is in training mode, where dropout changes every run: call model.eval() first.")
+    ids = inputs if isinstance(inputs, Tensor) else inputs["input_ids"]
+    mask = None if isinstance(inputs, Tensor) else inputs.get("attention_mask")
+    keep = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.bool()
+    if ids.dim() != 2 or keep.shape != ids.shape or not bool((keep.sum(-1) > 1).all()):
+        raise ValueError(
+            "Give token ids (B, T) and an attention_mask of the same shape, two real tokens in each sample."
+        )
+    return Batch(ids, keep)
+
+
+def _functions(causal: bool) -> dict[str, Callable[[Any, Batch], Layers]]:
+    def only_causal(function: Callable[[Any, Batch], Layers], model: Any, batch: Batch) -> Layers:
+        if not causal:
+            raise NotPossibleError("the model is not causal, so that nothing can be cached")
+        return function(model, batch)
+
+    kernels = {
+        "sdpa math": SDPBackend.MATH,
+        "sdpa efficient": SDPBackend.EFFICIENT_ATTENTION,
+        "sdpa flash": SDPBackend.FLASH_ATTENTION,
+    }
+    return {
+        "eager": partial(runs.by_kernel, implementation="eager"),
+        **{name: partial(runs.by_kernel, implementation="sdpa", backend=one) for name, one in kernels.items()},
+        "flex": partial(runs.by_kernel, implementation="flex_attention"),
+        "cache": partial(only_causal, runs.cached),
+        "static cache": partial(only_causal, runs.statically_cached),
+        "left padding": partial(runs.padded_at, side="left"),
+        "right padding": partial(runs.padded_at, side="right"),
+        "packed": partial(runs.packed, causal=causal),
+        "batch of one": runs.alone,
+    }
+
+
+def _noise(reference: Layers, again: Layers) -> dict[str, float]:
+    """How far each layer may differ: what another batch size changes, and rounding beside its largest output."""
+    found = {}
+    for path, rows in reference.items():
+        largest = max(float(row.abs().max()) for row in rows)
+        measured = max(float((row - other).abs().max()) for row, other in zip(rows, again[path], strict=True))
+        found[path] = max(_UNITS * torch.finfo(rows[0].dtype).eps * max(1.0, largest), _NOISES * measured)
+    return found
+
+
+def _result(
+    name: str,
+    function: Callable[[Any, Batch], Layers],
+    model: Any,
+    batch: Batch,
+    reference: Layers,
+    noise: Mapping[str, float],
+) -> BackendResult:
+    try:
+        found = function(model, batch)
+    except NotPossibleError as error:
+        return BackendResult(name, "not run", str(error))
+    most = 0.0
+    for path in (*(one for one in reference if one != runs.OUTPUT), runs.OUTPUT):
+        if path not in found:
+            continue
+        changes = [(one - other).abs().amax(-1) for one, other in zip(reference[path], found[path], strict=True)]
+        largest = max(float(change.max()) for change in changes)
+        if not largest <= noise[path]:
+            sample, row = _first(changes, noise[path])
+            return BackendResult(name, "parts", "", path, sample, row, largest, noise[path])
+        most = max(most, largest)
+    return BackendResult(name, "same", "", "", 0, 0, most, max(noise.values()))
+
+
+def _first(changes: list[Tensor], noise: float) -> tuple[int, int]:
+    """The first row that parts, of the first sample in which one does."""
+    for sample, change in enumerate(changes):
+        wrong = torch.nonzero(~(change <= noise))
+        if len(wrong):
+            return sample, int(wrong[0])
+    return 0, 0
