@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -63,6 +63,8 @@ class Exhibit:
     """Codes of the behaviour tests that fail on the broken side."""
     of_arrays: str = ""
     """The code that the diagnosis finds in the arrays of such a model, where it has one."""
+    batch: Mapping[str, Any] = field(default_factory=dict)
+    """Where it needs another batch than SMALL, and is not among :data:`BATCHES`."""
 
     @property
     def code(self) -> str:
@@ -123,7 +125,7 @@ def run(exhibit: Exhibit) -> tuple[Side, Side]:
             return _run_model(exhibit, exhibit.broken), _run_model(exhibit, exhibit.fixed)
     recipe = exhibit.recipe
     assert recipe is not None
-    small = SMALL | dict(recipe.batch) | {"sizes": (6, 6)} | BATCHES.get(exhibit.name, {})
+    small = SMALL | dict(recipe.batch) | {"sizes": (6, 6)} | BATCHES.get(exhibit.name, dict(exhibit.batch))
     x = _batch(replace(recipe, batch=small))
     return _run_attention(recipe, exhibit.broken, x), _run_attention(recipe, exhibit.fixed, x)
 

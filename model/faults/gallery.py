@@ -65,11 +65,13 @@ def _with_and_without_weights(function: Callable[..., Tensor]) -> Subject:
     return Subject(run, _states(), _keep("left"), True, layers=2, others={"against need_weights=False": without})
 
 
-def _batch_or_sequence_first(function: Callable[..., Tensor]) -> Subject:
+def one_batch(function: Callable[..., Tensor]) -> Subject:
+    """Return an encoder of two samples, the second with padding."""
     return Subject(function, _states(), _keep(), False)
 
 
-def _left_padded(function: Callable[..., Tensor]) -> Subject:
+def left_padded(function: Callable[..., Tensor]) -> Subject:
+    """Return a decoder of two samples, the second padded at the left."""
     return Subject(function, _states(), _keep("left"), True, padding_sides=("left",))
 
 
@@ -108,12 +110,12 @@ FIELD = (
     _of_recipe("pad-query", PAD_QUERY),
     _of_recipe("extra-mass", EXTRA_MASS),
     Exhibit(
-        *("batch-axis", field.batch_axis_broken, field.batch_axis_fixed, None, _batch_or_sequence_first),
+        *("batch-axis", field.batch_axis_broken, field.batch_axis_fixed, None, one_batch),
         tests=("batch-neighbour",),
         of_arrays="batch-axis",
     ),
     Exhibit(
-        *("positions-wrong", field.positions_broken, field.positions_fixed, None, _left_padded),
+        *("positions-wrong", field.positions_broken, field.positions_fixed, None, left_padded),
         tests=("padding-amount",),
         of_arrays="positions-wrong",
     ),

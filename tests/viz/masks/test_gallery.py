@@ -7,10 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from model.faults.exhibits import Side
+from model.faults.exhibits import Side, run
 from model.faults.gallery import EXHIBITS
+from model.faults.reported.reports import REPORTS
 from viz.figures.masks.pair import Panel, cells, gallery_pair
 from viz.figures.palette import DARK, LIGHT, Look
+from viz.masks.gallery.entries import ABOUT, ENTRIES, PLACES
 from viz.masks.gallery.entry import verdict
 from viz.masks.gallery.page import matching
 from viz.masks.gallery.pictures import named, numbers, picture, place
@@ -30,15 +32,20 @@ def test_every_entry_has_words_and_no_word_is_left_over() -> None:
         ("sum to 1", "dropout-on"),
         ("RoFormer", "is-decoder"),
         ("window-off", "window-off-by-one"),
+        ("kv cache", "transformers-30414"),
+        ("loss goes to zero", "transformers-48745"),
+        ("works alone but not in a batch", "batch-axis"),
+        ("keras", "keras-23038"),
+        ("flash-attention 282", "flash-attention-282"),
     ],
 )
 def test_a_symptom_leads_to_the_fault(typed: str, expected: str) -> None:
     assert expected in matching(typed)
-    assert len(matching(typed)) < len(TEXTS) / 2
+    assert len(matching(typed)) < len(ABOUT) / 2
 
 
 def test_no_search_finds_all_and_nonsense_none() -> None:
-    assert matching("") == list(TEXTS)
+    assert matching("") == list(ABOUT)
     assert matching("xyzzy") == []
 
 
@@ -66,6 +73,17 @@ def test_the_picture_differs_between_broken_and_fixed(name: str, exhibit: Callab
         assert np.array_equal(saved[title], side.weights[sample, layer, head].ravel().astype(float), equal_nan=True)
     assert all(line[0] in "●▲t○✓?" for line in verdict(broken))
     assert verdict(fixed)[0].startswith("✓")
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_reported_bug_is_drawn(name: str) -> None:
+    assert list(ABOUT) == list(ENTRIES)
+    assert PLACES[name].split()[1] in ABOUT[name].met
+    broken, fixed = run(ENTRIES[name])
+    figure = picture(ENTRIES[name], broken, fixed, Look(LIGHT))
+    assert {"<b>broken</b>", "<b>fixed</b>"} <= {one.text for one in figure.layout.annotations}
+    assert not numbers(ENTRIES[name], broken, fixed).empty
 
 
 def test_a_sum_that_is_not_one_stands_out() -> None:

@@ -30,7 +30,8 @@ def show(entry: Exhibit, about: EntryText) -> None:
     with st.container(key="fault-lead"):
         st.markdown(f"### {plain(about.title)}")
         st.markdown(plain(about.how))
-        caption(f"Shows as: {'; '.join(about.symptoms)}. Met: {about.met}")
+        shows = f"Shows as: {'; '.join(about.symptoms)}. " if about.symptoms else ""
+        caption(f"{shows}Met: {about.met}")
     figure = picture(entry, broken, fixed, Look(theme.palette()))
     chart(figure, _alt(about), key="fault-pair", on_cell=lambda _, __: None)
     caption(reading(entry))

@@ -1,4 +1,4 @@
-"""The gallery: every fault broken beside fixed, run as it is shown, found by what a person notices first."""
+"""The gallery: every fault and bug broken beside fixed, run as it is shown, found by what a person notices first."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from model.faults.gallery import EXHIBITS
-
 from ...ui import widgets
 from ...ui.addresses.masks import FAULT, SYMPTOM
 from ...ui.captions import caption, plain
 from . import entry
+from .entries import ABOUT, ENTRIES, PLACES
 from .entry_text import EntryText
-from .texts import TEXTS
 
 STYLE = Path(__file__).parent / "gallery.css"
 
@@ -28,17 +26,17 @@ def show() -> None:
     if name is None:
         return
     with right:
-        entry.show(EXHIBITS[name], TEXTS[name])
+        entry.show(ENTRIES[name], ABOUT[name])
 
 
 def matching(text: str) -> list[str]:
     """Names of the entries in which every typed word occurs: in title, symptoms, explanation or code."""
     words = text.lower().split()
-    return [name for name, about in TEXTS.items() if all(word in _searchable(name, about) for word in words)]
+    return [name for name, about in ABOUT.items() if all(word in _searchable(name, about) for word in words)]
 
 
 def _searchable(name: str, about: EntryText) -> str:
-    return " ".join((name, EXHIBITS[name].code, about.title, *about.symptoms, about.how, about.met)).lower()
+    return " ".join((name, ENTRIES[name].code, about.title, *about.symptoms, about.how, about.met)).lower()
 
 
 def _choose() -> str | None:
@@ -49,6 +47,9 @@ def _choose() -> str | None:
         caption("Nothing in the gallery speaks of that. Try one word: NaN, batch, padding, cache, sum, dropout.")
         return None
     FAULT.set(FAULT.hold(["", *names]) or names[0])
-    count = f"{len(names)} of {len(TEXTS)}" if text else f"{len(TEXTS)} faults"
+    count = f"{len(names)} of {len(ABOUT)}" if text else f"{len(ABOUT)} faults"
     with st.container(key="fault-list"):
-        return st.radio(count, names, format_func=lambda name: plain(TEXTS[name].title), **FAULT.storage)
+        places = [plain(PLACES.get(name, "")) for name in names]
+        return st.radio(
+            count, names, format_func=lambda name: plain(ABOUT[name].title), captions=places, **FAULT.storage
+        )

@@ -1,0 +1,225 @@
+"""Reports of masks read the other way around, of fills that are no fills, and of softmaxes over another axis."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..attention import fused_weights, masked_softmax
+from ..batch import Batch
+from ..recipe import UNPADDED, causal_only, padding_only
+from .report import PADDED, report, triangle
+
+UPSIDE = ("it learns nothing", "the last row is NaN", "attention sits on the future")
+
+
+def llms_from_scratch_broken(x: Batch) -> Tensor:
+    mask = torch.ones(x.queries, x.keys).triu(1).bool()  # True = the future
+    return fused_weights(x.scores, mask)
+
+
+def llms_from_scratch_fixed(x: Batch) -> Tensor:
+    mask = torch.ones(x.queries, x.keys).triu(1).bool()
+    return fused_weights(x.scores, ~mask)
+
+
+def additive(x: Batch) -> Tensor:
+    """The causal mask as it is added: 0 keeps, the lowest number blocks."""
+    return torch.zeros(x.queries, x.keys).masked_fill(~x.causal, torch.finfo(torch.float32).min)
+
+
+def llama4_broken(x: Batch) -> Tensor:
+    return fused_weights(x.scores, additive(x).bool())  # 0 becomes False, which blocks
+
+
+def llama4_fixed(x: Batch) -> Tensor:
+    return fused_weights(x.scores, additive(x))
+
+
+def x_transformers_broken(x: Batch) -> Tensor:
+    mask = ~x.keep  # True = not to be attended to
+    return fused_weights(x.scores, mask)
+
+
+def x_transformers_fixed(x: Batch) -> Tensor:
+    return fused_weights(x.scores, x.keep)
+
+
+def same_element(x: Batch) -> Tensor:
+    """Return (Q, K) bool: the points of one map element, half of the points each."""
+    element = torch.arange(x.keys) >= x.keys // 2
+    return element[:, None] == element
+
+
+def gemap_broken(x: Batch) -> Tensor:
+    attn_mask = same_element(x)  # nn.MultiheadAttention fills where True
+    return x.scores.masked_fill(attn_mask, -torch.inf).softmax(-1)
+
+
+def gemap_fixed(x: Batch) -> Tensor:
+    attn_mask = ~same_element(x)
+    return x.scores.masked_fill(attn_mask, -torch.inf).softmax(-1)
+
+
+def label_attention_broken(x: Batch) -> Tensor:
+    mask = (~x.keep).expand(x.scores.shape)
+    return fused_weights(x.scores, mask)
+
+
+def label_attention_fixed(x: Batch) -> Tensor:
+    return fused_weights(x.scores, x.keep.expand(x.scores.shape))
+
+
+def gluonts_broken(x: Batch) -> Tensor:
+    return (x.scores - 1e-9 * (~x.keep)).softmax(-1)  # 1e-9, not 1e9
+
+
+def gluonts_fixed(x: Batch) -> Tensor:
+    return (x.scores - 1e9 * (~x.keep)).softmax(-1)
+
+
+def tiny_fill_broken(x: Batch, e: float = 1e-12) -> Tensor:
+    return x.scores.masked_fill(x.keep == 0, -e).softmax(-1)
+
+
+def tiny_fill_fixed(x: Batch) -> Tensor:
+    return x.scores.masked_fill(x.keep == 0, -torch.inf).softmax(-1)
+
+
+def good_features_broken(x: Batch) -> Tensor:
+    return (x.scores * x.keep).softmax(-1)  # a score of 0 still takes its share
+
+
+def good_features_fixed(x: Batch) -> Tensor:
+    return x.scores.masked_fill(~x.keep, -torch.inf).softmax(-1)
+
+
+def timm_broken(x: Batch) -> Tensor:
+    return x.scores.softmax(-1).masked_fill(~x.causal, 0.0)
+
+
+def timm_fixed(x: Batch) -> Tensor:
+    return x.scores.masked_fill(~x.causal, -torch.inf).softmax(-1)
+
+
+def fastnlp_broken(x: Batch) -> Tensor:
+    return x.scores.masked_fill(~x.allowed, -1e9).softmax(2)  # right on three axes
+
+
+def fastnlp_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.allowed)
+
+
+def unet_broken(x: Batch) -> Tensor:
+    scores = x.scores.permute(0, 2, 3, 1)  # (batch, i, j, head)
+    return scores.softmax(1).permute(0, 3, 1, 2)
+
+
+def unet_fixed(x: Batch) -> Tensor:
+    scores = x.scores.permute(0, 2, 3, 1)
+    return scores.softmax(2).permute(0, 3, 1, 2)
+
+
+def everything(x: Batch) -> Tensor:
+    """Return (Q, K) bool, all True."""
+    return torch.ones(x.queries, x.keys, dtype=torch.bool)
+
+
+def fused_flag_broken(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.keep & triangle(x))
+
+
+def fused_flag_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.keep)
+
+
+REPORTS = (
+    report(
+        ("rasbt/LLMs-from-scratch#1062", "True meant the future"),
+        "A boolean causal mask, True at the future, went into F.scaled_dot_product_attention, which keeps "
+        "where True. A "
+        "test that changes a future token would have shown it.",
+        ("inverted", llms_from_scratch_broken, llms_from_scratch_fixed, causal_only),
+        batch=UNPADDED,
+        symptoms=UPSIDE,
+    ),
+    report(
+        ("huggingface/transformers#38094", "An additive mask cast to booleans"),
+        "In Llama 4 the additive mask, 0 or the lowest number, was cast to booleans for sdpa: 0 becomes False.",
+        ("inverted", llama4_broken, llama4_fixed, causal_only),
+        batch=UNPADDED,
+        symptoms=UPSIDE,
+    ),
+    report(
+        ("lucidrains/x-transformers#160", "The fused path wants the mask the other way around"),
+        "The explicit path filled where the mask is True, the flash path kept there.",
+        ("inverted", x_transformers_broken, x_transformers_fixed, padding_only, ("weights", "key_keep")),
+        batch={"samples": (2, 4)},
+        symptoms=("only with flash attention",),
+    ),
+    report(
+        ("cnzzx/GeMap#1", "A mask of groups upside down"),
+        "The mask that should keep the points of one element together said True for them, which nn.MultiheadAttention "
+        "blocks.",
+        ("inverted", gemap_broken, gemap_fixed, same_element),
+        batch=UNPADDED,
+    ),
+    report(
+        ("InseeFrLab/torchTextClassifiers#92", "Labels attend to the padding alone"),
+        "The padding mask of the attention from labels to tokens was inverted before F.scaled_dot_product_attention.",
+        ("inverted", label_attention_broken, label_attention_fixed, padding_only, ("weights", "key_keep")),
+        batch={"cross": True, "samples": (2, 4), "sizes": (5, 7)},
+        symptoms=UPSIDE,
+    ),
+    report(
+        ("awslabs/gluonts#1401", "1e-9 in place of 1e9"),
+        "The number added to blocked scores was a billionth, not a billion: nothing was blocked.",
+        ("padding-visible", gluonts_broken, gluonts_fixed),
+        **PADDED,
+        symptoms=("the mask seems to do nothing",),
+    ),
+    report(
+        ("hyunwoongko/transformer#10", "A fill of nearly zero"),
+        "Blocked scores were filled with minus epsilon. A score of 0 is an ordinary score.",
+        ("padding-visible", tiny_fill_broken, tiny_fill_fixed),
+        **PADDED,
+    ),
+    report(
+        ("georg-wolflein/good-features#1", "Scores multiplied by the mask"),
+        "Multiplying makes blocked scores 0, and the softmax of 0 is not 0. With a batch of one, without "
+        "padding, nothing "
+        "shows.",
+        ("padding-visible", good_features_broken, good_features_fixed),
+        **PADDED,
+        symptoms=("works alone but not in a batch",),
+    ),
+    report(
+        ("huggingface/pytorch-image-models#2236", "The mask after the softmax"),
+        "EVA's attention took the softmax first and masked its result.",
+        ("applied-late", timm_broken, timm_fixed, causal_only, ("weights", "meant")),
+        batch=UNPADDED,
+        symptoms=("rows do not sum to 1",),
+    ),
+    report(
+        ("FudanNLP/fastNLP#254", "softmax(2), with a head axis"),
+        "softmax over axis 2 is over the keys of three axes, and over the queries of four.",
+        ("softmax-axis", fastnlp_broken, fastnlp_fixed),
+        symptoms=("columns sum to 1",),
+    ),
+    report(
+        ("labmlai/annotated_deep_learning_paper_implementations#146", "A U-Net's softmax over the queries"),
+        "With scores laid out (batch, i, j, head) the softmax ran over i. The images hardly changed, which is "
+        "why nobody "
+        "saw it.",
+        ("softmax-axis", unet_broken, unet_fixed, everything),
+        batch=UNPADDED,
+        symptoms=("columns sum to 1", "nothing is reported"),
+    ),
+    report(
+        ("huggingface/transformers#36150", "is_causal=False has no effect"),
+        "A Llama made bidirectional by is_causal=False stayed causal, as the mask that sdpa was given is "
+        "causal anyway.",
+        ("over-blocked", fused_flag_broken, fused_flag_fixed, padding_only),
+        symptoms=("the start of a sentence never sees its end",),
+    ),
+)
