@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from torch import Tensor
@@ -82,7 +82,7 @@ class Capture:
         except TraceError:
             return self.recording.sample(index)
 
-    def arrays(self, kind: Kind) -> dict[str, np.ndarray]:
+    def arrays(self, kind: Kind) -> dict[str, Any]:
         """Return all samples of one kind, as :func:`attenscope.diagnose` takes them.
 
         Weights (B, L, H, Q, K), mask (B, 1, 1, Q, K), or of the weights' shape where layers or heads have masks of
@@ -96,7 +96,7 @@ class Capture:
         if not maps:
             raise TraceError(f"There is no {kind} attention in what was captured.")
         names = [name for name in ("scores", "masked_scores") if all(name in one.tensors for one in maps)]
-        tensors = {name: np.stack([one.tensors[name] for one in maps]) for name in names}
+        tensors: dict[str, Any] = {name: np.stack([one.tensors[name] for one in maps]) for name in names}
         same = all(one.layer_masks is None for one in maps)
         masks = [one.mask[None, None] if same else np.broadcast_to(one.masks, one.weights.shape) for one in maps]
         encoders = [trace.encoder.mask if kind == "cross" and trace.encoder is not None else None for trace in traces]

@@ -15,6 +15,7 @@ from typing import Literal, TextIO
 
 from ..diagnosis import Diagnosis, DiagnosisError, Finding, arrange, judge
 from ..diagnosis import Verdict as JudgedVerdict
+from ..diagnosis.api_fixes import APIS, Api, in_api
 from ..diagnosis.inputs.named_arrays import by_role
 from ..diagnosis.readers.files import ENDINGS, Contents, read
 from ..masking.meaning import hides_future, parse_meaning
@@ -66,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KIND",
         help="what was meant: causal, padding, full, window:W, prefix:N, packed:N,N,..., joined by + or and",
     )
+    parser.add_argument("--api", choices=APIS, help="the interface in which fixes are to be written")
     parser.add_argument("--json", action="store_true", help="one JSON object a line, in the order of the files")
 
 
@@ -80,21 +82,21 @@ def run(args: argparse.Namespace, out: TextIO | None = None) -> int:
             return 2
     worst = 0
     for file in args.files:
-        answer = diagnose_file(file, args.meant)
+        answer = diagnose_file(file, args.meant, args.api)
         print(answer.as_json() if args.json else _text(answer), file=out)
         worst = max(worst, EXIT[answer.verdict])
     return worst
 
 
-def diagnose_file(file: str, meant: str | None = None) -> Answer:
-    """Return the answer for one file; nothing in it makes this raise.
+def diagnose_file(file: str, meant: str | None = None, api: Api | None = None) -> Answer:
+    """Return the answer for one file, with fixes for ``api``; nothing in it makes this raise.
 
     In a trace with a decoder a causal ``meant`` is that of the decoder alone, any other that of all maps.
     """
     try:
         contents = read(file)
         meanings = [_meant_for(one.map, [other.map for other in contents], meant) for one in contents]
-        diagnoses = tuple(_judge(one, name) for one, name in zip(contents, meanings, strict=True))
+        diagnoses = tuple(_judge(one, name, api) for one, name in zip(contents, meanings, strict=True))
     except DiagnosisError as error:
         return Answer(file, "unreadable", reason=str(error))
     except ValueError as error:
@@ -107,9 +109,11 @@ def diagnose_file(file: str, meant: str | None = None) -> Answer:
     return Answer(file, verdict, diagnoses, notes=tuple(notes))
 
 
-def _judge(contents: Contents, meant: str | None) -> Diagnosis:
-    arrays, blocks = by_role(contents.arrays, meant)
-    return judge(arrange(arrays, contents.map, blocks), meant)
+def _judge(contents: Contents, meant: str | None, api: Api | None) -> Diagnosis:
+    named, blocks = by_role(contents.arrays, meant)
+    arrays = arrange(named, contents.map, blocks)
+    diagnosis = judge(arrays, meant)
+    return diagnosis if api is None else in_api(diagnosis, api, arrays.padded)
 
 
 def _meant_for(kind: str, kinds: list[str], meant: str | None) -> str | None:

@@ -6,12 +6,14 @@ above ``info``. Files are read by :mod:`.readers`, which stands above this packa
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 
 from ..masking.attention_call import CAPTURED_CALLS, AttentionCall
 from ..trace import KINDS
+from .api_fixes import APIS, OF_FUNCTIONS, Api, in_api
 from .inputs.argument_names import is_known
 from .inputs.arrays import NAMES, Arrays, DiagnosisError
 from .inputs.named_arrays import by_role
@@ -40,7 +42,7 @@ __all__ = [
 ]
 
 
-def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", **arrays: Any) -> Diagnosis:
+def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str = "", **arrays: Any) -> Diagnosis:
     """Return the diagnosis of one attention map.
 
     Args:
@@ -52,6 +54,8 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", **arrays:
             ``causal+window:4 / causal`` for layers in turn.
             Proposed when left out; what contradicts only the proposal is ``likely``, never an error.
         map: ``encoder``, ``decoder`` or ``cross`` where that is known.
+        api: the interface in which fixes are to be written, one of :data:`.api_fixes.APIS`, such as ``sdpa`` or
+            ``flex_attention``; of a capture that is known where all layers call one.
         arrays: any of ``scores`` (scaled, before the mask), ``masked_scores``, ``mask`` (boolean: True = may attend;
             float: added), ``key_keep`` and ``query_keep`` (True = a real token), ``position_ids``; or any by the name
             of its library, such as ``key_padding_mask``, in its convention (:mod:`.inputs.argument_names`).
@@ -70,11 +74,21 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", **arrays:
     try:
         raw = {name: _array(name, value) for name, value in given.items() if value is not None}
         named, blocks = by_role(raw, meant_name)
-        return with_origins(judge(arrange(named, map, blocks), meant_name), calls)
+        arranged = arrange(named, map, blocks)
+        return _in_api(with_origins(judge(arranged, meant_name), calls), api, arranged, calls)
     except DiagnosisError:
         raise
     except ValueError as error:
         raise DiagnosisError(str(error)) from error
+
+
+def _in_api(diagnosis: Diagnosis, api: str, arrays: Arrays, calls: Sequence[AttentionCall]) -> Diagnosis:
+    """Return the diagnosis with fixes for ``api``, or else for what all ``calls`` are. Raises DiagnosisError."""
+    if api and api not in APIS:
+        raise DiagnosisError(f"There is no interface {api!r}; there are {', '.join(APIS)}.")
+    called = {OF_FUNCTIONS.get(call.function, "") for call in calls}
+    chosen = api or (called.pop() if len(called) == 1 else "")
+    return in_api(diagnosis, cast(Api, chosen), arrays.padded) if chosen else diagnosis
 
 
 def _calls(texts: Any) -> tuple[AttentionCall, ...]:

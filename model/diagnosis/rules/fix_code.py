@@ -109,17 +109,17 @@ def _construction(code: str, structure: Structure, writing: Writing, padded: boo
         return "" if code == "future-visible" else f"mask = {_and(_TRIANGLE, writing)}{_note(writing)}"
     if code == "mask-ignored":
         return ""
-    band = _band(structure)
-    parts = [band, "(document[:, None] == document)" if structure.starts else ""]
+    cells = band(structure)
+    parts = [cells, "(document[:, None] == document)" if structure.starts else ""]
     parts = [part for part in (*parts, _COLUMNS.format(name="key_keep") if padded else "") if part]
     if not parts:
         return f"mask = {_write('torch.ones(Q, K, dtype=torch.bool)', writing)}  # every key: no causal part here"
-    indices = f"{_INDICES}; " if band else ""
+    indices = f"{_INDICES}; " if cells else ""
     why = "  # every real key: no causal part here" if structure == FULL else ""
     return f"{indices}mask = {_write(' & '.join(parts), writing)}{why or _note(writing)}"
 
 
-def _band(structure: Structure) -> str:
+def band(structure: Structure) -> str:
     """Return the allowed cells of a structure without its documents, by the positions i of queries and j of keys."""
     if structure.spans:
         spans = " | ".join(f"((i >= {a}) & (i < {b}) & (j >= {a}) & (j < {b}))" for a, b in structure.spans)

@@ -12,7 +12,7 @@ from .texts import TEXTS
 
 
 def _about(report: Report) -> EntryText:
-    return EntryText(report.title, report.symptoms, report.says, f"reported in {report.place}")
+    return EntryText(report.title, report.symptoms, report.says, report.place)
 
 
 ENTRIES: dict[str, Exhibit] = EXHIBITS | {name: one.exhibit for name, one in REPORTS.items()}
