@@ -28,7 +28,7 @@ LEVELS = (
     "model.live",
     "model.interventions model.analysis model.behaviour model.training model.translate model.hugging_face",
     "model.testing model.faults model.positions model.user_model",
-    "model.attribution",
+    "model.attribution model.faults.reported",
     "model.experiments model.evaluation model.atlas",
     "model.heads model.word_alignment",
     "model.cli",

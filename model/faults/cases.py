@@ -34,7 +34,11 @@ def generate(code: str, broken: bool, seed: int) -> Case:
     ways = [recipe for recipe in RECIPES if recipe.code == code]
     recipe = ways[seed % len(ways)]
     generator = torch.Generator().manual_seed(seed)
-    x = suitable(recipe, generator)
+    return Case(code, broken, arrays_of(recipe, suitable(recipe, generator), broken, seed, generator))
+
+
+def arrays_of(recipe: Recipe, x: Batch, broken: bool, seed: int, generator: torch.Generator) -> dict[str, np.ndarray]:
+    """Return what a recipe makes of a batch, in a random number format; what it does not need is left out at random."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         out = (recipe.broken if broken else recipe.fixed)(x)
@@ -49,7 +53,7 @@ def generate(code: str, broken: bool, seed: int) -> Case:
         "weights": _stored(arrays["weights"], number_format),
     }
     keep = {name for name in everything if name in recipe.needs or torch.rand((), generator=generator) < 0.5}
-    return Case(code, broken, {name: everything[name].numpy() for name in everything if name in keep})
+    return {name: everything[name].numpy() for name in everything if name in keep}
 
 
 def suitable(recipe: Recipe, generator: torch.Generator) -> Batch:
@@ -57,7 +61,7 @@ def suitable(recipe: Recipe, generator: torch.Generator) -> Batch:
     while True:
         sharpness = (0.0, 0.3, 1.0, 1.0, 3.0)[int(torch.randint(5, (), generator=generator))]
         x = random_batch(generator, **({"sharpness": sharpness} | dict(recipe.batch)))
-        if _shows(recipe, x):
+        if shows(recipe, x):
             return x
 
 
@@ -92,7 +96,7 @@ _WHEN: dict[str, Callable[[Batch], bool]] = {
 """On which batches a mistake shows; of other codes it is asked whether it changes what real queries attend to."""
 
 
-def _shows(recipe: Recipe, x: Batch) -> bool:
+def shows(recipe: Recipe, x: Batch) -> bool:
     """Whether the mistake shows at all on this batch."""
     if recipe.code in _WHEN:
         return _WHEN[recipe.code](x)

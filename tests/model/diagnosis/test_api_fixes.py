@@ -15,6 +15,7 @@ from model.diagnosis import DiagnosisError, diagnose
 from model.diagnosis.api_fixes import ANOTHER_CALL, API_NAMES, APIS, call_line
 from model.diagnosis.rules.fault_catalogue import FAULTS
 from model.masking.structure_names import parse_structure
+from model.trace import Kind
 
 B, H, D = 2, 2, 16
 NAMES = ("causal", "padding", "causal+window:3", "window:2", "prefix:2", "causal+packed:3,5", "packed:4,4")
@@ -81,7 +82,7 @@ def test_torchs_transformer_gets_the_mask_that_was_meant(name: str, padded: bool
     line = call_line("transformer", parse_structure(name), padded)
     with torch.no_grad(), capture_attention(model) as capture:
         run(line, 8, 8, model=model, src=src, tgt=tgt, key_keep=keep, future=future)
-    kinds = ("encoder", "cross") if name == "padding" else ("decoder",)
+    kinds: tuple[Kind, ...] = ("encoder", "cross") if name == "padding" else ("decoder",)
     for kind in kinds:
         allowed = reference(name, 8, 8, keep if padded else None)[:, 0]
         for sample in range(B):

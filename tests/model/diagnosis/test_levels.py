@@ -78,7 +78,8 @@ def test_padding_that_a_trace_shows_is_padding(shown: str) -> None:
     for mask, expected in ((np.ones(5, bool), [("padding-visible", "certain")]), (REAL, [])):
         cross = contents_of_trace(trace(mask, shown == "names", encoder))[-1]
         assert cross.arrays["key_keep"].tolist() == [REAL.tolist()]
-        assert levels(diagnose(**cross.arrays, map="cross")) == expected
+        arrays: dict[str, Any] = dict(cross.arrays)
+        assert levels(diagnose(**arrays, map="cross")) == expected
 
 
 def test_names_are_padding_only_at_an_end() -> None:
