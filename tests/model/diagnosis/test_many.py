@@ -1,4 +1,4 @@
-"""More than 700 faulty and as many sound cases of other sizes and scores than the recipes draw; their fixes executed."""
+"""More than 700 faulty and as many sound cases, of other sizes and scores than the recipes draw; and their fixes."""
 
 from __future__ import annotations
 
