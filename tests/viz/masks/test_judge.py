@@ -27,7 +27,7 @@ from viz.masks.judge.input.mask_input import MaskInput
 from viz.masks.judge.judgement import judge_with_edits
 from viz.masks.judge.panels import panels
 from viz.masks.judge.slices import dependence, slice_of
-from viz.masks.judge.verdict import headline_text, sorted_findings, spans, where
+from viz.masks.judge.verdict import FIX_FOR, headline_text, sorted_findings, spans, where
 from viz.masks.judge.verdict_files import as_csv, as_json
 
 from ..components.test_packing import unpack
@@ -166,6 +166,19 @@ def test_every_example_is_broken_and_its_first_fix_mends_it() -> None:
         assert mended in told(app), name
     app.button(key="undo-fix").click().run()
     assert any("Faulty" in one.value for one in app.markdown)
+
+
+def test_a_fix_is_written_for_the_interface_that_is_chosen() -> None:
+    app = page().run()
+    app.button(key="broken-The future shows").click().run()
+    given = app.code[0].value
+    app.selectbox(key=FIX_FOR).select("flex_attention").run()
+    assert not app.exception
+    assert app.code[0].value.startswith("mask_mod = lambda b, h, i, j: ")
+    app.selectbox(key=FIX_FOR).select("").run()
+    assert app.code[0].value == given
+    app.button(key="broken-NaN rows").click().run()
+    assert not app.exception
 
 
 def test_bad_text_gets_a_sentence_and_stays() -> None:

@@ -7,7 +7,9 @@ from typing import get_args
 import streamlit as st
 
 from model.diagnosis import Diagnosis, Finding, Rank
+from model.diagnosis.api_fixes import ANOTHER_CALL, API_NAMES, APIS, call_line
 from model.diagnosis.fixes import can_fix
+from model.masking.structure_names import parse_structure
 
 from ...ui.addresses.masks import HEAD, LAYER, SAMPLE
 from ...ui.captions import caption, plain
@@ -19,6 +21,8 @@ from .verdict_files import downloads
 RANKS: tuple[Rank, ...] = get_args(Rank)
 SIGNS: dict[Rank, str] = {"error": "●", "warning": "▲", "likely": "?", "info": "○"}
 NAMES: dict[Rank, str] = {"error": "Error", "warning": "Warning", "likely": "Question", "info": "Note"}
+FIX_FOR = "mask_fix_for"
+"""The state of the choice of the interface in which fixes are written."""
 SAID_KEY = "mask_meant"
 """The state of the choice under Meant."""
 MEANINGS = {"causal": "causal", "padding": "padding", "window": "causal+window:4", "packed": "packed:3,3"}
@@ -133,7 +137,7 @@ def _finding(identity: str, at: int, one: Finding, judgement: Judgement) -> None
         st.markdown(f"**{SIGNS[shown]} {NAMES[shown]} · {plain(one.code)}** {plain(one.message)}")
         if one.severity == "info":
             return
-        st.code(one.fix, language="python", wrap_lines=True)
+        st.code(fix_text(one, judgement), language="python", wrap_lines=True)
         with st.container(key=f"acts-{at}", horizontal=True, vertical_alignment="center"):
             st.button(
                 f"Show {where(one, judgement.arrays.sizes)}", key=f"show-{at}", on_click=_point, args=(identity, one)
@@ -144,6 +148,27 @@ def _finding(identity: str, at: int, one: Finding, judgement: Judgement) -> None
                 )
             else:
                 caption("This fix has to be made in the model; these arrays do not hold what it needs.")
+            if at == 0 and _is_a_call(one, judgement.diagnosis):
+                st.selectbox(
+                    "The fix as a call of",
+                    ("", *APIS),
+                    format_func=lambda api: f"as a call of {API_NAMES[api]}" if api else "for the mask as it was given",
+                    key=FIX_FOR,
+                    label_visibility="collapsed",
+                    width=330,
+                )
+
+
+def fix_text(one: Finding, judgement: Judgement) -> str:
+    """The line that fixes a finding, for the mask at hand or as a call of the interface that was chosen."""
+    api = st.session_state.get(FIX_FOR, "")
+    if not api or not _is_a_call(one, judgement.diagnosis):
+        return one.fix
+    return call_line(api, parse_structure(judgement.diagnosis.guess), judgement.arrays.padded)
+
+
+def _is_a_call(one: Finding, diagnosis: Diagnosis) -> bool:
+    return one.code in ANOTHER_CALL and bool(diagnosis.guess)
 
 
 def _point(identity: str, one: Finding) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import fields
 
 import streamlit as st
 
-from model.diagnosis import Diagnosis
+from model.diagnosis import Diagnosis, Finding
 
 
 def downloads(diagnosis: Diagnosis) -> None:
@@ -39,13 +40,12 @@ def as_json(diagnosis: Diagnosis) -> str:
 
 
 def as_csv(diagnosis: Diagnosis) -> str:
-    """One finding a line; queries and keys are joined by spaces, and count from 0 as in the JSON."""
+    """One finding a line; queries, keys and layers are joined by spaces, and count from 0 as in the JSON."""
     out = io.StringIO()
-    names = ["code", "severity", "map", "sample", "layer", "head", "queries", "keys", "message", "fix", "level"]
-    writer = csv.DictWriter(out, names)
+    writer = csv.DictWriter(out, [one.name for one in fields(Finding)])
     writer.writeheader()
     for one in diagnosis.findings:
         row = one.as_dict()
-        lists = {name: " ".join(map(str, row[name])) for name in ("queries", "keys")}
+        lists = {name: " ".join(map(str, row[name])) for name in ("queries", "keys", "layers")}
         writer.writerow(row | lists)
     return out.getvalue()
