@@ -111,9 +111,8 @@ def diagnose_file(file: str, meant: str | None = None, api: Api | None = None) -
 
 def _judge(contents: Contents, meant: str | None, api: Api | None) -> Diagnosis:
     named, blocks = by_role(contents.arrays, meant)
-    arrays = arrange(named, contents.map, blocks)
-    diagnosis = judge(arrays, meant)
-    return diagnosis if api is None else in_api(diagnosis, api, arrays.padded)
+    diagnosis = judge(arrange(named, contents.map, blocks), meant)
+    return diagnosis if api is None else in_api(diagnosis, api)
 
 
 def _meant_for(kind: str, kinds: list[str], meant: str | None) -> str | None:

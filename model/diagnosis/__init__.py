@@ -75,20 +75,20 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str 
         raw = {name: _array(name, value) for name, value in given.items() if value is not None}
         named, blocks = by_role(raw, meant_name)
         arranged = arrange(named, map, blocks)
-        return _in_api(with_origins(judge(arranged, meant_name), calls), api, arranged, calls)
+        return _in_api(with_origins(judge(arranged, meant_name), calls), api, calls)
     except DiagnosisError:
         raise
     except ValueError as error:
         raise DiagnosisError(str(error)) from error
 
 
-def _in_api(diagnosis: Diagnosis, api: str, arrays: Arrays, calls: Sequence[AttentionCall]) -> Diagnosis:
+def _in_api(diagnosis: Diagnosis, api: str, calls: Sequence[AttentionCall]) -> Diagnosis:
     """Return the diagnosis with fixes for ``api``, or else for what all ``calls`` are. Raises DiagnosisError."""
     if api and api not in APIS:
         raise DiagnosisError(f"There is no interface {api!r}; there are {', '.join(APIS)}.")
     called = {OF_FUNCTIONS.get(call.function, "") for call in calls}
     chosen = api or (called.pop() if len(called) == 1 else "")
-    return in_api(diagnosis, cast(Api, chosen), arrays.padded) if chosen else diagnosis
+    return in_api(diagnosis, cast(Api, chosen)) if chosen else diagnosis
 
 
 def _calls(texts: Any) -> tuple[AttentionCall, ...]:

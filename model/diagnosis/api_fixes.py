@@ -46,19 +46,25 @@ _COLUMNS = "key_keep[:, None, None, :]"
 _TORCH, _JAX, _KERAS = "torch.arange", "jnp.arange", "ops.arange"
 
 
-def in_api(diagnosis: Diagnosis, api: Api, padded: bool) -> Diagnosis:
-    """Return the diagnosis with fixes written for an interface, where the meant mask is one that has a name.
-
-    ``padded`` says whether any key is padding.
-    """
-    if not diagnosis.guess:
+def in_api(diagnosis: Diagnosis, api: Api) -> Diagnosis:
+    """Return the diagnosis with fixes written for an interface, where the meant mask is one that has a name."""
+    line = meant_line(diagnosis, api)
+    if not line:
         return diagnosis
-    line = call_line(api, parse_structure(diagnosis.guess), padded)
     findings = tuple(
         dataclasses.replace(one, fix=line) if one.code in ANOTHER_CALL and one.severity != "info" else one
         for one in diagnosis.findings
     )
     return dataclasses.replace(diagnosis, findings=findings)
+
+
+def meant_line(diagnosis: Diagnosis, api: Api) -> str:
+    """Return the call that applies the mask that was meant, with its padding; empty where it has no name."""
+    if not diagnosis.guess or diagnosis.meant is None:
+        return ""
+    structure = parse_structure(diagnosis.guess)
+    without_padding = structure.allowed(*diagnosis.meant.shape[-2:])
+    return call_line(api, structure, bool((without_padding & ~diagnosis.meant).any()))
 
 
 def call_line(api: Api, structure: Structure, padded: bool) -> str:

@@ -72,11 +72,6 @@ class Arrays:
         return "" if self.key_keep.all() or queries != keys else "self"
 
     @property
-    def padded(self) -> bool:
-        """Whether any key is known to be padding."""
-        return self.key_keep is not None and not bool(self.key_keep.all())
-
-    @property
     def real_queries(self) -> np.ndarray:
         """(B, Q) bool: queries that are no padding as far as is given; in self-attention by the keys."""
         b, _, _, queries, keys = self.sizes

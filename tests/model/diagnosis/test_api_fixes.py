@@ -118,6 +118,9 @@ def test_who_says_the_interface_gets_its_line() -> None:
     (flex,) = diagnose(weights, meant="causal", api="flex_attention").findings
     assert "tril" in plain.fix
     assert flex.fix == call_line("flex_attention", parse_structure("causal"), False)
+    meant = torch.ones(5, 5).tril().bool() & (torch.arange(5) < 4)
+    padded = diagnose(weights, meant=meant, api="sdpa").findings
+    assert {one.fix for one in padded if one.severity != "info"} == {call_line("sdpa", parse_structure("causal"), True)}
     with pytest.raises(DiagnosisError, match="There is no interface 'mps'; there are sdpa"):
         diagnose(weights, meant="causal", api="mps")
     assert set(ANOTHER_CALL) <= set(FAULTS)

@@ -7,9 +7,8 @@ from typing import get_args
 import streamlit as st
 
 from model.diagnosis import Diagnosis, Finding, Rank
-from model.diagnosis.api_fixes import ANOTHER_CALL, API_NAMES, APIS, call_line
+from model.diagnosis.api_fixes import ANOTHER_CALL, API_NAMES, APIS, meant_line
 from model.diagnosis.fixes import can_fix
-from model.masking.structure_names import parse_structure
 
 from ...ui.addresses.masks import HEAD, LAYER, SAMPLE
 from ...ui.captions import caption, plain
@@ -164,7 +163,7 @@ def fix_text(one: Finding, judgement: Judgement) -> str:
     api = st.session_state.get(FIX_FOR, "")
     if not api or not _is_a_call(one, judgement.diagnosis):
         return one.fix
-    return call_line(api, parse_structure(judgement.diagnosis.guess), judgement.arrays.padded)
+    return meant_line(judgement.diagnosis, api)
 
 
 def _is_a_call(one: Finding, diagnosis: Diagnosis) -> bool:
