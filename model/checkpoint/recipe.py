@@ -45,6 +45,12 @@ class Recipe:
     """Half of these copies lose their apostrophes too ("dont"), and a quarter have the curved one that phones write."""
     joined_share: float = 0.0
     """As many lines as this share of the pairs are added that hold two sentences: two random pairs in one."""
+    shouted_share: float = 0.0
+    """Share of the pairs added again with a source in capitals."""
+    renumbered: int = 0
+    """How often each pair with the same number on both sides is added with another number of as many digits."""
+    renamed_share: float = 0.0
+    """Share of the pairs that are added, if the same name stands on both sides, with an invented one in its place."""
     mixture: dict[str, float] = field(default_factory=dict)
     """How often the pairs of a data folder, by its name, are used in one pass; 1 for a folder without a name here.
 

@@ -26,7 +26,8 @@ from ..network.config import TransformerConfig
 from ..network.presets import preset
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer
-from ..training.data import Batches, Pair, Phase, drawn, how_often, joined_copies, read_pairs, sloppy_copies
+from ..training import copies
+from ..training.data import Batches, Pair, Phase, drawn, how_often, read_pairs
 from ..training.processes import WorkerLostError, process_group
 from ..training.trainer import STATE, Trainer
 from ..training.warm_start import begin_with
@@ -124,13 +125,19 @@ def _text(recipe: Recipe, folders: list[Path]) -> tuple[list[Pair], list[Phase]]
 
 def _batches(recipe: Recipe, pairs: list[Pair], phases: list[Phase], tokenizer: Tokenizer) -> Batches:
     """Batches of the pairs and of the copies that the recipe adds."""
-    sloppy = sloppy_copies(pairs, recipe.sloppy_share, recipe.seed, recipe.sloppy_apostrophes)
-    joined = joined_copies(pairs, recipe.joined_share, recipe.seed)
+    seed = recipe.seed
+    kinds = (
+        copies.sloppy_copies(pairs, recipe.sloppy_share, seed, recipe.sloppy_apostrophes),
+        copies.joined_copies(pairs, recipe.joined_share, seed),
+        copies.shouted_copies(pairs, recipe.shouted_share, seed),
+        copies.renumbered_copies(pairs, recipe.renumbered, seed),
+        copies.renamed_copies(pairs, recipe.renamed_share, seed),
+    )
     phases = [
-        Phase(done, np.concatenate([often, *(often[copies.origins].min(axis=1) for copies in (sloppy, joined))]))
+        Phase(done, np.concatenate([often, *(often[one.origins].min(axis=1) for one in kinds)]))
         for done, often in phases
     ]
-    pairs = [*pairs, *sloppy.pairs, *joined.pairs]
+    pairs = [*pairs, *(pair for one in kinds for pair in one.pairs)]
     return Batches(
         tokenizer.encode_ids([source for source, _ in pairs]),
         tokenizer.encode_ids([target for _, target in pairs]),

@@ -15,9 +15,6 @@ from ..network.autoregressive import pad, shift_right
 from ..network.config import PAD_ID
 
 Pair = tuple[str, str]
-WIDE = "。！？"
-"""Final punctuation after which no space stands."""
-FINAL = ".!?" + WIDE
 
 
 def read_pairs(folders: Sequence[Path], source: str, target: str, split: str) -> list[Pair]:
@@ -39,41 +36,6 @@ def read_pairs(folders: Sequence[Path], source: str, target: str, split: str) ->
             )
         pairs.extend(zip(*sides, strict=True))
     return pairs
-
-
-class Copies(NamedTuple):
-    """Pairs made of others."""
-
-    pairs: list[Pair]
-    origins: np.ndarray
-    """(copies, originals of each): the numbers of the pairs that each was made of."""
-
-
-def sloppy_copies(pairs: Sequence[Pair], share: float, seed: int, apostrophes: bool = False) -> Copies:
-    """A random share of the pairs with the source as people type it: lower case, no final punctuation.
-
-    With `apostrophes`, half of them lose these as well ("dont"), and a quarter have the curved one that phones write.
-    """
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(pairs))[: round(share * len(pairs))])
-    sources = [pairs[i][0].lower().rstrip(FINAL + " ") for i in chosen]
-    if apostrophes:
-        typed = ("", "", "\N{RIGHT SINGLE QUOTATION MARK}", "'")
-        sources = [source.replace("'", typed[row % len(typed)]) for row, source in enumerate(sources)]
-    return Copies([(source, pairs[i][1]) for source, i in zip(sources, chosen, strict=True)], chosen[:, None])
-
-
-def joined_copies(pairs: Sequence[Pair], share: float, seed: int) -> Copies:
-    """Lines of two sentences, `share` times as many as there are pairs: a random pair that ends in a full stop or the
-    like on both sides, and any other after it."""
-    random = np.random.default_rng((seed, 1))
-    ended = [i for i, pair in enumerate(pairs) if all(side.endswith(tuple(FINAL)) for side in pair)]
-    count = round(share * len(pairs)) if ended else 0
-    origins = np.stack([random.choice(ended or [0], count), random.integers(len(pairs), size=count)], axis=1)
-    return Copies([(_line(pairs[i][0], pairs[j][0]), _line(pairs[i][1], pairs[j][1])) for i, j in origins], origins)
-
-
-def _line(first: str, second: str) -> str:
-    return first + ("" if first[-1] in WIDE else " ") + second
 
 
 def how_often(mixture: Mapping[str, float], names: Sequence[str], sizes: Sequence[int]) -> np.ndarray:

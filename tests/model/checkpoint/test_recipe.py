@@ -180,6 +180,11 @@ def test_an_unknown_field_of_the_model_is_named(model: dict[str, Any]) -> None:
         (1, {"mixture": {"a": 2}}, ["mixture"]),
         (1, {"byte_fallback": True, "split_digits": True}, ["byte_fallback", "split_digits"]),
         (1, {"joined_share": 0.1, "sloppy_apostrophes": True}, ["joined_share", "sloppy_apostrophes"]),
+        (
+            1,
+            {"renumbered": 3, "renamed_share": 0.1, "shouted_share": 0.1},
+            ["renamed_share", "renumbered", "shouted_share"],
+        ),
         (4, {"snapshots": 12}, ["snapshots"]),
         (4, {"steps": 64_000}, ["steps"]),  # its snapshots stand elsewhere
     ],

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.network.config import BOS_ID, EOS_ID, PAD_ID
-from model.training.data import Batches, Phase, drawn, how_often, joined_copies, read_pairs, sloppy_copies
+from model.training.data import Batches, Phase, drawn, how_often, read_pairs
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=60)
 
@@ -103,47 +103,6 @@ def test_line_counts_that_differ_are_refused(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"no .*train\.de: a data folder holds train\.en and train\.de"):
         read_pairs([write(tmp_path, en="a\n")], "en", "de", "train")
-
-
-def test_sloppy_copies_are_what_people_type() -> None:
-    pairs = [("Where is Tom?!", "Wo ist Tom?"), ("I See. ", "Aha."), ("你好。", "Hallo."), ("No", "Nein")]
-    copies = sloppy_copies(pairs, 1.0, seed=0)
-    assert copies.pairs == [("where is tom", "Wo ist Tom?"), ("i see", "Aha."), ("你好", "Hallo."), ("no", "Nein")]
-    assert copies.origins.tolist() == [[0], [1], [2], [3]]
-
-
-def test_sloppy_copies_with_apostrophes_as_people_type_them() -> None:
-    copies = sloppy_copies([("I don't.", "Nein.")] * 8, 1.0, seed=0, apostrophes=True)
-    assert [source for source, _ in copies.pairs] == ["i dont", "i dont", "i don’t", "i don't"] * 2
-
-
-def test_a_share_of_sloppy_copies_in_order_and_seeded() -> None:
-    pairs = [(f"Line {number}.", str(number)) for number in range(100)]
-    copies = sloppy_copies(pairs, 0.2, seed=3)
-    numbers = [int(target) for _, target in copies.pairs]
-    assert len(numbers) == 20
-    assert numbers == sorted(set(numbers)) == copies.origins[:, 0].tolist()
-    assert copies.pairs == sloppy_copies(pairs, 0.2, seed=3).pairs
-    assert copies.pairs != sloppy_copies(pairs, 0.2, seed=4).pairs
-    assert sloppy_copies(pairs, 0.0, seed=3).pairs == []
-
-
-def test_joined_copies_hold_two_sentences_of_which_the_first_has_ended() -> None:
-    pairs = [("One.", "Eins."), ("Two", "Zwei."), ("Three!", "Drei"), ("四。", "Vier."), ("", "")]
-    copies = joined_copies(pairs, 20.0, seed=3)
-    assert len(copies.pairs) == 100
-    assert set(copies.origins[:, 0]) == {0, 3}
-    assert set(copies.origins[:, 1]) == {0, 1, 2, 3, 4}
-    assert {("One. Two", "Eins. Zwei."), ("四。Three!", "Vier. Drei")} < set(copies.pairs)
-    assert copies.pairs == joined_copies(pairs, 20.0, seed=3).pairs
-    assert copies.pairs != joined_copies(pairs, 20.0, seed=4).pairs
-
-
-@pytest.mark.parametrize(("pairs", "share"), [([("One.", "Eins.")], 0.0), ([("One", "Eins")], 1.0), ([], 1.0)])
-def test_nothing_to_join(pairs: list[tuple[str, str]], share: float) -> None:
-    copies = joined_copies(pairs, share, seed=1)
-    assert copies.pairs == []
-    assert copies.origins.shape == (0, 2)
 
 
 def test_a_mixture_gives_each_pair_what_its_folder_has() -> None:
