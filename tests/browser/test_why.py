@@ -140,6 +140,6 @@ def test_a_view_is_saved_as_a_picture_and_as_a_page(page: Page, disk: Page, tmp_
 def test_all_pieces_of_the_chosen_word_are_marked(page: Page) -> None:
     open_page(page, f"/why?sentence={SENTENCE}&pin=target.5")
     marked = page.locator(".st-key-translation .of-word")
-    expect(marked).to_have_text(["ro", "tes"])
+    expect(marked).to_have_text(["ro", "te"])
     click(page.locator(".st-key-translation").get_by_role("button", name="Fahrrad", exact=True))
     expect(marked).to_have_text(["Fahrrad"])

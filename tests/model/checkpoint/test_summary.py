@@ -30,7 +30,7 @@ def test_a_summary_is_that_of_the_loaded_model(name: str) -> None:
 def test_groups_are_directions_and_presets_come_last() -> None:
     groups = grouped((summary(folder_of(name)) for name in available()), {"en": "English", "de": "German"})
     assert list(groups) == ["English → German", "zh → English", PRESET_GROUP]
-    assert [one.name for one in groups["English → German"]] == ["everyday-en-de", "multi30k-en-de", "wide-en-de"]
+    assert [one.name for one in groups["English → German"]] == ["everyday-en-de", "multi30k-en-de"]
     assert all(one.preset for one in groups[PRESET_GROUP])
     assert sum(map(len, groups.values())) == len(available())
 

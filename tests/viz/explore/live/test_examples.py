@@ -16,6 +16,7 @@ FURTHER = {
     "Number": ("zwei", "two"),
     "Compound": ("Bus", "bus"),
     "Negation": ("kein", "any"),
+    "Name in pieces": ("Lind", "Lind"),
 }
 """Further links that an example's sentence speaks of."""
 
