@@ -67,6 +67,18 @@ def random_model(config: TransformerConfig, seed: int) -> Transformer:
         return Transformer(config).eval()
 
 
+def had_random_start(name: str | Path) -> bool:
+    """Whether a recipe beside the checkpoint says that its training began with random weights.
+
+    True too for one that cannot be read: what is wrong with it is said by `seed_of`.
+    """
+    path = folder_of(name) / RECIPE
+    try:
+        return not Recipe.load(path).begin_from
+    except ValueError:
+        return path.is_file()
+
+
 def seed_of(name: str | Path) -> int:
     """The seed of a checkpoint's random start, in the recipe beside it.
 

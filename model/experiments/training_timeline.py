@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..checkpoint.files import folder_of
 from ..checkpoint.load import Checkpoint
-from ..checkpoint.recipe import RECIPE
-from ..checkpoint.snapshots import load_snapshot, snapshot_steps
+from ..checkpoint.snapshots import had_random_start, load_snapshot, snapshot_steps
 from ..trace import AttentionTrace
 from ..translate import Translation, Translator
 
@@ -45,9 +43,12 @@ class Moment:
 
 
 def stops(checkpoint: Checkpoint, folder: str | Path | None = None) -> tuple[Stop, ...]:
-    """The random start where the recipe knows its seed, every snapshot, and the released weights. CheckpointError."""
+    """The random start where there was one and the recipe knows its seed, every snapshot, and the released weights.
+
+    CheckpointError.
+    """
     place = folder or checkpoint.name
-    steps = ((0,) if (folder_of(place) / RECIPE).is_file() else ()) + snapshot_steps(place)
+    steps = ((0,) if had_random_start(place) else ()) + snapshot_steps(place)
     found = [Stop(step, Translator(load_snapshot(checkpoint, step, place))) for step in steps]
     return (*found, Stop(None, Translator(checkpoint)))
 

@@ -135,9 +135,9 @@ def test_an_example_opens_its_sentence_and_says_what_to_see(page: Page) -> None:
     page.get_by_role("button", name=re.compile("^Passive")).click()
     settle(page)
     expect(page.get_by_test_id("stPopoverBody")).to_have_count(0)
-    expect(page.get_by_label("Sentence", exact=True)).to_have_value("The house was built last year.")
-    expect(page.locator(".st-key-headclaim")).to_contain_text("“gebaut” looks back at “built”")
-    expect(page.locator(".st-key-translation button[aria-pressed=true]")).to_have_text("gebaut")
+    expect(page.get_by_label("Sentence", exact=True)).to_have_value("The letter was written last week.")
+    expect(page.locator(".st-key-headclaim")).to_contain_text("“geschrieben” looks back at “written”")
+    expect(page.locator(".st-key-translation button[aria-pressed=true]")).to_have_text("geschrieben")
 
 
 @pytest.mark.walk

@@ -40,6 +40,10 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> None:
     except (CheckpointError, HistoryError, ScoresError) as error:
         st.error(plain(str(error)))
         return
+    if len(moments) == 1:
+        caption(texts.end_alone(model.name))
+        _offer_model_with_snapshots(model.name)
+        return
     maps = [moment.trace.maps[kind] for moment in moments]
     steps = [moment.step for moment in moments]
     with bar:

@@ -45,6 +45,14 @@ def watched(count: int, first: int, last: int) -> str:
     return f"{traces} They hold attention only: what the model was trained on, and how good it is, they do not say."
 
 
+def end_alone(model: str) -> str:
+    """What is said of a model of which no moment of the training is here but its end."""
+    return (
+        f"{model} kept no snapshots, and the weights that its training began with are not here: there are the released "
+        "ones alone, which the other pages show."
+    )
+
+
 def axes(model: str, translation: str, snapshots: int) -> str:
     """What the reader must know of the axes, and of the stops."""
     said = (

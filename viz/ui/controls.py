@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = {
     "en": (
-        "The old man who lives next door reads a book in the garden every evening.",
-        "He turned the offer down.",
+        "The old woman who lives next door reads a book in the garden every evening.",
+        "He turned the radio off.",
         "Where did you buy this red bicycle?",
         "The bank by the river was closed.",
     ),

@@ -201,3 +201,5 @@ def test_without_snapshots_there_are_the_two_ends(tmp_path: Path) -> None:
     found = stops(load_checkpoint(tmp_path / "plain"), tmp_path / "plain")
     assert [stop.step for stop in found] == [0, None]
     assert snapshot_steps(tmp_path / "plain") == ()
+    Recipe("plain", "en", "de", begin_from="first.json").save(tmp_path / "plain" / RECIPE)
+    assert [stop.step for stop in stops(checkpoint, tmp_path / "plain")] == [None]  # It began with trained weights.

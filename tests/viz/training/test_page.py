@@ -17,6 +17,7 @@ from model.checkpoint.bleu_scores import CARD, Score, keep_score
 from model.checkpoint.history import HISTORY, HistoryRow, write_history
 from model.checkpoint.load import save_checkpoint, unique_weights
 from model.checkpoint.preset_comparison import differing_fields, read_preset_model
+from model.checkpoint.recipe import RECIPE, Recipe
 from model.checkpoint.snapshots import release_snapshots, snapshot_steps
 from model.network.presets import PRESETS, preset
 from model.network.transformer import Transformer
@@ -132,6 +133,16 @@ def test_without_snapshots_the_page_says_so_and_shows_the_two_ends(checkpoints: 
     app = opened("snapshots")
     assert [one["tick"] for one in sent(app)[0]["moments"]] == ["random", "released"]
     assert "kept no snapshots" in said(app)
+
+
+def test_a_model_that_began_with_trained_weights_has_nothing_to_scrub(checkpoints: Path, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "run")
+    place = checkpoints / "toy-en-de"
+    release_snapshots(tmp_path / "run", place)
+    Recipe("toy-en-de", "en", "de", begin_from="first.json").save(place / RECIPE)
+    app = opened("snapshots")
+    assert "there are the released ones alone" in said(app)
+    assert not app.error
 
 
 def test_a_damaged_snapshot_gets_a_sentence(checkpoints: Path) -> None:

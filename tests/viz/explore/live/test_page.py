@@ -163,7 +163,7 @@ def test_earlier_sentences_can_be_gone_back_to(app: AppTest) -> None:
 def test_an_example_replaces_the_sentence(app: AppTest) -> None:
     app.run()
     next(button for button in app.button if button.key and button.key.startswith("example-")).click().run()
-    assert app.text_area(key="sentence").value == "He turned the offer down."
+    assert app.text_area(key="sentence").value == "He turned the radio off."
 
 
 def test_hints_for_another_language_and_unknown_pieces(app: AppTest) -> None:
