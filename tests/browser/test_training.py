@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from model.checkpoint.load import available
+from model.checkpoint.load import available, load_checkpoint
 from model.checkpoint.snapshots import snapshot_steps
 from model.network.presets import PRESETS
 
@@ -166,4 +166,5 @@ def test_tables_are_saved(page: Page, tmp_path: Path) -> None:
     assert architecture[0] == ",".join(["field", "this model", *PRESETS])
     assert ",".join(["d_model", "256", *["512"] * len(PRESETS)]) in architecture
     tensors = saved["parameters"].read_text().splitlines()
-    assert tensors[1].startswith("source_embedding.table.weight,8000x256,2048000,")
+    pieces = load_checkpoint("everyday-en-de").model.config.vocab_size
+    assert tensors[1].startswith(f"source_embedding.table.weight,{pieces}x256,{pieces * 256},")
