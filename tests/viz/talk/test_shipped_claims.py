@@ -184,6 +184,7 @@ def patched(scene: Scene) -> set[str]:
     control = why.control_map(first, second, same, "encoder stream")
     assert found.columns[1:3] == (" dogs", " are")
     dog, verb = found.fraction[:, 1].min(), found.fraction[:, 2].max()
+    assert f"at “is” {verb:.0%} at most" in scene.notes
     return {f"{share:.0%}"[:-1] for share in (dog, verb, np.abs(control.fraction).max())}
 
 
