@@ -9,7 +9,7 @@ import streamlit as st
 from .components.arrival import arrival
 from .components.history import history
 from .components.page_menu import page_menu
-from .components.presenter import on_stage, presenter, presenting
+from .components.presenter import on_stage, presenter, presenting, shown_file
 from .talk import beside, session
 from .traces.kept import KeptError
 from .traces.session import current, open_kept
@@ -34,7 +34,7 @@ def begin(page: str) -> None:
         caption(f"The link's {one.name} has more than {one.longest:,} characters, so it was left out.")
     if presenting():
         st.html(PRESENTED)
-        if open_kept():
+        if open_kept(shown_file()):
             st.info("The file that this scene shows is no longer kept: open the talk with its files again.")
             st.stop()
     else:

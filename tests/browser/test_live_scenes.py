@@ -83,6 +83,7 @@ def test_the_file_of_a_talk_takes_sentences(disk: Page, tmp_path: Path, translat
     say(disk, NEW)
     expected = translator.translate(NEW)
     expect(disk.locator(".live-scene .tokens button")).to_have_count(len(expected.steps))
+    expect(disk.locator(".live-scene .tokens button").first).to_be_visible()  # Fitted anew.
     assert pieces(disk) == [step.token.strip() or "␣" for step in expected.steps]
     expect(tile(disk, 2, 3)).to_have_attribute("aria-pressed", "true")
     point(disk, disk.locator(".heatmap .plot"), 0.3, 0.3)

@@ -18,8 +18,6 @@ ERROR = "open-error"
 """Of the session: the sentence that says why a file could not be opened, until it is shown."""
 OPTION = "--open"
 _TRACE, _RESULTS, _NAMED, _RUN, _ARRAYS = "opened", "opened-results", "named-trace", "opened-run", "opened-arrays"
-FILE = "file"
-"""Of the address of a scene: the key of the file it shows."""
 
 
 def open_named() -> None:
@@ -63,9 +61,8 @@ def holding(file: Any) -> dict[str, Any]:
     return {} if file is None else {_TRACE if isinstance(file, OpenedTrace) else _ARRAYS: file}
 
 
-def open_kept() -> bool:
-    """Open the file that the address of a scene names, if it names one. Whether there is no such file any more."""
-    key = st.query_params.get(FILE)
+def open_kept(key: str) -> bool:
+    """Open the file of a scene by its key; "" for none. Return whether there is no such file any more."""
     if not key:
         return False
     found = kept().get(key)

@@ -206,5 +206,5 @@ def test_a_corpus_of_many_lines(atlas: Atlas, tmp_path: Path) -> None:
     late = dataclasses.replace(atlas, folder=folder)
     found = rows_of(late, atlas.names[0])
     assert [len(rows) for rows in found.values()] == [len(rows) for rows in rows_of(atlas, atlas.names[0]).values()]
-    question = read_question("distance=-1..1")
+    question = read_question("pos=NOUN -> pos=DET")
     assert len(examples(late, question)) == len(examples(atlas, question))

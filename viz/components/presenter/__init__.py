@@ -29,6 +29,11 @@ def live() -> bool:
     return st.query_params.get("live") == "1"
 
 
+def shown_file() -> str:
+    """The key of the file that the scene shows, "" for none (:mod:`viz.traces.kept`)."""
+    return st.query_params.get("file", "")
+
+
 def presenter(file: str = "") -> None:
     """Let the key p, or ``present=1`` in the address, show this page alone; draws nothing.
 

@@ -135,7 +135,7 @@ def _refusal(name: str) -> str:
         return str(found)
     if isinstance(found, LocalModel):
         return f"{name} only reads what it is given: it writes no translation to compare."
-    return cache.live(name).cannot("translate")
+    return found.cannot("translate") if found else ""
 
 
 def _other_models(run: RunKey) -> list[str]:
