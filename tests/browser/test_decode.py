@@ -151,7 +151,7 @@ def test_cross_attention_of_another_head_without_the_server(page: Page) -> None:
     expect(page.get_by_label("Cross-attention head")).to_have_value("2.mean")
 
 
-@pytest.mark.walk
+@pytest.mark.slow
 def test_odd_text_is_decoded_and_named(page: Page) -> None:
     open_decode(page)
     for text in ("😀 🎉", "<script>alert(1)</script> *is* $x^2$", "أين المكتبة؟", "word " * 60):

@@ -163,6 +163,7 @@ def test_control_characters_are_named(page: Page) -> None:
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 
+@pytest.mark.walk
 def test_two_visitors_do_not_meet(page: Page, other: Page) -> None:
     open_page(page)
     open_page(other)

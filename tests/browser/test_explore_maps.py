@@ -83,6 +83,7 @@ def test_the_heatmap(page: Page) -> None:
         expect_pins(page)
 
 
+@pytest.mark.slow
 def test_how_the_maps_are_displayed(page: Page) -> None:
     start(page, sentence="The bookkeeper unbuttoned his raincoat.")
     expect_head(page, 2, 3)
@@ -234,6 +235,7 @@ def test_the_pipeline(page: Page) -> None:
         choose_view(page, "pipeline")
 
 
+@pytest.mark.slow
 def test_joint_flow_and_layers(page: Page) -> None:
     start(page, view="joint")
     for kind in each_kind(page):
@@ -298,6 +300,7 @@ def test_compare(page: Page) -> None:
         expect(titles.filter(has_text="multi30k-en-de: L2 h3")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_order_of_the_heads(page: Page) -> None:
     start(page)
     expect_head(page, 2, 3)

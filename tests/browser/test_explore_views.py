@@ -80,7 +80,7 @@ def shown(markdown: str) -> str:
     return re.split(r"[$*\n]", markdown)[0].strip()
 
 
-@pytest.mark.walk
+@pytest.mark.slow
 def test_a_menu_opens_on_a_slow_machine_wherever_its_button_is_clicked(page: Page) -> None:
     open_page(page, CROSS)
     expect_head(page, 3, 1)

@@ -86,6 +86,7 @@ def test_an_action_is_one_step_and_is_taken_back_by_one(page: Page) -> None:
     assert entries(page) == count + len(ACTIONS)
 
 
+@pytest.mark.walk
 def test_scrubbing_makes_no_step(page: Page) -> None:
     open_page(page, f"/decode?sentence={BOOK.replace(' ', '+')}")
     player = page.locator(".decode-player")

@@ -68,6 +68,7 @@ def test_nothing_jumps_as_another_head_is_chosen_on_decode(page: Page) -> None:
     assert shifted(page) < MOST
 
 
+@pytest.mark.slow
 def test_a_page_shows_even_where_it_never_comes_to_rest(page: Page) -> None:
     page.add_init_script("Object.defineProperty(document.fonts, 'status', { value: 'loading' })")
     page.goto("/masks")

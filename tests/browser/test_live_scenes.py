@@ -135,7 +135,7 @@ def test_without_a_live_scene_a_talk_has_no_model(translator: Translator) -> Non
     assert len(text) < len(talk_text(translator, SCENES)) - len(packed_model(translator.checkpoint).data)
 
 
-@pytest.mark.walk
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_on_stage_and_in_the_file_the_same_sentence_is_translated(page: Page, disk: Page, tmp_path: Path) -> None:
     view = {"sentence": "I do not know.", "kind": "cross", "layer": "2", "head": "2"}

@@ -99,6 +99,7 @@ def test_a_mask_written_for_one_interface_and_read_by_another(page: Page) -> Non
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 
+@pytest.mark.walk
 def test_a_pasted_mask_is_read_flipped_and_refused(page: Page) -> None:
     open_page(page, "/masks")
     box = page.get_by_label("Printed tensor")
@@ -117,7 +118,7 @@ def test_a_pasted_mask_is_read_flipped_and_refused(page: Page) -> None:
     expect(box).to_have_value("tensor([[1., ..., 0.]])")
 
 
-@pytest.mark.walk
+@pytest.mark.slow
 def test_twenty_hostile_files_get_a_sentence_each_and_a_good_one_is_judged(page: Page, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     heavy = ("bomb.npz", "quote.csv", "string.json")

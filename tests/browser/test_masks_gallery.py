@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from .steps import choose, click, download, enter, open_menu, open_page, settle
 
 
+@pytest.mark.walk
 def test_a_symptom_leads_to_a_fault_shown_broken_and_fixed(page: Page) -> None:
     open_page(page, "/masks?part=gallery")
     box = page.get_by_label("What do you see?")

@@ -100,7 +100,7 @@ def test_a_trace_brought_to_masks_is_open_on_explore(page: Page, tmp_path: Path)
     expect(page.get_by_text("an opened trace of Transformer")).to_be_visible(timeout=LOADING)
 
 
-@pytest.mark.walk
+@pytest.mark.slow
 def test_files_that_nobody_should_send_leave_the_page_as_it_was(page: Page, tmp_path: Path) -> None:
     mark, random = tmp_path / "executed", np.random.default_rng(4)
     special_files = special(mark)

@@ -64,6 +64,7 @@ def test_a_walk_through_every_view(page: Page) -> None:
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 
+@pytest.mark.walk
 def test_a_clicked_cell_is_worked_out_and_stays_in_the_address(page: Page) -> None:
     open_view(page, "table", positions="64")
     plot = matrix(page, "table-picture")

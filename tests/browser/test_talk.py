@@ -131,7 +131,7 @@ def overflow(page: Page) -> float:
     )
 
 
-@pytest.mark.walk
+@pytest.mark.slow
 def test_the_talk_that_ships_is_walked_from_first_to_last(screen: Page) -> None:
     talk, mistakes = shipped_talk()
     assert not mistakes
@@ -176,6 +176,7 @@ def own_talk(page: Page, tmp_path: Path) -> Page:
     return page
 
 
+@pytest.mark.walk
 def test_keys_notes_and_what_is_hidden(own_talk: Page) -> None:
     page = own_talk
     click(page.get_by_role("button", name="Start the talk"))

@@ -36,6 +36,7 @@ SAVED = {
 """Words in the picture that is saved of a view."""
 
 
+@pytest.mark.walk
 def test_two_clicks_lead_from_a_word_to_the_head_that_matters_most(page: Page) -> None:
     open_page(page, f"/?sentence={SENTENCE}")
     open_card(page, "Fahrrad")
@@ -52,6 +53,7 @@ def test_two_clicks_lead_from_a_word_to_the_head_that_matters_most(page: Page) -
     expect(card(page).locator(".word")).to_have_text("Fahrrad")
 
 
+@pytest.mark.walk
 def test_a_pinned_cell_leads_to_the_parts_of_its_score(page: Page) -> None:
     open_page(page, f"/?sentence={SENTENCE}&kind=encoder&layer=2&head=3&pin=source.4,source_key.2")
     click(page.locator(".st-key-why-here button"))
@@ -120,7 +122,7 @@ def test_a_bar_opens_its_head_and_a_bar_of_a_word_chooses_it(page: Page) -> None
     expect(page).to_have_url(re.compile(r"/\?"))
 
 
-@pytest.mark.walk
+@pytest.mark.slow
 @pytest.mark.parametrize("view", DRAWN)
 def test_a_view_is_saved_as_a_picture_and_as_a_page(page: Page, disk: Page, tmp_path: Path, view: str) -> None:
     asked = {"why": view.lower(), "sentence": "The dog is sleeping.", "second": "The dogs are sleeping."}

@@ -47,6 +47,7 @@ def test_a_head_of_the_card_opens_in_the_picture(page: Page) -> None:
     expect(card(page).locator(".word")).to_have_text("Fahrrad")
 
 
+@pytest.mark.walk
 def test_another_candidate_goes_on_in_decode_with_its_card(page: Page) -> None:
     open_page(page, f"/?sentence={SENTENCE}")
     open_card(page, "Fahrrad")

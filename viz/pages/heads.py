@@ -9,18 +9,30 @@ from viz.heads.views import screen
 from viz.ui import controls as shared
 from viz.ui import links, widgets
 from viz.ui.addresses.heads import HEADS
+from viz.ui.addresses.shared import MODEL
 
 frame.begin("heads")
 st.html(controls.STYLE)
-links.follow()
 chosen, text = shared.sentence()
 model = shared.ours(chosen, "atlas")
-with st.container(key="views", horizontal=True, vertical_alignment="center"):
-    view = widgets.segmented_control("View", HEADS)
-    bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")
-    menu = st.container(key="saving", width="content")
-if view not in screen.OF_SENTENCE:
-    shared.hide_sentence_box()
-if saved := screen.show(view, model, text, bar):
-    with menu:
-        save(saved)
+asked = MODEL.get()
+
+
+@st.fragment
+def pictures() -> None:
+    """One view at a time. A fragment: its controls leave the sentence's alone."""
+    links.follow()
+    if MODEL.get() != asked:  # A head of the second model was opened.
+        st.rerun()
+    with st.container(key="views", horizontal=True, vertical_alignment="center"):
+        view = widgets.segmented_control("View", HEADS)
+        bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")
+        menu = st.container(key="saving", width="content")
+    if view not in screen.OF_SENTENCE:
+        shared.hide_sentence_box()
+    if saved := screen.show(view, model, text, bar):
+        with menu:
+            save(saved)
+
+
+pictures()

@@ -19,7 +19,8 @@ const WHERE = {
 };
 
 const BESIDE_A_TREE = `
-  :root:has(.st-key-tree) :is(.st-key-decode-player, .st-key-best), .slide:has([data-role=tree]) [data-role=decoding] { display: none !important; }
+  :root:has(.st-key-tree) :is(.st-key-decode-player, .st-key-best),
+  .slide:is(:has(> [data-role=tree]), :has(:not([hidden]) > [data-role=tree])) [data-role=decoding] { display: none !important; }
   :root:has(.st-key-tree) .st-key-sentence { display: block !important; }`;
 
 /** The style that covers the parts `hide`, leaves out `omit`, and says `always` besides. */
