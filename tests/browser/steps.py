@@ -14,27 +14,37 @@ LOADING = 90_000
 """The first visitor waits until the model is loaded."""
 TRAFFIC = """(() => {
   const Real = window.WebSocket;
+  const task = new MessageChannel();
+  const traffic = window.traffic = { asked: -Infinity, heard: -Infinity };
   window.sockets = [];
-  window.traffic = { asked: -Infinity, heard: -Infinity };
   window.WebSocket = class extends Real {
     constructor(...all) {
       super(...all);
       window.sockets.push(this);
-      this.addEventListener("message", () => { window.traffic.heard = performance.now(); });
+      this.addEventListener("message", () => { traffic.heard = performance.now(); traffic.wait(); });
     }
     send(data) {
-      if (data[0] === 0x5a) window.traffic.asked = performance.now(); // BackMsg.rerun_script, field 11
+      if (data[0] === 0x5a) traffic.asked = performance.now(); // BackMsg.rerun_script, field 11
       super.send(data);
     }
   };
+  traffic.wait = () => {
+    clearTimeout(traffic.timer);
+    traffic.quiet = false;
+    traffic.timer = setTimeout(() => task.port2.postMessage(traffic.timer), 100);
+  };
+  task.port1.onmessage = ({ data }) => { traffic.quiet ||= data === traffic.timer; };
 })()"""
-"""When the page last asked its server to run the script, and last heard of it."""
+"""When the page last asked its server to run the script and last heard of it, and whether it has been quiet since.
+
+Quiet is told by a timer and then a task, not by frames: a busy browser draws frames first, while Streamlit asks in a
+timer and draws in a task.
+"""
 RESTS = """(look) => {
-  const [app, traffic, now] = [document.querySelector('[data-testid="stApp"]'), window.traffic, performance.now()];
-  if (traffic.look !== look) Object.assign(traffic, { look, since: now });
-  const { asked, heard, since } = traffic;
+  const [app, traffic] = [document.querySelector('[data-testid="stApp"]'), window.traffic];
+  if (traffic.look !== look) { traffic.look = look; traffic.wait(); }
   if (document.documentElement.dataset.arrived === undefined) return false; // It is out of sight, and takes no focus.
-  return app?.dataset.testScriptState === "notRunning" && heard > asked && now - Math.max(heard, since) > 100;
+  return app?.dataset.testScriptState === "notRunning" && traffic.heard > traffic.asked && traffic.quiet;
 }"""
 """The script has ended, what was asked has been answered, and for 100 ms nothing new has been asked or answered."""
 looks = itertools.count()

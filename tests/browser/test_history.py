@@ -71,6 +71,7 @@ def test_an_action_is_one_step_and_is_taken_back_by_one(page: Page) -> None:
         before(page)
         act(page)
         after(page)
+        page.wait_for_function("entries => history.length >= entries", arg=count + steps)
         settle(page)
         assert entries(page) == count + steps
     for _, after, before in reversed(ACTIONS.values()):
