@@ -15,14 +15,14 @@ frame.begin("heads")
 st.html(controls.STYLE)
 chosen, text = shared.sentence()
 model = shared.ours(chosen, "atlas")
-asked = MODEL.get()
+named = MODEL.get()
 
 
 @st.fragment
 def pictures() -> None:
     """One view at a time. A fragment: its controls leave the sentence's alone."""
     links.follow()
-    if MODEL.get() != asked:  # A head of the second model was opened.
+    if MODEL.get() != named:  # A head of the second model was opened.
         st.rerun()
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
         view = widgets.segmented_control("View", HEADS)

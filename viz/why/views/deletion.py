@@ -38,16 +38,7 @@ def show(question: Question, palette: Palette) -> SavedView:
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         method = widgets.selectbox("Method", ATTRIBUTION, width=270)
     says = [texts.first_two(curves, every[method]), texts.best(curves)]
-    alt = f"Deletion curves. {says[0]}"
-    with st.container(key="lead"):
-        caption(says[0])
-    with st.container(key="picture"):
-        left, right = st.columns([0.6, 0.4], gap="large")
-        with left:
-            chart(deletion(curves, method, palette), alt, key="deletion", on_cell=lambda _, __: None)
-        with right:
-            table(WORD, rows(curves, method), "What each order leaves of this word")
-            caption(says[1])
+    alt = draw(curves, method, palette, *says)
     caption(texts.EXPLAINED)
     says.append(texts.EXPLAINED)
     _over_sentences(question, method)
@@ -58,6 +49,21 @@ def show(question: Question, palette: Palette) -> SavedView:
     facts = facts_of(question.result.trace, **question.facts, method=method)
     title = f"Deletion curves of {question.target.word}"
     return SavedView("why-deletion", parts, lambda: numbers(curves), title, facts, width=1280)
+
+
+def draw(curves: DeletionCurves, method: str, palette: Palette, lead: str, best: str) -> str:
+    """Draw the curves, the chosen method marked, below one sentence and beside another; returns their description."""
+    alt = f"Deletion curves. {lead}"
+    with st.container(key="lead"):
+        caption(lead)
+    with st.container(key="picture"):
+        left, right = st.columns([0.6, 0.4], gap="large")
+        with left:
+            chart(deletion(curves, method, palette), alt, key="deletion", on_cell=lambda _, __: None)
+        with right:
+            table(WORD, rows(curves, method), "What each order leaves of this word")
+            caption(best)
+    return alt
 
 
 def numbers(curves: DeletionCurves) -> pd.DataFrame:

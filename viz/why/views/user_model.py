@@ -22,7 +22,6 @@ from viz.ui import controls, theme, widgets
 from viz.ui.addresses.pins import PIN, pin, pin_of
 from viz.ui.addresses.why import ATTRIBUTION, WHY, View
 from viz.ui.captions import caption, plain
-from viz.ui.table import table
 
 from .. import cache
 from ..texts import deletion as deletion_texts
@@ -99,16 +98,7 @@ def _deletion(asked: Asked, every: Mapping[str, Attribution]) -> Drawn:
     """What is left of the piece's probability, by the order of each method and in random orders."""
     curves = cache.user_deletion_curves(*asked[:3])
     says = [deletion_texts.first_two(curves, every[asked.method]), deletion_texts.best(curves)]
-    alt = f"Deletion curves. {says[0]}"
-    with st.container(key="lead"):
-        caption(says[0])
-    with st.container(key="picture"):
-        left, right = st.columns([0.6, 0.4], gap="large")
-        with left:
-            chart(figure(curves, asked.method, theme.palette()), alt, key="deletion", on_cell=lambda _, __: None)
-        with right:
-            table(deletion.WORD, deletion.rows(curves, asked.method), "What each order leaves of this word")
-            caption(says[1])
+    alt = deletion.draw(curves, asked.method, theme.palette(), *says)
     says.append(deletion_texts.EXPLAINED_BY_EMBEDDINGS)
     caption(says[-1])
     word = every[asked.method].target.word
