@@ -14,6 +14,7 @@ from .talk import beside, session
 from .traces.kept import KeptError
 from .traces.session import current, open_kept
 from .ui import theme
+from .ui.addresses.masks import PART
 from .ui.addresses.pages import PAGES
 from .ui.captions import caption
 from .ui.controls import take_back_lent
@@ -58,7 +59,10 @@ def _around(page: str) -> None:
 
 
 def _presenter(page: str) -> None:
-    """Let the page be shown alone; a trace that it shows is kept for the stage, which is a session of its own."""
+    """Let the page be shown alone; what it shows of the visitor's own the stage finds, which is another session."""
+    if page == "masks" and PART.get() == "judge":
+        presenter(beside.stage_key())  # The page hands over what is judged once it has read it.
+        return
     opened = current() if page == "explore" and not on_stage() else None
     try:
         presenter(beside.shown_key(opened) if opened else "")

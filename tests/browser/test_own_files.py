@@ -104,3 +104,14 @@ def test_an_opened_trace_is_shown_alone_and_becomes_a_scene(page: Page, tmp_path
     expect(page.get_by_text("Scene 1 of 1")).to_be_visible(timeout=LOADING)
     click(page.get_by_role("button", name="Start the talk"))
     expect(scene.locator(".heatmap .plot")).to_be_visible(timeout=LOADING)
+
+
+def test_a_pasted_mask_is_shown_alone_with_its_verdict(page: Page) -> None:
+    open_page(page, "/masks")
+    click(page.get_by_role("button", name="The future shows"))
+    expect(page.get_by_text("Faulty: 1 error")).to_be_visible()
+    page.mouse.click(5, 500)
+    page.keyboard.press("p")
+    scene = page.frame_locator("dialog.show iframe.seen")
+    expect(scene.get_by_text("Faulty: 1 error")).to_be_visible(timeout=LOADING)
+    expect(scene.get_by_text("future-visible")).to_be_visible()

@@ -17,8 +17,8 @@ import streamlit as st
 from model.diagnosis.readers.files import ENDINGS, UnreadableError, read
 from model.untrusted_trace import MEGABYTES, OpenedTrace, OpenError, clean, read_trace
 
-from ..traces.kept import KeptError, kept
-from ..traces.session import holding
+from ..traces.kept import KeptError, kept, new_key
+from ..traces.session import Handed, holding
 from .talk_file import write
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ NAME = re.compile(r"[\w+()=-][\w .+()=-]{0,100}\.\w{1,16}")
 TALK, PACKED, TRACE = ".toml", ".zip", ".safetensors"
 MOST = 40
 """Files beside a talk."""
-_KEYS, _OWNER, _SHOWN = "talk-files", "talk-owner", "trace on stage"
+_KEYS, _OWNER, _STAGE = "talk-files", "talk-owner", "stage-key"
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,14 +127,20 @@ def keep_trace(opened: OpenedTrace) -> str:
 
 
 def shown_key(opened: OpenedTrace) -> str:
-    """The key under which the stage finds the trace that the visitor looks at; of another none is. KeptError."""
-    identity, key = st.session_state.get(_SHOWN, ("", ""))
-    if identity == opened.identity and kept().get(key) is not None:
-        return str(key)
-    kept().drop(key)
-    key = _put(opened, sum(map(_size, opened.trace.maps.values())))
-    st.session_state[_SHOWN] = opened.identity, key
-    return key
+    """The key under which the stage finds the trace that the visitor looks at. KeptError."""
+    if kept().get(stage_key()) is not opened:
+        hand_over(opened, sum(map(_size, opened.trace.maps.values())))
+    return stage_key()
+
+
+def stage_key() -> str:
+    """The key under which the stage finds what the visitor looks at."""
+    return str(st.session_state.setdefault(_STAGE, new_key()))
+
+
+def hand_over(value: OpenedTrace | Handed, size: int) -> None:
+    """Let the stage find what the visitor looks at, in place of what they looked at before. KeptError."""
+    kept().put(_owner(), value, size, stage_key())
 
 
 def _size(one: Any) -> int:
@@ -145,11 +151,11 @@ def _keep(name: str, value: File, size: int) -> None:
     keys = st.session_state.setdefault(_KEYS, {})
     if name in keys:
         kept().drop(keys[name])
-    keys[name] = _put(value, size)
+    keys[name] = kept().put(_owner(), value, size)
 
 
-def _put(value: File, size: int) -> str:
-    return kept().put(st.session_state.setdefault(_OWNER, secrets.token_hex(16)), value, size)
+def _owner() -> str:
+    return str(st.session_state.setdefault(_OWNER, secrets.token_hex(16)))
 
 
 def keys() -> dict[str, str]:

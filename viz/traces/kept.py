@@ -20,6 +20,11 @@ LASTS = 12 * 3600.0
 """Seconds for which a thing is kept that nobody asks for."""
 
 
+def new_key() -> str:
+    """A key that nobody can guess."""
+    return secrets.token_urlsafe(24)
+
+
 class KeptError(ValueError):
     """A thing for which there is no place; the message says why."""
 
@@ -41,10 +46,14 @@ class Kept:
         self._things: dict[str, _Thing] = {}
         self._lock = threading.Lock()
 
-    def put(self, owner: str, value: Any, size: int) -> str:
-        """Keep a value of `size` bytes and return its key. KeptError where there is no place for it."""
+    def put(self, owner: str, value: Any, size: int, key: str = "") -> str:
+        """Keep a value of `size` bytes and return its key. KeptError where there is no place for it.
+
+        Under a `key` that is given it takes the place of what was kept there.
+        """
         with self._lock:
             self._forget()
+            self._things.pop(key, None)
             own = sum(one.size for one in self._things.values() if one.owner == owner)
             everybody = sum(one.size for one in self._things.values())
             for used, limit, whose in (
@@ -53,7 +62,7 @@ class Kept:
             ):
                 if used + size > limit:
                     raise KeptError(f"{whose} may have {limit // MEGABYTE} MB together, so this one is not kept.")
-            key = secrets.token_urlsafe(24)
+            key = key or new_key()
             self._things[key] = _Thing(owner, value, size, self._clock())
             return key
 

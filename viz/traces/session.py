@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -56,8 +57,17 @@ def close_run() -> None:
     st.session_state.pop(_RUN, None)
 
 
+@dataclass(frozen=True, eq=False)
+class Handed:
+    """What a page hands to the stage, which is a session of its own: values of its session by their keys."""
+
+    values: Mapping[str, Any]
+
+
 def holding(file: Any) -> dict[str, Any]:
     """What a session holds in which this file is open: a trace, or arrays for the page Masks; nothing for None."""
+    if isinstance(file, Handed):
+        return dict(file.values)
     return {} if file is None else {_TRACE if isinstance(file, OpenedTrace) else _ARRAYS: file}
 
 

@@ -29,6 +29,8 @@ from viz.masks.judge.panels import panels
 from viz.masks.judge.slices import dependence, slice_of
 from viz.masks.judge.verdict import FIX_FOR, headline_text, sorted_findings, spans, where
 from viz.masks.judge.verdict_files import as_csv, as_json
+from viz.traces.kept import kept
+from viz.traces.session import holding
 
 from ..components.test_packing import unpack
 
@@ -255,6 +257,27 @@ def test_a_pasted_mask_is_read_in_the_convention_that_a_person_chooses() -> None
     role = next(one for one in app.selectbox if one.label == "Read as")
     role.select("mask blocks").run()
     assert any("Faulty" in one.value for one in app.markdown)
+
+
+def test_the_stage_shows_what_was_pasted_and_its_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = page().run()
+    handed = kept().get(app.session_state["stage-key"])
+    app.text_area(key="mask_text").set_value(f"weights = {LEAKY.tolist()}\nmeant = {CAUSAL.tolist()}").run()
+    judged = kept().get(app.session_state["stage-key"])
+    monkeypatch.setattr("viz.masks.judge.page.presenting", lambda: True)
+    monkeypatch.setattr("viz.masks.judge.page.on_stage", lambda: True)
+    stage = page()
+    for name, value in holding(judged).items():
+        stage.session_state[name] = value
+    stage.run()
+    assert not stage.exception
+    assert not stage.text_area
+    assert "Faulty: 1 error" in told(stage)
+    assert "Faulty: 1 error" in told(app)
+    empty = page()
+    for name, value in holding(handed).items():
+        empty.session_state[name] = value
+    assert [one.value for one in empty.run().info] == ["Nothing is judged yet: paste, upload or build a mask first."]
 
 
 def test_a_file_uploaded_second_is_the_one_that_is_judged() -> None:

@@ -16,6 +16,8 @@ def test_a_thing_is_found_by_its_key_and_by_nothing_else() -> None:
     assert len({mine, yours}) == 2
     assert min(len(mine), len(yours)) >= 32
     assert store.get("me") is store.get("") is store.get(mine[:-1]) is None
+    assert store.put("me", "in its place", 90, mine) == mine
+    assert store.get(mine) == "in its place"
     store.drop(mine)
     assert store.get(mine) is None
 

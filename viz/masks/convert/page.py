@@ -75,9 +75,10 @@ def show() -> None:
     if allowed is None:
         return
     conversion = _convert(allowed, heads)
-    st.markdown("**The code**")
-    st.code(conversion.code, language="python", wrap_lines=True)
-    caption("given is the mask on the left, a torch tensor; batch, heads and queries are its sizes.")
+    with st.container(key="converter-code"):
+        st.markdown("**The code**")
+        st.code(conversion.code, language="python", wrap_lines=True)
+        caption("given is the mask on the left, a torch tensor; batch, heads and queries are its sizes.")
     for note in conversion.notes:
         caption(note)
     drawn = partial(_picture, allowed)

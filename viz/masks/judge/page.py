@@ -10,10 +10,14 @@ import streamlit as st
 
 from model.faults.printed_examples import EXAMPLES
 
+from ...components.presenter import on_stage, presenting
 from ...export.save import save
+from ...talk import beside
+from ...traces.kept import KeptError
+from ...traces.session import Handed
 from ...ui import widgets
 from ...ui.addresses.masks import FROM
-from ...ui.captions import plain
+from ...ui.captions import caption, plain
 from . import pictures, saving, steps, verdict
 from .input import build, edits, from_trace, paste, upload
 from .input.mask_input import MaskInput
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 
 STYLE = Path(__file__).parent / "judge.css"
 Way = Callable[[], MaskInput | None]
+HANDED = "mask on stage"
+"""Of the session of the stage: what the visitor judged as they went there, None for nothing."""
 WAYS: dict[str, Way] = {"paste": paste.mask_input, "upload": upload.mask_input, "build": build.mask_input}
 
 
@@ -36,13 +42,37 @@ def show() -> None:
         with st.container(key="mask-examples", horizontal=True, gap="small"):
             for name in EXAMPLES:
                 st.button(name, key=f"broken-{name}", on_click=paste.take_example, args=(name,))
+    if presenting() and HANDED in st.session_state:
+        _on_stage(st.session_state[HANDED])
+        return
     ways = WAYS | ({from_trace.SOURCE: from_trace.mask_input} if from_trace.is_open() else {})
     way = widgets.segmented_control("From", FROM, tuple(ways))
     left, right = st.columns([0.42, 0.58], gap="large")
     with left:
         mask_input = ways[way]()
+    _hand_over(mask_input)
     if mask_input is not None:
         _draw(mask_input, right.container(key="verdict"), built=way == "build")
+
+
+def _on_stage(mask_input: MaskInput | None) -> None:
+    """Draw what the visitor judged as they went on the stage."""
+    if mask_input is None:
+        st.info("Nothing is judged yet: paste, upload or build a mask first.")
+        return
+    _draw(mask_input, st.container(key="verdict"), built=False)
+
+
+def _hand_over(mask_input: MaskInput | None) -> None:
+    """Let the stage show the same mask with the same edits; pasted arrays stand in no address."""
+    if on_stage():
+        return
+    made = {edits.KEY: edits.edits(mask_input.identity)} if mask_input else {}
+    size = sum(array.nbytes for array in mask_input.arrays.values()) if mask_input else 0
+    try:
+        beside.hand_over(Handed({HANDED: mask_input, **made}), size)
+    except KeptError as error:
+        caption(f"On the whole screen it cannot be shown. {error}")
 
 
 def _draw(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) -> None:

@@ -13,7 +13,8 @@ import streamlit as st
 from ....streamlit_internals import went_through_history
 from ....ui.addresses.masks import CELLS
 
-_KEY = "mask_edits"
+KEY = "mask_edits"
+"""Of the session: the edits of the mask on the page."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Edits:
 
 def edits(identity: str) -> Edits:
     """The edits of the mask with this identity; another one starts with none."""
-    found = st.session_state.get(_KEY)
+    found = st.session_state.get(KEY)
     return found if isinstance(found, Edits) and found.identity == identity else Edits(identity)
 
 
@@ -74,7 +75,7 @@ def point(identity: str, queries: tuple[int, ...], keys: tuple[int, ...]) -> Non
 
 
 def _set(new: Edits) -> None:
-    st.session_state[_KEY] = new
+    st.session_state[KEY] = new
 
 
 def in_address(identity: str, picture: str) -> None:
@@ -84,5 +85,5 @@ def in_address(identity: str, picture: str) -> None:
 
 def _from_address(identity: str, picture: str) -> None:
     """Read the cells of a link, or of the address that the Back button returns to."""
-    if _KEY not in st.session_state or went_through_history():
+    if KEY not in st.session_state or went_through_history():
         _set(Edits(identity, frozenset((picture, *cell) for cell in CELLS.value_in_address())))
