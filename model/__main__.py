@@ -37,6 +37,12 @@ COMMANDS = {
         "add_measure",
         "run_measure",
     ),
+    "familiarity": Command(
+        "measure how probable a checkpoint finds text of its own kind and other text, and keep it beside it",
+        "cli.use",
+        "add_familiarity",
+        "familiarity",
+    ),
     "check": Command("compare every model on this machine's GPU with the same model on the CPU", "cli.check"),
     "atlas": Command("measure what every head does over a corpus", "cli.atlas"),
     "heads": Command("say what an atlas tells of each head, and search it", "cli.heads"),

@@ -1,4 +1,4 @@
-"""`python -m model translate`, `trace` and `evaluate`: a checkpoint used from the command line."""
+"""`python -m model translate`, `trace`, `evaluate`, `quality` and `familiarity`: a checkpoint from the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from ..checkpoint.snapshots import load_snapshot
 from ..decoding.beam_search import STOPS
 from ..devices import chosen_device
 from ..evaluation.card_quotes import quotes, with_quotes
+from ..evaluation.familiarity import FILE, measure, summary, write_familiarity
 from ..evaluation.sentence_table import quality_table
+from ..training.data import read_pairs
 from ..translate import Translator
 from .writable import check_writable
 
@@ -49,6 +51,14 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
 
 def add_quality(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
+
+
+def add_familiarity(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser)
+    parser.add_argument("--data", type=Path, required=True, help="a data folder, as train takes it")
+    parser.add_argument("--split", default="dev", help="the text to measure on: SPLIT.en, SPLIT.de (default dev)")
+    parser.add_argument("--set", help="its name for people (default: folder and split)")
+    parser.add_argument("--sentences", type=int, default=500, help="how many sentences (default 500)")
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -128,6 +138,19 @@ def quality(arguments: argparse.Namespace) -> int:
         )
         write_file(card, _with_phenomena(text, translator, folder))
         print(f"Wrote {card}, translations quoted: {len(quotes(text))}")
+    return 0
+
+
+def familiarity(arguments: argparse.Namespace) -> int:
+    """Measure how probable a checkpoint finds what it writes; keep it beside it, and in its card."""
+    folder = folder_of(arguments.checkpoint)
+    check_writable(folder / FILE)
+    translator = _loaded(arguments)
+    source, target = (str(translator.card.get(f"{side}_language", "")) for side in ("source", "target"))
+    pairs = read_pairs([arguments.data], source, target, arguments.split)
+    found = measure(translator, pairs, arguments.set or f"{arguments.data.name} {arguments.split}", arguments.sentences)
+    write_familiarity(folder, found)
+    print(f"{summary(found)}\nWrote {folder / FILE}")
     return 0
 
 

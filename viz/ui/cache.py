@@ -19,6 +19,7 @@ from model.checkpoint.snapshots import snapshot_steps as kept_steps
 from model.checkpoint.summary import Summary, summary
 from model.decoding.observer_check import ObserverCheck
 from model.devices import chosen_device, one_thread_each
+from model.evaluation.familiarity import Familiarity, FamiliarityError, read_familiarity
 from model.experiments import head_effects
 from model.experiments.ablation import Comparison, compare, force_changed
 from model.experiments.cache_agreement import Agreement, agreement_of
@@ -331,6 +332,16 @@ def history(name: str) -> tuple[HistoryRow, ...]:
 def scores(name: str) -> tuple[Score, ...]:
     """The scores kept beside a checkpoint. Raises ScoresError."""
     return read_scores(folder_of(name))
+
+
+@st.cache_data(ttl=10, show_spinner=False)
+def familiarity(name: str) -> Familiarity | None:
+    """How probable a checkpoint as it is finds text of its own kind; None where nobody has measured that."""
+    try:
+        found = read_familiarity(folder_of(name))
+    except (CheckpointError, FamiliarityError):  # A model of the command line has no folder.
+        return None
+    return found if found and found.model_hash == translator(name).checkpoint.hash else None
 
 
 @st.cache_data(ttl=10, show_spinner=False)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from model.devices import has_left_gpu
+from model.evaluation.familiarity import FALSE_ALARMS, mean_log_prob
 from model.text.language import NAMES, foreign
 
 from ..components.tokens import SURE, is_unsure
-from ..figures.labels import quoted
+from ..figures.labels import quoted, signed
 from . import cache
 from .addresses.shared import MODEL
 from .glossary import with_meanings
@@ -65,12 +66,24 @@ def hints(model: LiveModel, result: Translation) -> None:
         caption(f"Cut off at the limit of {len(result.steps)} pieces: the model had not ended the {ended}.")
     for note in model.notes:
         caption(note)
-    unsure = sum(map(is_unsure, result.steps)) if model.can("translate") else 0  # what follows a prompt is open
-    if 2 * unsure > len(result.steps):
-        caption(
-            f"The model was unsure of most pieces: it gave {unsure} of {len(result.steps)} a probability below "
-            f"{SURE:.0%}. Try a sentence that is closer to its training text."
+    if model.can("translate") and (doubt := _doubt(model, result)):  # What follows a prompt is open.
+        caption(doubt)
+
+
+def _doubt(model: LiveModel, result: Translation) -> str:
+    """That the model doubts its own translation; by what was measured of it, where that was."""
+    known = cache.familiarity(model.name)
+    closer = "Try a sentence that is closer to its training text."
+    if known and not any(step.forced for step in result.steps):
+        return (
+            f"The model is less sure of this translation than of {1 - FALSE_ALARMS:.0%} of {known.sentences} sentences "
+            f"of {known.set}: its mean log-probability is {signed(mean_log_prob(result.steps))} a piece. {closer}"
+            if known.is_unlike(result.steps)
+            else ""
         )
+    unsure = sum(map(is_unsure, result.steps))
+    below = f"it gave {unsure} of {len(result.steps)} a probability below {SURE:.0%}"
+    return f"The model was unsure of most pieces: {below}. {closer}" if 2 * unsure > len(result.steps) else ""
 
 
 def _offer_model_of(language: str) -> None:

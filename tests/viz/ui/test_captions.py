@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from model.checkpoint.files import folder_of
 from model.checkpoint.summary import Summary, summary
+from model.evaluation.familiarity import Familiarity, Told
 from model.translate import Translation
 from viz.components.tokens import line
 from viz.ui import cache
@@ -60,6 +61,26 @@ def test_a_model_unsure_of_most_pieces_is_said_to_be_so(
     assert (f"it gave {below} of {len(probabilities)} a probability below 60%" in captions(app)) == said
     shown = line(unsure.translate(app.text_area(key="sentence").value or "").steps, None)["pieces"]
     assert [one["unsure"] for one in shown] == [one < 0.6 for one in probabilities]
+
+
+@pytest.mark.parametrize(("threshold", "said"), [(-0.6, True), (-0.8, False)])
+def test_where_a_model_was_measured_its_doubt_is_said_by_what_was_measured(
+    app: AppTest, monkeypatch: pytest.MonkeyPatch, threshold: float, said: bool
+) -> None:
+    class Doubtful(FakeTranslator):
+        def translate(self, text: str) -> Translation:
+            found = super().translate(text)
+            return replace(found, steps=tuple(replace(step, log_prob=-0.7) for step in found.steps))
+
+    measured = Familiarity("a dev set", "", 500, threshold, Told(0.8, 0.3), Told(0.9, 0.9))
+    monkeypatch.setattr(cache, "live", lambda name: Doubtful())
+    monkeypatch.setattr(cache, "familiarity", lambda name: measured)
+    app.query_params["sentence"] = "two words"
+    app.run()
+    assert not app.exception
+    says = "less sure of this translation than of 95% of 500 sentences of a dev set: its mean log-probability is −0.70"
+    assert (says in captions(app)) == said
+    assert "unsure of most pieces" not in captions(app)
 
 
 def test_the_list_of_models_says_size_and_score_and_chooses_one(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

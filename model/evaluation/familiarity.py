@@ -1,0 +1,135 @@
+"""familiarity.json beside a checkpoint: how probable a model finds what it writes for text of its own kind.
+
+A model gives lower probabilities to its translation of a sentence unlike its training text. How well this tells such
+sentences, `python -m model familiarity` measures on a text, on the same sentences with their words shuffled, and on
+their translations, which are in a language that the model does not read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..atomic_write import write_file
+from ..checkpoint.bleu_scores import CARD
+from ..decoding.steps import DecodingStep
+from ..training.data import Pair
+from ..translate import Translator
+from .attribution_measurement import roc_area
+
+FILE = "familiarity.json"
+BEGIN, END = "<!-- familiarity: python -m model familiarity -->\n", "<!-- end of familiarity -->\n"
+FALSE_ALARMS = 0.05
+"""Share of the text's own sentences that lie below the threshold."""
+
+
+class FamiliarityError(ValueError):
+    """A familiarity.json that cannot be read, or too little text to measure on; the message says which."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """How well sentences of another kind are told from those of the text."""
+
+    area: float
+    """Area under the ROC curve of the mean log-probability."""
+    caught: float
+    """Share of them below the threshold."""
+
+
+@dataclass(frozen=True)
+class Familiarity:
+    """Below which mean log-probability a translation is unlike those of a text, and what this tells."""
+
+    set: str
+    """The name of the text, for people."""
+    model_hash: str
+    sentences: int
+    threshold: float
+    """Mean natural logarithm a piece, of the greedy translation: all but `FALSE_ALARMS` of the sentences have more."""
+    shuffled: Told
+    foreign: Told
+    """The reference translations, given to the model as if they were in its source language."""
+
+    def is_unlike(self, steps: Iterable[DecodingStep]) -> bool:
+        """Whether a translation that the model wrote itself lies below the threshold."""
+        return mean_log_prob(steps) < self.threshold
+
+
+def mean_log_prob(steps: Iterable[DecodingStep]) -> float:
+    """Return the mean natural logarithm of the probabilities of all pieces written; 0 where there is none."""
+    return float(np.mean([step.log_prob for step in steps] or [0.0]))
+
+
+def measure(translator: Translator, pairs: Sequence[Pair], name: str, sentences: int, seed: int = 0) -> Familiarity:
+    """Measure on a random choice of the pairs. FamiliarityError where there are too few."""
+    if not 2 <= sentences <= len(pairs):
+        raise FamiliarityError(f"{name} has {len(pairs)} sentences; {sentences} are to be measured, at least 2.")
+    generator = np.random.default_rng(seed)
+    chosen = [pairs[at] for at in generator.permutation(len(pairs))[:sentences]]
+    own = _means(translator, [source for source, _ in chosen])
+    others = (
+        _means(translator, [_shuffled(source, generator) for source, _ in chosen]),
+        _means(translator, [target for _, target in chosen]),
+    )
+    threshold = float(np.quantile(own, FALSE_ALARMS))
+    told = (Told(roc_area(own, other), float((other < threshold).mean())) for other in others)
+    return Familiarity(name, translator.checkpoint.hash, sentences, threshold, *told)
+
+
+def write_familiarity(folder: Path, found: Familiarity) -> None:
+    """Write familiarity.json into a checkpoint's folder, and what it says into its card."""
+    write_file(folder / FILE, json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False) + "\n")
+    card = folder / CARD
+    if card.exists():
+        write_file(card, with_summary(card.read_text(encoding="utf-8"), found))
+
+
+def read_familiarity(folder: Path) -> Familiarity | None:
+    """Return what was measured of the checkpoint in a folder, None where nothing was. FamiliarityError."""
+    path = folder / FILE
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        kinds = {name: Told(**found[name]) for name in ("shuffled", "foreign")}
+        return Familiarity(**{**found, **kinds})
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise FamiliarityError(
+            f"{folder.name}/{FILE} cannot be read ({error}); `python -m model familiarity` writes it anew."
+        ) from error
+
+
+def with_summary(card: str, found: Familiarity) -> str:
+    """Return a model card with its section on familiarity replaced, or added at the end."""
+    before, begin, rest = card.partition(BEGIN)
+    if not begin:
+        return f"{card.rstrip()}\n\n## Familiar text\n\n{BEGIN}\n{summary(found)}\n\n{END}"
+    return f"{before}{begin}\n{summary(found)}\n\n{END}{rest.partition(END)[2]}"
+
+
+def summary(found: Familiarity) -> str:
+    """Say in two sentences where the threshold lies and what it tells."""
+    return (
+        f"{1 - FALSE_ALARMS:.0%} of {found.sentences} sentences of {found.set} have a greedy translation with a mean "
+        f"log-probability above {found.threshold:.2f} a piece; the page says so of one below. Below lie "
+        f"{found.shuffled.caught:.0%} of the same sentences with their words shuffled (area under the ROC curve "
+        f"{found.shuffled.area:.3f}) and {found.foreign.caught:.0%} of their translations, read as if they were in the "
+        f"source language ({found.foreign.area:.3f})."
+    )
+
+
+def _means(translator: Translator, texts: Sequence[str]) -> np.ndarray:
+    return np.array([mean_log_prob(translator.translate(text, capture=False).steps) for text in texts])
+
+
+def _shuffled(sentence: str, generator: np.random.Generator) -> str:
+    """The words of a sentence in random order; of a language that writes no spaces, its characters."""
+    words = sentence.split()
+    parts, between = (words, " ") if len(words) > 1 else (list(sentence), "")
+    return between.join(parts[at] for at in generator.permutation(len(parts)))

@@ -1,0 +1,71 @@
+"""When a model's own doubt says that a sentence is unlike its text: measured, kept, and read again."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from model.__main__ import main
+from model.checkpoint.load import FOLDER
+from model.evaluation.familiarity import (
+    FALSE_ALARMS,
+    FILE,
+    FamiliarityError,
+    mean_log_prob,
+    measure,
+    read_familiarity,
+    summary,
+    with_summary,
+)
+from model.translate import Translator, available
+
+from ... import toy
+
+
+def test_as_many_lie_below_the_threshold_as_are_said_to(toy_translator: Translator) -> None:
+    pairs = toy.sentences(60, seed=5)
+    found = measure(toy_translator, pairs, "toy", 20, seed=3)
+    chosen = [pairs[at] for at in np.random.default_rng(3).permutation(60)[:20]]
+    own, foreign = ([toy_translator.translate(pair[side], capture=False).steps for pair in chosen] for side in (0, 1))
+    assert sum(map(found.is_unlike, own)) / 20 == FALSE_ALARMS
+    assert found.foreign.caught == pytest.approx(sum(map(found.is_unlike, foreign)) / 20)
+    by_hand = [math.log(math.prod(math.exp(step.log_prob) for step in steps)) / len(steps) for steps in own]
+    assert [mean_log_prob(steps) for steps in own] == pytest.approx(by_hand)
+
+
+def test_the_command_keeps_it_beside_the_model_and_in_its_card(
+    toy_checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "mine"
+    shutil.copytree(toy_checkpoint, folder)
+    (folder / "README.md").write_text("# A card\n", encoding="utf-8")
+    data = toy.write_text(tmp_path / "data")
+    assert main(["familiarity", "--checkpoint", str(folder), "--data", str(data), "--sentences", "3"]) == 0
+    kept = read_familiarity(folder)
+    assert kept is not None
+    assert (kept.set, kept.sentences) == ("data dev", 3)
+    assert summary(kept) in capsys.readouterr().out
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert card.startswith("# A card\n\n## Familiar text\n")
+    assert with_summary(card, kept) == card
+
+
+def test_too_little_text_and_a_broken_file_are_said(toy_translator: Translator, tmp_path: Path) -> None:
+    with pytest.raises(FamiliarityError, match="little has 1 sentences; 6 are to be measured"):
+        measure(toy_translator, toy.sentences(1), "little", 6)
+    assert read_familiarity(tmp_path) is None
+    (tmp_path / FILE).write_text('{"shuffled": 3}', encoding="utf-8")
+    with pytest.raises(FamiliarityError, match="`python -m model familiarity` writes it anew"):
+        read_familiarity(tmp_path)
+
+
+@pytest.mark.parametrize("name", available())
+def test_every_released_model_has_been_measured_as_it_is(name: str) -> None:
+    found = read_familiarity(FOLDER / name)
+    assert found is not None
+    assert found.model_hash == Translator.load(name).checkpoint.hash
+    assert summary(found) in (FOLDER / name / "README.md").read_text(encoding="utf-8")
