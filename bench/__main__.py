@@ -30,6 +30,8 @@ NAMES = (
     "views",
     "visitors",
 )
+LONG = ("soak",)
+"""Measured only when they are named; ``--minutes`` says for how long."""
 README = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- table: python -m bench --write -->\n", "<!-- end of table -->\n"
 PACKAGES = ("torch", "transformers", "bertviz")
@@ -37,15 +39,19 @@ PACKAGES = ("torch", "transformers", "bertviz")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure side by side.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(NAMES)}; all when none is given")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"any of {', '.join(NAMES)}, all when none is given; {', '.join(LONG)}"
+    )
+    parser.add_argument("--minutes", type=int, default=60, help="how long a soak takes (default 60)")
     parser.add_argument("--write", action="store_true", help="put the lines into bench/README.md's table")
     chosen = parser.parse_args(arguments)
-    if unknown := set(chosen.names) - set(NAMES):
-        parser.error(f"there is no measurement {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    if unknown := set(chosen.names) - {*NAMES, *LONG}:
+        parser.error(f"there is no measurement {', '.join(sorted(unknown))}; there are {', '.join((*NAMES, *LONG))}")
     names = chosen.names or NAMES
     rows: list[Row] = []
     for name in names:
-        rows += import_module(f"bench.{name}").measure()  # imported late: each needs packages of its own
+        measure = import_module(f"bench.{name}").measure  # imported late: each needs packages of its own
+        rows += measure(chosen.minutes) if name in LONG else measure()
     print(f"{machine()}\n\n{table(rows)}", end="")
     if chosen.write:
         README.write_text(replaced(README.read_text(encoding="utf-8"), machine(), rows, names), encoding="utf-8")

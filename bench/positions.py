@@ -16,6 +16,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 from playwright.sync_api import Browser
@@ -112,22 +113,39 @@ def redraw(browser: Browser, address: str, control: str, empty: str) -> tuple[fl
     return median(times[1:]), median(floors[1:])
 
 
+class Served(NamedTuple):
+    """A server that runs."""
+
+    url: str
+    process: int
+    """Its number."""
+    log: Path
+    """What it prints."""
+
+
 @contextlib.contextmanager
 def app(script: str = "app.py") -> Iterator[str]:
+    """Serve a script -> its address."""
+    with serving(script) as served:
+        yield served.url
+
+
+@contextlib.contextmanager
+def serving(script: str = "app.py") -> Iterator[Served]:
     """The app, or another script of Streamlit, served to this machine alone -> its address."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
     served = ["viz"] if script == "app.py" else ["streamlit", "run", script]
     command = [sys.executable, "-m", *served, "--server.port", str(port)]
-    with tempfile.TemporaryFile() as log:
+    with tempfile.NamedTemporaryFile() as log:
         process = subprocess.Popen(
             [*command, "--server.fileWatcherType", "none"], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT
         )
         try:
             url = f"http://127.0.0.1:{port}"
             _wait(f"{url}/_stcore/health")
-            yield url
+            yield Served(url, process.pid, Path(log.name))
         finally:
             process.terminate()
             process.wait()

@@ -50,9 +50,13 @@ class Visitor:
         self.states.clear()
         self._connect()
 
-    def open(self, address: str = "") -> float:
-        """Ask for the page at a query string -> seconds until it is complete."""
-        return self._run(ClientState(query_string=address, page_script_hash=self._page))
+    def open(self, address: str = "", page: str | None = None) -> float:
+        """Ask for the page at a query string, or for another by its name -> seconds until it is complete."""
+        if page is None:
+            return self._run(ClientState(query_string=address, page_script_hash=self._page))
+        self.widgets.clear()
+        self.states.clear()
+        return self._run(ClientState(query_string=address, page_name=page))
 
     def enter(self, key: str, text: str) -> float:
         """Write into the widget with a key -> seconds until the page is complete."""
