@@ -25,6 +25,8 @@ SESSIONS = 20
 PAGES = ("", "decode", "why", "heads", "positions", "training", "masks", "talk")
 PAUSE = 5.0, 15.0
 """Seconds between two actions of a visitor, at least and at most."""
+PATIENCE = 300.0
+"""Seconds that a visitor waits for an answer."""
 FLAT = 0.03
 """Share by which the last third may differ from the middle one."""
 
@@ -90,7 +92,7 @@ def walked(served: Served, minutes: int) -> tuple[list[Minute], int]:
 
     def walk(number: int) -> None:
         chance = random.Random(number)
-        with Visitor(served.url) as visitor:
+        with Visitor(served.url, PATIENCE) as visitor:
             while time.monotonic() < end:
                 waits.append((time.monotonic(), _act(visitor, chance)))
                 time.sleep(max(0.0, min(chance.uniform(*PAUSE), end - time.monotonic())))
