@@ -23,7 +23,7 @@ from .visitors import SENTENCES
 
 SESSIONS = 20
 PAGES = ("", "decode", "why", "heads", "positions", "training", "masks", "talk")
-PAUSE = 5.0, 15.0
+PAUSE = 10.0, 30.0
 """Seconds between two actions of a visitor, at least and at most."""
 PATIENCE = 300.0
 """Seconds that a visitor waits for an answer."""
