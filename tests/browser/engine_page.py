@@ -38,6 +38,13 @@ TRANSLATE = """([text, options]) => {
   return plain(window.running.translate(text, options));
 }"""
 
+EXPLAIN = """(asked) => {
+  const work = window.running.explain(asked);
+  let part = work.next();
+  while (!part.done) part = work.next();
+  return part.value;
+}"""
+
 
 class EnginePage:
     """One checkpoint in the engine, in a page of its own."""
@@ -55,6 +62,11 @@ class EnginePage:
     def translate(self, text: str, **options: Any) -> dict[str, Any]:
         """What the engine returns, its typed arrays as numpy's."""
         return _arrays(self.page.evaluate(TRANSLATE, [text, options]))
+
+    def explain(self, found: Mapping[str, Any], changes: str = "") -> dict[str, Any]:
+        """What the tokens of a translation rest on, as the engine's generator returns it in the end."""
+        asked = {"sourceIds": found["sourceIds"], "ids": found["ids"], "changes": changes}
+        return self.page.evaluate(EXPLAIN, asked)
 
     def encode(self, texts: Sequence[str]) -> list[dict[str, Any]]:
         return self.page.evaluate("(texts) => texts.map(window.running.tokens.encode)", list(texts))

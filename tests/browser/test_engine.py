@@ -14,6 +14,8 @@ from playwright.sync_api import Error, Page
 from model.checkpoint.load import Checkpoint, available, load_checkpoint
 from model.decoding.constraints import Constraints
 from model.decoding.steps import Strategy
+from model.experiments.head_effects import head_effects
+from model.experiments.word_facts import word_facts
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
 from model.network.presets import PRESETS, preset
@@ -151,6 +153,25 @@ def test_changed_heads_and_masks_and_constraints(disk: Page, tmp_path: Path) -> 
     best = translator.search(TOY, 4, constraints=constraints).best
     found = engine.translate(TOY, beam=4, constraints=own)["tree"]["best"]
     assert [tuple(one["ids"]) for one in found] == [one.token_ids for one in best]
+
+
+@pytest.mark.parametrize("preset", ["original", "annotated"])
+def test_what_a_translation_rests_on(disk: Page, tmp_path: Path, preset: str) -> None:
+    """The logit lens and the effects of all heads, with changes open too; of norms after the layers and before."""
+    checkpoint = toy_checkpoint(preset=preset)
+    engine, translator = EnginePage(disk, tmp_path, checkpoint), Translator(checkpoint)
+    found = engine.translate(TOY)
+    for changes in ("", CHANGES):
+        with intervening(translator.model, parse(changes)):
+            effects = head_effects(translator.model, found["sourceIds"], found["ids"])
+        facts = word_facts(translator, TOY, found["ids"], parse(changes))
+        explained = engine.explain(found, changes)
+        assert explained["ranks"] == facts.lens.ranks.tolist()
+        heads = [(kind, *place) for kind, one in effects.changes.items() for place in np.ndindex(*one.shape[:2])]
+        assert sorted(heads) == sorted((one["kind"], one["layer"], one["head"]) for one in explained["effects"])
+        for one in explained["effects"]:
+            expected = effects.changes[one["kind"]][one["layer"], one["head"]]
+            assert np.abs(expected - one["changes"]).max() < 1e-4
 
 
 @pytest.mark.skipif("everyday-zh-en" not in available(), reason="the checkpoint is not here")

@@ -12,6 +12,7 @@ from playwright.sync_api import Page
 
 from model.analysis.alignment import rank_alignment
 from model.checkpoint.load import available
+from model.experiments.head_effects import head_effects
 from model.experiments.word_facts import word_facts
 from model.text.words import word, words
 from model.translate import Translator
@@ -46,6 +47,11 @@ CALL = """([text, options, name, kind, rest]) => {
   const run = window.running.translate(text, options);
   const found = window.views[name](kind ? window.views.mapOf(run, kind) : run, ...rest);
   return found instanceof Uint8Array ? Array.from(found) : found;
+}"""
+CARDS = """([text, explained]) => {
+  const run = window.running.translate(text, {});
+  const cards = (one) => run.ids.map((_, position) => window.views.wordData(one, position, ""));
+  return { explained: cards({ ...run, explained }), waiting: cards(run) };
 }"""
 PINNED = (2, 1)
 LOOK = Look(DARK)
@@ -127,11 +133,19 @@ def test_the_translation_and_its_steps(views: Views) -> None:
 def test_the_card_of_every_word(views: Views) -> None:
     result = views.translator.translate(TEXT)
     facts = word_facts(views.translator, TEXT, result.target_ids)
-    for position, step in enumerate(result.steps):
-        expected = card_data(step, facts, [(("cross", 0, 0), 0.0)])
-        found = views("wordData", None, position, "Step by step")
-        said = ("label", "word", "fact", "others", "sources")
-        assert [rounded(found[name]) for name in said] == [rounded(expected[name]) for name in said]
+    effects = head_effects(views.translator.model, result.source_ids, result.target_ids)
+    listed = [
+        {"kind": kind, "layer": place[0], "head": place[1], "changes": changes[place].tolist()}
+        for kind, changes in effects.changes.items()
+        for place in np.ndindex(*changes.shape[:2])
+    ]
+    explained = {"ranks": facts.lens.ranks.tolist(), "effects": listed}
+    cards = views.page.evaluate(CARDS, [TEXT, explained])
+    for step, found in zip(result.steps, cards["explained"], strict=True):
+        expected = card_data(step, facts, effects.strongest(step.position))
+        assert rounded({**found, "why": None, "open": None}) == rounded({**expected, "why": None, "open": None})
+    assert {one["decided"] for one in cards["waiting"]} == {"Switching off each of 24 heads …"}
+    assert not any(one["heads"] for one in cards["waiting"])
 
 
 WORDS = (

@@ -16,15 +16,18 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from model.checkpoint.load import available, load_checkpoint
+from model.experiments.head_effects import head_effects
+from model.experiments.word_facts import word_facts
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
 from model.network.config import PAD_ID
 from model.translate import InputError, Translator
+from viz.components.word_card import decided_text
 from viz.export.live_file import live_file, live_folder
 from viz.tour.steps import MODEL, steps_in_file
 
 from .conftest import visit
-from .steps import open_file, open_page, point, saved, tile
+from .steps import LOADING, open_file, open_page, point, saved, tile
 from .test_accessibility import findings
 from .test_engine import toy_checkpoint
 
@@ -123,7 +126,14 @@ def test_the_card_of_a_word(live: Page, translator: Translator) -> None:
         card.get_by_role("button", name="Close this card").click()
     expect(card).to_have_count(0)
     live.locator(".tokens button").nth(2).click()
-    expect(card.locator("h4")).to_contain_text(["Instead of it", "It looked at"])
+    expect(card.locator("h4")).to_contain_text(["Instead of it", "It looked at", "Heads that matter"], timeout=LOADING)
+    facts = word_facts(translator, text, plain.target_ids)
+    expect(card.locator(".decided")).to_have_text(decided_text(plain.steps[2], facts))
+    strongest = head_effects(translator.model, plain.source_ids, plain.target_ids).strongest(2)[0][0]
+    card.get_by_role("button", name=re.compile("^Show .* nats without it$")).first.click()
+    expect(live.locator(".heatmap[data-painted]")).to_have_attribute(
+        "data-painted", re.compile(f"layer {strongest[1] + 1}, head {strongest[2] + 1}")
+    )
     card.get_by_role("button", name="Step by step").click()
     expect(live.locator(".decode-player")).to_have_attribute("data-step", "3")
     others = [one for one in plain.steps[2].candidates if one.token_id != plain.target_ids[2]]

@@ -40,16 +40,17 @@ function mix(weights, values, count, { heads, width }, changes, context) {
 }
 
 /**
- * Attention of one kind in one layer, section 3.2.2. `rows` are the queries, each { position, keys, values, count },
- * `x` (rows, D) what they are made from: -> { context (rows, D), weights, one (heads, count) a row }.
+ * Attention of one kind in one layer, section 3.2.2. `queries` are (rows, D); `rows` say of each what it looks at and how
+ * its attention is changed, { position, keys, values, count, changes }: -> { context (rows, D), weights, one (heads, count)
+ * a row }.
  */
-export function attend(queries, rows, shape, { heads: changes, allowed }) {
+export function attend(queries, rows, shape) {
   const { width } = shape;
   const context = new Float32Array(rows.length * width);
-  const weights = rows.map(({ position, keys, values, count }, r) => {
+  const weights = rows.map(({ position, keys, values, count, changes: { heads, allowed } }, r) => {
     const query = queries.subarray(r * width, (r + 1) * width);
-    const found = weightsOf(query, keys, count, (key) => allowed(position, key, true), shape, changes);
-    mix(found, values, count, shape, changes, context.subarray(r * width, (r + 1) * width));
+    const found = weightsOf(query, keys, count, (key) => allowed(position, key, true), shape, heads);
+    mix(found, values, count, shape, heads, context.subarray(r * width, (r + 1) * width));
     return found;
   });
   return { context, weights };

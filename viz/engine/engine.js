@@ -1,4 +1,5 @@
 import { changesOf } from "./changes.js";
+import { explained } from "./explain.js";
 import { beamSearch, forced, greedy } from "./search.js";
 import { END, tokenizer } from "./tokenizer.js";
 import { transformer } from "./transformer.js";
@@ -75,7 +76,8 @@ function told({ own, cross, candidates, ...step }, token) {
 /**
  * A model that translates: `packed` is the { header, body } that engine/package.py wrote, `code` the bytes of kernel.wasm.
  * `translate(text, { beam, alpha, stop, changes, constraints, target })` -> the translation with all its attention;
- * `target` are ids to be read by teacher forcing instead. Throws InputError.
+ * `target` are ids to be read by teacher forcing instead. Throws InputError. `explain({ sourceIds, ids, changes })` is
+ * the generator of what a translation rests on.
  */
 export function engine({ header, body }, code) {
   const { config, tensors, tokenizer: [from, length] } = header;
@@ -113,5 +115,5 @@ export function engine({ header, body }, code) {
       maps: mapsOf(seen, steps, config.heads, encoded.ids.length, changes),
     };
   };
-  return { translate, tokens, config };
+  return { translate, explain: (asked) => explained(model, asked), tokens, config };
 }

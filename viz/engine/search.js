@@ -33,22 +33,28 @@ function bannedAfter(written, forbidden) {
   return forbidden.filter((ids) => ids.length && follows(ids)).map((ids) => ids.at(-1));
 }
 
+/** 1 if no token is more probable than `id`. */
+export const rankOf = (logProbs, id) => logProbs.reduce((above, one) => above + (one > logProbs[id]), 1);
+
+/** A hypothesis of a task of which nothing is written. */
+export const begun = (model, { crossing, changes, limit }) => ({ token: START, caches: model.caches(limit), crossing, changes });
+
 const CONSIDERED = 10;
 
 /** What is known of one step: the token chosen, its log-probability and rank, and what else was considered. */
 function stepOf(logProbs, id, written, { forbidden = [] }, seen) {
   const banned = bannedAfter(written, forbidden);
   const candidate = (one) => ({ id: one, logProb: logProbs[one], forbidden: banned.includes(one) });
-  const rank = logProbs.reduce((above, one) => above + (one > logProbs[id]), 1);
-  return { id, logProb: logProbs[id], rank, candidates: top(logProbs, CONSIDERED).map(candidate), ...seen };
+  return { id, logProb: logProbs[id], rank: rankOf(logProbs, id), candidates: top(logProbs, CONSIDERED).map(candidate), ...seen };
 }
 
 /** Feed tokens in one after the other; `choose(logProbs, written)` says which comes next, to `limit` tokens or </s>. */
-export function decode(model, { crossing, changes, limit, constraints = {} }, choose) {
-  const hypothesis = { token: START, caches: model.caches(limit) };
+export function decode(model, task, choose) {
+  const { limit, constraints = {} } = task;
+  const hypothesis = begun(model, task);
   const [steps, written] = [[], []];
   while (written.length < limit && written.at(-1) !== END) {
-    const { logProbs: [logProbs], own, cross } = model.step([hypothesis], written.length, crossing, changes);
+    const { logProbs: [logProbs], own, cross } = model.step([hypothesis], written.length);
     const id = choose(logProbs, written);
     const seen = { own: own.map(([row]) => row), cross: cross.map(([row]) => row) };
     steps.push(stepOf(logProbs, id, written, constraints, seen));
@@ -79,13 +85,14 @@ function continuations(running, logProbs, width, constraints) {
  * Beam search of width W, scored and stopped as model/decoding/beam_search.py: { best, nodes }. `best` are the finished
  * hypotheses { ids, score }, best first; `nodes` every candidate weighed, as model/decoding/beam_tree.py numbers them.
  */
-export function beamSearch(model, { crossing, changes, limit, constraints = {} }, { width, alpha = 1, stop = "proven" }) {
+export function beamSearch(model, task, { width, alpha = 1, stop = "proven" }) {
+  const { limit, constraints = {} } = task;
   const penalty = (length) => length ** alpha;
-  let running = [{ ids: [], score: 0, node: null, token: START, caches: model.caches(limit) }];
+  let running = [{ ...begun(model, task), ids: [], score: 0, node: null }];
   let finished = [];
   const nodes = [];
   for (let position = 0; position < limit; position += 1) {
-    const { logProbs } = model.step(running, position, crossing, changes);
+    const { logProbs } = model.step(running, position);
     const next = [];
     continuations(running, logProbs, width, constraints).forEach(({ parent, id, score }, place) => {
       const before = running[parent];
@@ -95,13 +102,13 @@ export function beamSearch(model, { crossing, changes, limit, constraints = {} }
       const alive = !ends && next.length < width;
       nodes.push({ position, place, parent: before.node, ids, score, fate: finishes ? "finished" : alive ? "alive" : "pruned" });
       if (finishes) finished.push({ ids, score: score / penalty(position + 1) });
-      if (alive) next.push({ ids, score, node: nodes.length - 1, token: id, from: before });
+      if (alive) next.push({ ...before, ids, score, node: nodes.length - 1, token: id });
     });
     finished = top(finished.map(({ score }) => score), width).map((at) => finished[at]);
     const longest = stop === "proven" && alpha > 0 ? limit : position + 1;
     const worst = finished.length < width ? -Infinity : finished.at(-1).score;
     if (!next.length || worst >= next[0].score / penalty(longest)) break;
-    for (const one of next) one.caches = one.from.caches.map((cache) => cache.copy());
+    for (const one of next) one.caches = one.caches.map((cache) => cache.copy());
     running = next;
   }
   return { best: finished, nodes };

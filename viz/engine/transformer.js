@@ -50,8 +50,9 @@ export function transformer(config, weights) {
       let found;
       x = afterOwn(x, (y) => {
         const [keys, values] = [own.k(y), own.v(y)];
-        const rows = ids.map((_, position) => ({ position, keys, values, count: ids.length }));
-        found = attend(own.q(y), rows, shape, changes("encoder", layer));
+        const changed = changes("encoder", layer);
+        const rows = ids.map((_, position) => ({ position, keys, values, count: ids.length, changes: changed }));
+        found = attend(own.q(y), rows, shape);
         return own.out(found.context);
       });
       x = afterFeedForward(x, feedForward);
@@ -63,41 +64,49 @@ export function transformer(config, weights) {
   /** The keys and values of the encoder's output for every layer of the decoder. */
   const crossOf = (memory) => decoder.map(({ cross }) => ({ keys: cross.k(memory), values: cross.v(memory), count: memory.length / width }));
 
-  /** A hypothesis of which nothing is written. */
+  /** The caches of a hypothesis of which nothing is written. */
   const caches = (room) => decoder.map(() => new Cache(width, room));
 
+  /** The decoder's residual stream (rows, D) -> the log-probabilities of what comes next, one (V,) a row. */
+  const predict = (x) => {
+    const scores = generate(decoderNorm(x));
+    const rows = x.length / width;
+    const size = scores.length / rows;
+    return Array.from({ length: rows }, (_, i) => logSoftmax(scores.subarray(i * size, (i + 1) * size)));
+  };
+
   /**
-   * One step for hypotheses of one sentence at one position: { token, caches } each, `token` the one written last.
-   * -> { logProbs, one (V,) each, own and cross: [layer][hypothesis] (H, keys) }.
+   * One step for hypotheses at one position: each { token, caches, crossing, changes }, `token` the one written last,
+   * `crossing` what crossOf gave for its source. -> { logProbs, one (V,) each, own and cross: [layer][hypothesis] (H, keys),
+   * stream: the residual stream (hypotheses, D) after the embedding and after each layer }.
    */
-  const step = (hypotheses, position, crossing, changes) => {
+  const step = (hypotheses, position) => {
     const one = target.rows([0], position).length;
     let x = new Float32Array(hypotheses.length * one);
     hypotheses.forEach(({ token }, i) => x.set(target.rows([token], position), i * one));
-    const seen = { own: [], cross: [] };
+    const seen = { own: [], cross: [], stream: [x] };
     decoder.forEach((parts, layer) => {
       x = parts.afterOwn(x, (y) => {
         const [keys, values] = [parts.own.k(y), parts.own.v(y)];
-        const rows = hypotheses.map(({ caches: own }, i) => {
+        const rows = hypotheses.map(({ caches: own, changes }, i) => {
           own[layer].append(keys.subarray(i * one, (i + 1) * one), values.subarray(i * one, (i + 1) * one));
-          return { position, ...own[layer] };
+          return { position, ...own[layer], changes: changes("decoder", layer) };
         });
-        const found = attend(parts.own.q(y), rows, shape, changes("decoder", layer));
+        const found = attend(parts.own.q(y), rows, shape);
         seen.own.push(found.weights);
         return parts.own.out(found.context);
       });
       x = parts.afterCross(x, (y) => {
-        const rows = hypotheses.map(() => ({ position, ...crossing[layer] }));
-        const found = attend(parts.cross.q(y), rows, shape, changes("cross", layer));
+        const rows = hypotheses.map(({ crossing, changes }) => ({ position, ...crossing[layer], changes: changes("cross", layer) }));
+        const found = attend(parts.cross.q(y), rows, shape);
         seen.cross.push(found.weights);
         return parts.cross.out(found.context);
       });
       x = parts.afterFeedForward(x, parts.feedForward);
+      seen.stream.push(x);
     });
-    const scores = generate(decoderNorm(x));
-    const size = scores.length / hypotheses.length;
-    return { ...seen, logProbs: hypotheses.map((_, i) => logSoftmax(scores.subarray(i * size, (i + 1) * size))) };
+    return { ...seen, logProbs: predict(x) };
   };
 
-  return { config, encode, crossOf, caches, step };
+  return { config, encode, crossOf, caches, predict, step };
 }

@@ -33,17 +33,33 @@ async function load({ packed, sha256, code }) {
   return engine(unpack(bytes), binary(code));
 }
 
+/** What a generator returns in the end, messages being heard while it works; null once it is not `wanted` any more. */
+async function finished(work, wanted) {
+  for (let part = work.next(); ; part = work.next()) {
+    if (part.done) return part.value;
+    await new Promise((done) => setTimeout(done));
+    if (!wanted()) return null;
+  }
+}
+
 let running = null;
+let latest = 0;
 
 /**
- * One model: first `{ load: { packed, sha256, code } }`, then texts, `{ text, options }`, each answered by
- * `{ found }` or `{ problem }`, a sentence; any other error by `{ error }`.
+ * One model: first `{ load: { packed, sha256, code } }`, then texts, `{ text, options }`, and translations to be explained,
+ * `{ explain }`, each answered by `{ found }` or `{ problem }`, a sentence; any other error by `{ error }`. An explanation
+ * gives way to whatever is asked after it: what it has `found` is then null.
  */
 export default async function serve(port) {
-  port.onmessage = async ({ data: { number, load: given, text, options } }) => {
+  port.onmessage = async ({ data: { number, load: given, explain, text, options } }) => {
+    const own = (latest += 1);
     try {
       if (given) running = await load(given);
-      const found = given ? { config: running.config } : running.translate(text, options);
+      const found = given
+        ? { config: running.config }
+        : explain
+          ? await finished(running.explain(explain), () => own === latest)
+          : running.translate(text, options);
       port.postMessage({ number, found });
     } catch (error) {
       port.postMessage(error instanceof InputError ? { number, problem: error.message } : { number, error: String(error?.stack ?? error) });

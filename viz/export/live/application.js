@@ -1,4 +1,4 @@
-import { connections, translation } from "./asking.js";
+import { connections, explanation, translation } from "./asking.js";
 import { mapOf } from "./attention_map.js";
 import { forThisDevice } from "./connection.js";
 import { frame } from "./frame.js";
@@ -31,8 +31,10 @@ export function application(given, components) {
     parts.kind.row.hidden = state.view === "decode";
     board(state);
     drawn.draw({ ...state, palette, model: header.models[state.at].name });
+    if ((state.pins.target ?? null) !== null) explain(state);
     document.body.dataset.drawn = state.number;
   };
+  const explain = explanation(of, redraw);
   const change = (fields) => queueMicrotask(() => redraw(Object.assign(state, fields))); // Once a click is over.
   const sentence = (text) => {
     parts.box.value = text;

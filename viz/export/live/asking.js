@@ -37,9 +37,21 @@ export function translation(state, { busy, says }, of, show) {
       if (!(found instanceof Problem)) console.error(found);
       return;
     }
+    found.changes = options.changes;
     if (target) found.tree = state.run.tree; // One of its translations is looked at.
     says.textContent = note(found);
     arrive(state, found, keep);
     show();
+  };
+}
+
+/** What asks once what the run of a state rests on, and `show()`s it once it is there. */
+export function explanation(of, show) {
+  return async ({ run, at }) => {
+    if (run.explained !== undefined) return;
+    run.explained = null; // It is asked for.
+    const found = await of(at).explain(run).catch(console.error);
+    run.explained = found ?? undefined; // It gave way to something else: asked again when the card is drawn again.
+    if (found) show();
   };
 }

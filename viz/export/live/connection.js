@@ -36,7 +36,10 @@ async function packedOf({ id, file }) {
   return new Uint8Array(await answer.arrayBuffer());
 }
 
-/** A model in a worker of its own: `ready` resolves once it can run, `translate(text, options)` asks it. */
+/**
+ * A model in a worker of its own: `ready` resolves once it can run, `translate(text, options)` asks it, and `explain(run)`
+ * what a translation rests on; null where something else was asked meanwhile.
+ */
 export function connect(model) {
   const worker = new Worker(URL.createObjectURL(new Blob([textOf("worker")], { type: "text/javascript" })));
   const waiting = new Map();
@@ -49,13 +52,17 @@ export function connect(model) {
   worker.onmessage = ({ data: { number, found, problem, error } }) => {
     const { resolve, reject } = waiting.get(number);
     waiting.delete(number);
-    if (found) resolve(found);
-    else reject(problem ? new Problem(problem) : new Error(error));
+    if (problem || error) reject(problem ? new Problem(problem) : new Error(error));
+    else resolve(found);
   };
   worker.onerror = ({ message }) => {
     for (const { reject } of waiting.values()) reject(new Error(message));
     waiting.clear();
   };
   const ready = packedOf(model).then((packed) => ask({ load: { packed, sha256: model.sha256, code: textOf("kernel") } }));
-  return { ready, translate: (text, options) => ready.then(() => ask({ text, options })) };
+  return {
+    ready,
+    translate: (text, options) => ready.then(() => ask({ text, options })),
+    explain: ({ sourceIds, ids, changes }) => ready.then(() => ask({ explain: { sourceIds, ids, changes } })),
+  };
 }

@@ -23,6 +23,10 @@ export function hearing(state, { change, translate }) {
     card(name, value) {
       const at = state.pins.target;
       if (name === "close") change({ pins: { ...state.pins, target: null } });
+      if (name === "head") {
+        const [kind, layer, head] = value;
+        change({ kind, place: { layer, head }, view: state.view === "decode" ? "heatmap" : state.view });
+      }
       if (name === "open") change({ view: "decode", step: at });
       if (name === "candidate") again({ ...FREELY, view: "decode", beam: 1, step: at, constraints: { prefix: [...written(at), value] } });
     },

@@ -28,6 +28,10 @@ export function percentOf(share) {
   return share < 0.0005 ? "<0.1%" : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`;
 }
 
+/** A number as it is printed, with a minus sign as wide as its digits; `plus` writes the other sign too. */
+export const signed = (value, digits = 2, plus = false) =>
+  `${plus && !(value < 0) ? "+" : ""}${value.toFixed(digits)}`.replace("-", "−");
+
 /** Where a row of weights looks: its three strongest keys. */
 export function rowInWords(query, keys, weights) {
   const best = keys.map((_, at) => at).sort((a, b) => weights[b] - weights[a]).slice(0, 3);

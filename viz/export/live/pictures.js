@@ -2,6 +2,7 @@ import { element } from "../browser/element.js";
 import { mapOf } from "./attention_map.js";
 import { playerData, tokensData } from "./decoding_views.js";
 import { heatmapData, linksData, overviewData, textData } from "./head_views.js";
+import { signed } from "./labels.js";
 import { placed } from "./placed.js";
 import { treeData } from "./tree_view.js";
 import { wordData } from "./word_view.js";
@@ -18,7 +19,7 @@ function versionsData({ best }, current) {
   const rows = best.map(({ ids, score, text }, at) => ({
     what: `best ${at + 1}`,
     words: [[text, "same"]],
-    numbers: [(score * ids.length).toFixed(2).replace("-", "−"), String(ids.length), score.toFixed(3).replace("-", "−")],
+    numbers: [signed(score * ids.length), String(ids.length), signed(score, 3)],
   }));
   return { headings: ["log-prob.", "tokens", "÷ length"], versions: rows, current };
 }

@@ -1,4 +1,4 @@
-import { percentOf, readable } from "./labels.js";
+import { percentOf, quoted, readable, signed } from "./labels.js";
 import { mergedWords } from "./words.js";
 
 const ROWS = 4;
@@ -10,12 +10,37 @@ function sourceShares({ sourceTokens, looked }, position) {
   return shares.sort((one, other) => other.share - one.share);
 }
 
+/** The heads whose absence changes the log-probability of a token most. */
+function strongest({ effects }, position) {
+  const found = effects.map((one) => ({ ...one, change: one.changes[position] })).sort((one, other) => Math.abs(other.change) - Math.abs(one.change));
+  const largest = Math.max(1, Math.abs(found[0].change)); // Of less than a nat, a bar is not to look like much.
+  return found.slice(0, ROWS).map(({ kind, layer, head, change }) => {
+    const [text, value] = [`${kind} ${layer + 1}.${head + 1}`, signed(change, 2, true)];
+    return { place: [kind, layer, head], text, value, share: Math.abs(change) / largest, label: `Show ${text}: ${value} nats without it` };
+  });
+}
+
+/** From which layer on the token written is the one that the model would write. */
+function decided({ ranks }, token, position) {
+  const first = ranks.findLastIndex((row) => row[position] > 1) + 1;
+  if (first === ranks.length) return `After the last layer another token than ${quoted(token)} is the most probable.`;
+  if (!first) return `${quoted(token)} is the most probable token from the embedding on, before any layer.`;
+  return `${quoted(token)} is the most probable token from layer ${first} of ${ranks.length - 1} on.`;
+}
+
+/** That the heads are still to come; what the engine explains comes later than the run. */
+function waiting({ maps }) {
+  const heads = Object.values(maps).reduce((sum, { shape: [layers, each] }) => sum + layers * each, 0);
+  return `Switching off each of ${heads} heads …`;
+}
+
 /**
- * What word_card.js reads, as viz/components/word_card makes it, of the token at `position`: without the heads that
- * matter and the layer, for which the model would have to run again. `open` is the text of its button, if it has one.
+ * What word_card.js reads, as viz/components/word_card makes it, of the token at `position`. `open` is the text of its
+ * button, if it has one.
  */
 export function wordData(run, position, open) {
   const { id, token, logProb, rank, candidates } = run.steps[position];
+  const { explained } = run;
   const others = candidates.filter((one) => one.id !== id && !one.forbidden).slice(0, ROWS);
   const rowOf = (text, share) => ({ text: readable(text), value: percentOf(share), share });
   return {
@@ -24,8 +49,9 @@ export function wordData(run, position, open) {
     fact: `${percentOf(Math.exp(logProb))} · ${rank === 1 ? "the most probable token" : `rank ${rank.toLocaleString("en")}`}`,
     others: others.map((one) => ({ id: one.id, ...rowOf(one.token, Math.exp(one.logProb)) })),
     sources: sourceShares(run, position).slice(0, ROWS).map(({ text, share }) => rowOf(text, share)),
-    heads: [],
-    decided: "",
+    heads: explained ? strongest(explained, position) : [],
+    headsNote: "change of log-prob. when off",
+    decided: explained ? decided(explained, token, position) : waiting(run),
     why: false,
     open,
   };
