@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..atomic_write import write_file
+from .card_section import CardSection
 
 SCORES, CARD = "scores.json", "README.md"
-BEGIN, END = "<!-- scores: python -m model evaluate --keep -->\n", "<!-- end of scores -->\n"
+SECTION = CardSection("scores", "python -m model evaluate --keep")
 
 
 Protocol = Literal["raw", "tokenized"]
@@ -81,9 +82,7 @@ def keep_score(folder: Path, score: Score) -> tuple[Score, ...]:
 
 def with_table(card: str, scores: Sequence[Score]) -> str:
     """Return a model card with its table of scores replaced; one without the two marks around it stays as it is."""
-    before, begin, rest = card.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    return f"{before}{begin}\n{table(scores)}\n{end}{after}" if end else card
+    return SECTION.replaced(card, table(scores))
 
 
 def table(scores: Sequence[Score]) -> str:

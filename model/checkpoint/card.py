@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .bleu_scores import BEGIN, END
+from .bleu_scores import SECTION
 from .load import Checkpoint
 from .recipe import RECIPE, Recipe
 
@@ -23,7 +23,7 @@ def model_card(checkpoint: Checkpoint, recipe: Recipe, folder: Path) -> str:
     table = "\n".join(f"| {name} | {_cell(text)} |" for name, text in rows.items())
     return (
         f"# {recipe.name}\n\n{title}.\n\n| | |\n|---|---|\n{table}\n\n"
-        f"## Scores\n\nComputed by `python -m model evaluate`.\n\n{BEGIN}\n{END}\n"
+        f"## Scores\n\nComputed by `python -m model evaluate`.\n\n{SECTION.empty}\n"
         f"## Reproduce\n\n    python -m model train --config {folder / RECIPE} --data FOLDER\n"
     )
 

@@ -160,7 +160,7 @@ def _with_phenomena(card: str, translator: Translator, folder: Path) -> str:
 
     languages = (translator.card.get(f"{side}_language", "") for side in ("source", "target"))
     path = FOLDER / f"phenomena.{'-'.join(languages)}.tsv"
-    if phenomena.BEGIN not in card or not path.is_file():
+    if phenomena.SECTION.begin not in card or not path.is_file():
         return card
     items = phenomena.read_items(path)
     written = translator.translate_batch([one.source for one in items], beam=BEAM)

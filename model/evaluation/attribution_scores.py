@@ -12,9 +12,10 @@ from pathlib import Path
 
 from ..atomic_write import write_file
 from ..checkpoint.bleu_scores import CARD
+from ..checkpoint.card_section import CardSection
 
 FILE = "attribution.json"
-BEGIN, END = "<!-- attribution: python -m model attribution -->\n", "<!-- end of attribution -->\n"
+SECTION = CardSection("attribution", "python -m model attribution")
 
 
 class AttributionScoresError(ValueError):
@@ -101,10 +102,7 @@ def read_attribution_scores(folder: Path) -> AttributionScores | None:
 
 def with_table(card: str, scores: AttributionScores) -> str:
     """Return a model card with its section on attribution replaced, or added at the end."""
-    before, begin, rest = card.partition(BEGIN)
-    if not begin:
-        return f"{card.rstrip()}\n\n## Attribution\n\n{BEGIN}\n{table(scores)}\n{END}"
-    return f"{before}{begin}\n{table(scores)}\n{END}{rest.partition(END)[2]}"
+    return SECTION.put(card, "Attribution", table(scores))
 
 
 def table(scores: AttributionScores) -> str:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-BEGIN, END = "<!-- quotes: python -m model quality -->\n", "<!-- end of quotes -->\n"
+from ..checkpoint.card_section import CardSection
+
+SECTION = CardSection("quotes", "python -m model quality")
 _BORDER = re.compile(r"(?<!\\)\|")
 
 
@@ -28,9 +30,7 @@ def with_quotes(card: str, translate: Callable[[str], str]) -> str:
 
 def _rows(card: str) -> list[str]:
     """The lines of the table below its heading."""
-    _, _, rest = card.partition(BEGIN)
-    table, end, _ = rest.partition(END)
-    return [line for line in table.splitlines() if line.startswith("|")][2:] if end else []
+    return [line for line in SECTION.text(card).splitlines() if line.startswith("|")][2:]
 
 
 def _cells(row: str) -> list[str]:

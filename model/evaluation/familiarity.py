@@ -12,24 +12,37 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..atomic_write import write_file
 from ..checkpoint.bleu_scores import CARD
+from ..checkpoint.card_section import CardSection
+from ..checkpoint.measurement_file import MeasurementFile
 from ..decoding.steps import DecodingStep
 from ..training.data import Pair
 from ..translate import Translator
 from .attribution_measurement import roc_area
 
 FILE = "familiarity.json"
-BEGIN, END = "<!-- familiarity: python -m model familiarity -->\n", "<!-- end of familiarity -->\n"
+FORMAT = "attenscope-familiarity-1"
+SECTION = CardSection("familiarity", "python -m model familiarity")
 FALSE_ALARMS = 0.05
 """Share of the text's own sentences that lie below the threshold."""
 
 
 class FamiliarityError(ValueError):
     """A familiarity.json that cannot be read, or too little text to measure on; the message says which."""
+
+
+_KEPT = MeasurementFile(
+    FILE,
+    FORMAT,
+    FamiliarityError,
+    "python -m model familiarity --checkpoint {model} --data FOLDER",
+    "Nobody has measured how probable {model} finds its own text: `{how}` does.",
+)
 
 
 @dataclass(frozen=True)
@@ -46,9 +59,10 @@ class Told:
 class Familiarity:
     """Below which mean log-probability a translation is unlike those of a text, and what this tells."""
 
+    model: str
+    model_hash: str
     set: str
     """The name of the text, for people."""
-    model_hash: str
     sentences: int
     threshold: float
     """Mean natural logarithm a piece, of the greedy translation: all but `FALSE_ALARMS` of the sentences have more."""
@@ -79,38 +93,31 @@ def measure(translator: Translator, pairs: Sequence[Pair], name: str, sentences:
     )
     threshold = float(np.quantile(own, FALSE_ALARMS))
     told = (Told(roc_area(own, other), float((other < threshold).mean())) for other in others)
-    return Familiarity(name, translator.checkpoint.hash, sentences, threshold, *told)
+    return Familiarity(translator.name, translator.checkpoint.hash, name, sentences, threshold, *told)
 
 
 def write_familiarity(folder: Path, found: Familiarity) -> None:
     """Write familiarity.json into a checkpoint's folder, and what it says into its card."""
-    write_file(folder / FILE, json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps({"format": FORMAT, **dataclasses.asdict(found)}, indent=2, ensure_ascii=False)
+    write_file(folder / FILE, text + "\n")
     card = folder / CARD
     if card.exists():
         write_file(card, with_summary(card.read_text(encoding="utf-8"), found))
 
 
-def read_familiarity(folder: Path) -> Familiarity | None:
-    """Return what was measured of the checkpoint in a folder, None where nothing was. FamiliarityError."""
-    path = folder / FILE
-    if not path.exists():
-        return None
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        kinds = {name: Told(**found[name]) for name in ("shuffled", "foreign")}
-        return Familiarity(**{**found, **kinds})
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise FamiliarityError(
-            f"{folder.name}/{FILE} cannot be read ({error}); `python -m model familiarity` writes it anew."
-        ) from error
+def read_familiarity(folder: Path, name: str, model_hash: str) -> Familiarity:
+    """Return what was measured of the model in a folder. FamiliarityError where nothing was, or of another model."""
+    return _KEPT.read(folder, name, model_hash, _read)
+
+
+def _read(found: dict[str, Any]) -> Familiarity:
+    kinds = {name: Told(**found[name]) for name in ("shuffled", "foreign")}
+    return Familiarity(**{**found, **kinds})
 
 
 def with_summary(card: str, found: Familiarity) -> str:
     """Return a model card with its section on familiarity replaced, or added at the end."""
-    before, begin, rest = card.partition(BEGIN)
-    if not begin:
-        return f"{card.rstrip()}\n\n## Familiar text\n\n{BEGIN}\n{summary(found)}\n\n{END}"
-    return f"{before}{begin}\n{summary(found)}\n\n{END}{rest.partition(END)[2]}"
+    return SECTION.put(card, "Familiar text", summary(found))
 
 
 def summary(found: Familiarity) -> str:

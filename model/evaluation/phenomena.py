@@ -15,9 +15,10 @@ from typing import NamedTuple
 import sacrebleu
 
 from ..atomic_write import write_file
+from ..checkpoint.card_section import CardSection
 
 READINGS = "readings.json"
-BEGIN, END = "<!-- phenomena: python -m model quality -->\n", "<!-- end of phenomena -->\n"
+SECTION = CardSection("phenomena", "python -m model quality")
 
 
 class PhenomenaError(ValueError):
@@ -118,8 +119,7 @@ def table(found: Sequence[Translated], beam: int) -> str:
 
 def with_table(card: str, found: Sequence[Translated], beam: int) -> str:
     """A card with the table between its marks; one without them stays as it is."""
-    before, begin, rest = card.partition(BEGIN)
-    return f"{before}{BEGIN}\n{table(found, beam)}\n\n{END}{rest.partition(END)[2]}" if begin else card
+    return SECTION.replaced(card, table(found, beam)) if SECTION.begin in card else card
 
 
 def _summary(name: str, found: Sequence[Translated]) -> str:

@@ -338,10 +338,9 @@ def scores(name: str) -> tuple[Score, ...]:
 def familiarity(name: str) -> Familiarity | None:
     """How probable a checkpoint as it is finds text of its own kind; None where nobody has measured that."""
     try:
-        found = read_familiarity(folder_of(name))
+        return read_familiarity(folder_of(name), name, translator(name).checkpoint.hash)
     except (CheckpointError, FamiliarityError):  # A model of the command line has no folder.
         return None
-    return found if found and found.model_hash == translator(name).checkpoint.hash else None
 
 
 @st.cache_data(ttl=10, show_spinner=False)

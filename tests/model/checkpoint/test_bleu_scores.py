@@ -10,10 +10,9 @@ import pytest
 
 from model.__main__ import main
 from model.checkpoint.bleu_scores import (
-    BEGIN,
     CARD,
-    END,
     SCORES,
+    SECTION,
     Score,
     ScoresError,
     keep_score,
@@ -38,10 +37,10 @@ def test_a_measurement_made_again_takes_the_place_of_the_old_one(tmp_path: Path)
 
 
 def test_the_card_changes_between_its_two_marks_only(tmp_path: Path) -> None:
-    (tmp_path / CARD).write_text(f"# Toy\n\n{BEGIN}old\n{END}\nThe rest.\n", encoding="utf-8")
+    (tmp_path / CARD).write_text(f"# Toy\n\n{SECTION.begin}old\n{SECTION.end}\nThe rest.\n", encoding="utf-8")
     keep_score(tmp_path, ONE)
     card = (tmp_path / CARD).read_text(encoding="utf-8")
-    assert card == f"# Toy\n\n{BEGIN}\n{table([ONE])}\n{END}\nThe rest.\n"
+    assert card == f"# Toy\n\n{SECTION.begin}\n{table([ONE])}\n{SECTION.end}\nThe rest.\n"
     assert "| dev (20) | 1 | cased, raw text | 12.34 | 45.60 | 250 |" in card
     assert with_table("# No marks\n", [ONE]) == "# No marks\n"
 
@@ -85,4 +84,4 @@ def test_a_released_card_says_what_its_scores_say(folder: Path) -> None:
     scores, card = read_scores(folder.parent), (folder.parent / CARD).read_text(encoding="utf-8")
     assert scores
     assert with_table(card, scores) == card
-    assert BEGIN in card
+    assert SECTION.begin in card

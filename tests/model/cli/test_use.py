@@ -12,7 +12,7 @@ from model import devices
 from model.__main__ import main
 from model.cli import use
 from model.devices import DeviceError, chosen_device
-from model.evaluation.card_quotes import BEGIN, END
+from model.evaluation.card_quotes import SECTION
 
 from ... import toy
 
@@ -31,7 +31,8 @@ def test_quality_is_written_beside_the_checkpoint_that_was_given(
     (released / "sentences.en").write_text(f"{toy.sentences(1)[0][0]}\n", encoding="utf-8")
     monkeypatch.setattr(use, "FOLDER", released)
     english, german = toy.sentences(2)[1]
-    table = f"{BEGIN}\n| sentence | what it writes | remark |\n|---|---|---|\n| {english} |  | right |\n\n{END}"
+    rows = f"| sentence | what it writes | remark |\n|---|---|---|\n| {english} |  | right |"
+    table = SECTION.replaced(SECTION.empty, rows)
     (copied / "README.md").write_text(f"# Toy\n\n{table}", encoding="utf-8")
     assert main(["quality", "--checkpoint", str(copied), "--device", "cpu"]) == 0
     assert f"| {english} | {german} | right |" in (copied / "README.md").read_text(encoding="utf-8")

@@ -9,11 +9,11 @@ import pytest
 from model.checkpoint.bleu_scores import CARD
 from model.checkpoint.files import FOLDER, folder_of
 from model.checkpoint.load import available
-from model.evaluation.card_quotes import BEGIN, END, quotes, with_quotes
+from model.evaluation.card_quotes import SECTION, quotes, with_quotes
 from model.translate import Translator
 
 TABLE = "\n| sentence | what it writes | remark |\n|---|---|---|\n| a \\| b |  | a \\| stays |\n| c | old | |\n\n"
-CARD_TEXT = f"# Toy\n\n| c | old | elsewhere |\n\n{BEGIN}{TABLE}{END}\n| c | old | after |\n"
+CARD_TEXT = f"# Toy\n\n| c | old | elsewhere |\n\n{SECTION.begin}{TABLE}{SECTION.end}\n| c | old | after |\n"
 
 
 def card(name: str) -> str:
@@ -28,7 +28,7 @@ def test_the_model_fills_in_the_middle_column() -> None:
     assert with_quotes(written, lambda text: f"{text}!|".upper()) == written
 
 
-@pytest.mark.parametrize("text", ["# Toy\n\n| a | b | c |\n", f"{BEGIN}| a | b |\n", f"{BEGIN}{END}", ""])
+@pytest.mark.parametrize("text", ["# Toy\n\n| a | b | c |\n", f"{SECTION.begin}| a | b |\n", SECTION.empty, ""])
 def test_a_card_without_a_table_stays_as_it_is(text: str) -> None:
     assert quotes(text) == ()
     assert with_quotes(text, lambda _: pytest.fail("translated")) == text
@@ -40,7 +40,7 @@ def test_every_translation_that_a_card_quotes_is_what_the_model_writes(name: str
     found = quotes(card(name))
     assert found
     assert [(source, translator.translate(source, capture=False).text) for source, _ in found] == list(found)
-    outside = re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", "", card(name), flags=re.DOTALL)
+    outside = re.sub(f"{re.escape(SECTION.begin)}.*?{re.escape(SECTION.end)}", "", card(name), flags=re.DOTALL)
     assert not re.search('becomes ["“]', outside), "quote it in the table, where it is checked"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from model.__main__ import main
-from model.checkpoint.load import FOLDER
+from model.checkpoint.load import FOLDER, load_checkpoint
 from model.evaluation.familiarity import (
     FALSE_ALARMS,
     FILE,
@@ -45,8 +45,7 @@ def test_the_command_keeps_it_beside_the_model_and_in_its_card(
     (folder / "README.md").write_text("# A card\n", encoding="utf-8")
     data = toy.write_text(tmp_path / "data")
     assert main(["familiarity", "--checkpoint", str(folder), "--data", str(data), "--sentences", "3"]) == 0
-    kept = read_familiarity(folder)
-    assert kept is not None
+    kept = read_familiarity(folder, "mine", Translator.load(folder).checkpoint.hash)
     assert (kept.set, kept.sentences) == ("data dev", 3)
     assert summary(kept) in capsys.readouterr().out
     card = (folder / "README.md").read_text(encoding="utf-8")
@@ -57,15 +56,14 @@ def test_the_command_keeps_it_beside_the_model_and_in_its_card(
 def test_too_little_text_and_a_broken_file_are_said(toy_translator: Translator, tmp_path: Path) -> None:
     with pytest.raises(FamiliarityError, match="little has 1 sentences; 6 are to be measured"):
         measure(toy_translator, toy.sentences(1), "little", 6)
-    assert read_familiarity(tmp_path) is None
+    with pytest.raises(FamiliarityError, match="Nobody has measured how probable toy finds its own text"):
+        read_familiarity(tmp_path, "toy", "")
     (tmp_path / FILE).write_text('{"shuffled": 3}', encoding="utf-8")
-    with pytest.raises(FamiliarityError, match="`python -m model familiarity` writes it anew"):
-        read_familiarity(tmp_path)
+    with pytest.raises(FamiliarityError, match=r"is damaged .* measure again with `python -m model familiarity"):
+        read_familiarity(tmp_path, "toy", "")
 
 
 @pytest.mark.parametrize("name", available())
 def test_every_released_model_has_been_measured_as_it_is(name: str) -> None:
-    found = read_familiarity(FOLDER / name)
-    assert found is not None
-    assert found.model_hash == Translator.load(name).checkpoint.hash
+    found = read_familiarity(FOLDER / name, name, load_checkpoint(name).hash)
     assert summary(found) in (FOLDER / name / "README.md").read_text(encoding="utf-8")

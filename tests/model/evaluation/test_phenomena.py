@@ -11,8 +11,8 @@ from model.checkpoint.bleu_scores import CARD
 from model.checkpoint.files import FOLDER, available, folder_of
 from model.cli.use import BEAM
 from model.evaluation.phenomena import (
-    BEGIN,
     READINGS,
+    SECTION,
     Item,
     PhenomenaError,
     Reading,
@@ -36,7 +36,7 @@ READ = {
     "Who is Bo?": Reading("Wo ist Bo?", (False, False)),
     "Two | three": Reading("Zwei, drei", (True, True)),
 }
-CARDS = [name for name in available() if BEGIN in (folder_of(name) / CARD).read_text(encoding="utf-8")]
+CARDS = [name for name in available() if SECTION.begin in (folder_of(name) / CARD).read_text(encoding="utf-8")]
 
 
 def test_a_reading_counts_for_the_translation_that_was_read() -> None:
@@ -54,7 +54,7 @@ def test_the_table_counts_what_was_read_and_shows_every_sentence() -> None:
     names = sacrebleu.CHRF().corpus_score(WRITTEN[:2], [["Ich bin Ada.", "Wer ist Bo?"]]).score
     assert f"| names | 2 | {names:.1f} |" in text
     assert r"| Two \| three | Zwei \| drei | Zwei \| drei |  |" in text
-    card = f"# A\n\n{BEGIN}<!-- end of phenomena -->\nafter\n"
+    card = f"# A\n\n{SECTION.empty}after\n"
     once = with_table(card, with_readings(ITEMS, WRITTEN, READ), 4)
     assert once == with_table(once, with_readings(ITEMS, WRITTEN, READ), 4)
     assert once.endswith("after\n")

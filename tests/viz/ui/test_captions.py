@@ -72,7 +72,7 @@ def test_where_a_model_was_measured_its_doubt_is_said_by_what_was_measured(
             found = super().translate(text)
             return replace(found, steps=tuple(replace(step, log_prob=-0.7) for step in found.steps))
 
-    measured = Familiarity("a dev set", "", 500, threshold, Told(0.8, 0.3), Told(0.9, 0.9))
+    measured = Familiarity("fake", "", "a dev set", 500, threshold, Told(0.8, 0.3), Told(0.9, 0.9))
     monkeypatch.setattr(cache, "live", lambda name: Doubtful())
     monkeypatch.setattr(cache, "familiarity", lambda name: measured)
     app.query_params["sentence"] = "two words"
