@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from torch import Tensor
 
-from ..masking.attention_call import CAPTURED_CALLS
-from ..masking.known_padding import known_keys
+from ..masking.attention_call import CAPTURED_CALLS, CAPTURED_EXTRA_KEYS
+from ..masking.known_padding import extra_keys, known_keys
 from ..text.token_names import Tokens, name_tokens
 from ..trace import AttentionTrace, Kind, TraceError
 
@@ -88,7 +88,8 @@ class Capture:
         Weights (B, L, H, Q, K), mask (B, 1, 1, Q, K), or of the weights' shape where layers or heads have masks of
         their own, and ``captured_keep`` (B, K), True = a real token, where the names of the tokens or the encoder's
         mask tell the padding; a ``key_keep`` that is given goes before it. ``captured_calls`` (L,) says where in the
-        code each layer called attention, as JSON. Raises TraceError where nothing of this kind was captured.
+        code each layer called attention, as JSON, ``captured_extra_keys`` how many of the last keys are no tokens, such
+        as a sink. Raises TraceError where nothing of this kind was captured.
         """
         traces = [self._named(index) for index in range(max(self.batches(), default=0))]
         traces = [trace for trace in traces if kind in trace.maps]
@@ -100,10 +101,14 @@ class Capture:
         same = all(one.layer_masks is None for one in maps)
         masks = [one.mask[None, None] if same else np.broadcast_to(one.masks, one.weights.shape) for one in maps]
         encoders = [trace.encoder.mask if kind == "cross" and trace.encoder is not None else None for trace in traces]
-        keeps = [known_keys(one.key_tokens, encoder) for one, encoder in zip(maps, encoders, strict=True)]
+        extra = extra_keys(len(maps[0].query_tokens), maps[0].key_tokens)
+        keys = maps[0].weights.shape[-1] - extra
+        keeps = [known_keys(one.key_tokens[:keys], encoder) for one, encoder in zip(maps, encoders, strict=True)]
         if any(keep is not None for keep in keeps):
-            whole = np.ones(maps[0].weights.shape[-1], bool)
+            whole = np.ones(keys, bool)
             tensors["captured_keep"] = np.stack([whole if keep is None else keep for keep in keeps])
+        if extra:
+            tensors[CAPTURED_EXTRA_KEYS] = np.array(extra)
         if len(calls := maps[0].layer_calls) == maps[0].layers:
             tensors[CAPTURED_CALLS] = np.array(calls)
         return {"weights": np.stack([one.weights for one in maps]), "mask": np.stack(masks), **tensors}

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..masking.attention_call import CAPTURED_CALLS, AttentionCall
+from ..masking.attention_call import CAPTURED_CALLS, CAPTURED_EXTRA_KEYS, AttentionCall
 from ..trace import KINDS
 from .api_fixes import APIS, OF_FUNCTIONS, Api, in_api
 from .inputs.argument_names import is_known
@@ -64,6 +64,7 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str 
         DiagnosisError: for arrays that do not fit each other, or unknown names.
     """
     calls = _calls(arrays.pop(CAPTURED_CALLS, ()))
+    extra_keys = int(arrays.pop(CAPTURED_EXTRA_KEYS, 0))
     if unknown := [name for name in arrays if not is_known(name)]:
         listed = f"{', '.join(NAMES)}, and the arguments of torch and Hugging Face"
         raise DiagnosisError(f"Unknown arrays: {', '.join(sorted(unknown))}. The names are {listed}.")
@@ -74,7 +75,7 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str 
     try:
         raw = {name: _array(name, value) for name, value in given.items() if value is not None}
         named, blocks = by_role(raw, meant_name)
-        arranged = arrange(named, map, blocks)
+        arranged = arrange(named, map, blocks, extra_keys)
         return _in_api(with_origins(judge(arranged, meant_name), calls), api, calls)
     except DiagnosisError:
         raise

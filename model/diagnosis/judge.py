@@ -14,7 +14,7 @@ from .inputs.evidence import depth, gather
 from .inputs.intent import Intent, span
 from .inputs.intent_sources import proposed_intents, stated_intent, stated_with_padding
 from .inputs.shapes import is_zeros_and_ones
-from .inputs.sink_column import has_sink_column, without_sink_column
+from .inputs.sink_column import has_sink_column, without_last_keys
 from .mistakes.positions import counted_padding
 from .rules.biases import given_bias_effects, reversed_slope
 from .rules.case import Case
@@ -30,6 +30,7 @@ from .rules.weak_fill import weak_fill_cells
 _FEWEST = 4
 """Queries and keys from which the weights alone show a mask that is rarely meant."""
 _SINK = "the last column is a sink that every query attends to, and no key; it was left out"
+_EXTRA = "the last {} columns are no tokens, as a sink or a learned bias; they were left out"
 _REVERSED = "keys are looked for the more the farther away they are: the sign of a distance bias is turned around"
 _REVERSED_FIX = "bias = -slopes[:, None, None] * (i - j).abs()  # a penalty that grows with the distance"
 _POSITIVE = "the mask holds +inf: added to the scores it makes every row NaN, where -inf would block"
@@ -43,18 +44,23 @@ def judge(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
 
     ``meant_name`` is a meaning for :func:`..masking.meaning.parse_meaning`; ValueError where it is none.
     """
+    extra = arrays.extra_keys or int(has_sink_column(arrays))
     if meant_name is not None and not arrays.over_batch and parse_meaning(meant_name) is None:
-        cells = layer_masks(meant_name, arrays.sizes[1], *arrays.sizes[3:])
+        _, layers, _, queries, keys = arrays.sizes
+        cells = np.pad(
+            layer_masks(meant_name, layers, queries, keys - extra), [(0, 0)] * 2 + [(0, extra)], constant_values=True
+        )
         arrays, meant_name = dataclasses.replace(arrays, meant=cells[None, :, None]), None
     said = meant_name is not None or arrays.meant is not None
     if arrays.over_batch:
         findings = [make_finding("batch-axis", np.ones(arrays.sizes, bool), arrays.map)]
         return Diagnosis(tuple(findings), (), "cannot be told", 0.0, stated=said)
     arrays, findings, stop = _judge_sums(arrays, stated_intent(arrays, meant_name))
-    sink = has_sink_column(arrays)
-    if sink:
-        findings.append(make_finding("extra-mass", _last_column(arrays), arrays.map, looks=_SINK))
-        arrays = without_sink_column(arrays)
+    extra = extra or int(has_sink_column(arrays))
+    if extra:
+        looks = _SINK if extra == 1 else _EXTRA.format(extra)
+        findings.append(make_finding("extra-mass", _last_columns(arrays, extra), arrays.map, looks=looks))
+        arrays = without_last_keys(arrays, extra)
     stated = stated_intent(arrays, meant_name)
     case = Case(arrays, gather(arrays.weights), findings, stated=said)
     intent = stated if stop else _judge_masks(case, stated, meant_name)
@@ -63,14 +69,14 @@ def judge(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     if intent is None:
         return Diagnosis(ranked, unknown, "cannot be told", 0.0, stated=said)
     meant = intent.allowed & ~intent.keyless_queries[:, None, None, :, None]
-    if sink:
-        meant = np.concatenate([meant, np.ones((*meant.shape[:-1], 1), bool)], -1)
+    if extra:
+        meant = np.concatenate([meant, np.ones((*meant.shape[:-1], extra), bool)], -1)
     return Diagnosis(ranked, unknown, intent.words, intent.sure, meant, said, _name(intent))
 
 
-def _last_column(arrays: Arrays) -> np.ndarray:
-    """Return (B, L, H, Q, K) bool, True at the last key."""
-    return np.broadcast_to(np.arange(arrays.sizes[4]) == arrays.sizes[4] - 1, arrays.sizes)
+def _last_columns(arrays: Arrays, count: int) -> np.ndarray:
+    """Return (B, L, H, Q, K) bool, True at the last keys."""
+    return np.broadcast_to(np.arange(arrays.sizes[4]) >= arrays.sizes[4] - count, arrays.sizes)
 
 
 def _judge_masks(case: Case, stated: Intent | None, meant_name: str | None) -> Intent:

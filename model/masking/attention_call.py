@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 
 CAPTURED_CALLS = "captured_calls"
 """The name under which a capture hands its calls to a diagnosis, one text of JSON a layer."""
+CAPTURED_EXTRA_KEYS = "captured_extra_keys"
+"""The name under which it says how many of the last keys are no tokens, such as a sink."""
 PADDING_ARGUMENTS = ("key_padding_mask", "src_key_padding_mask", "memory_key_padding_mask", "tgt_key_padding_mask")
 _OF_PADDING = ("padding-visible", "padding-swapped", "sample-order", "mask-shifted", "hole-inside", "wrong-axis")
 """Codes of faults that sit in the padding mask where a call takes one apart from the rest."""

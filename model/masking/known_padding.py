@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
 PAD_NAMES = frozenset({"<pad>", "[pad]", "<|pad|>", "<blank>", "<padding>", "<|padding|>", "pad"})
 """Names of padding tokens, in lower case; ``pad`` only in capitals or with the marks of a special token."""
+
+_NO_TOKEN = re.compile(r"sink|bias|zero|summary \d+")
+"""Names that a capture gives to keys that are no tokens."""
+
+
+def extra_keys(queries: int, keys: Sequence[str]) -> int:
+    """Return how many of the last keys are no tokens, by their names: in self-attention, or beside numbered keys.
+
+    In cross-attention a word of the sentence may have such a name.
+    """
+    count = next((at for at, name in enumerate(reversed(keys)) if not _NO_TOKEN.fullmatch(name)), len(keys))
+    numbered = all(name.isdecimal() for name in keys[: len(keys) - count])
+    return count if count < len(keys) and (len(keys) - count == queries or numbered) else 0
 
 
 def real_tokens(tokens: Sequence[str]) -> np.ndarray | None:

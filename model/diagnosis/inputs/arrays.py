@@ -48,6 +48,8 @@ class Arrays:
     """How the mask was written, for fixes in the same convention; ``mask`` itself is True = may attend."""
     transposed: bool = False
     """Whether the weights came as (K, Q), by the shapes of the other arrays, and were transposed."""
+    extra_keys: int = 0
+    """How many of the last keys are known to be no tokens, such as a sink."""
     over_batch: bool = False
     """Whether the weights are (T, H, B, B), by the shapes of the other arrays, which are left out then."""
 

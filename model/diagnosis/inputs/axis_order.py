@@ -13,11 +13,12 @@ _CLOSE = 0.02
 """How far a sum may be from 1, or from 100 in hundredths of that, to be taken for it."""
 
 
-def in_order(named: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def in_order(named: Mapping[str, np.ndarray], extra_keys: int = 0) -> dict[str, np.ndarray]:
     """Return the named arrays with the axes of samples, layers and heads where they belong, and shares of 1.
 
     Averaged weights of torch (N, L, S) and stacked layers (L, N, H, Q, K) are known by the samples of the padding;
-    percent by their sums; a mask beside padding (N, S) may be (L, S) or (N*H, L, S).
+    percent by their sums; a mask beside padding (N, S) may be (L, S) or (N*H, L, S). Padding and meant masks that leave
+    out the ``extra_keys`` last keys, which are no tokens, get them.
 
     Raises:
         DiagnosisError: for weights whose last axis seems to be that of the heads: that is a question to a person.
@@ -26,8 +27,10 @@ def in_order(named: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     keep = arrays.get("key_keep")
     if "weights" in arrays:
         samples = keep.shape[0] if keep is not None and keep.ndim == 2 else 0
+        for name in {"key_keep", "meant"} & arrays.keys():
+            arrays[name] = _with_extra(arrays[name], arrays["weights"].shape[-1:], extra_keys)
         if keep is not None and "query_keep" not in arrays:
-            arrays["key_keep"] = _with_sink(keep, arrays["weights"].shape)
+            arrays["key_keep"] = _with_sink(arrays["key_keep"], arrays["weights"].shape)
         arrays["weights"] = _in_shares(_with_axes(arrays["weights"], samples))
         _ask_for_heads(arrays["weights"])
     elif "mask" in arrays and "masked_scores" not in arrays and keep is not None:
@@ -59,6 +62,13 @@ def _with_axes(weights: np.ndarray, samples: int) -> np.ndarray:
     if samples > 1 and len(shape) == 5 and shape[1] == samples != shape[0]:
         return weights.swapaxes(0, 1)
     return weights
+
+
+def _with_extra(array: np.ndarray, keys: tuple[int, ...], extra: int) -> np.ndarray:
+    """Return (..., K) of what is kept with the extra of the ``keys`` (K,), open to all, where it lacks them."""
+    if not extra or array.shape[-1:] != (keys[0] - extra,):
+        return array
+    return np.concatenate([array, np.ones((*array.shape[:-1], extra), array.dtype)], -1)
 
 
 def _with_sink(keep: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

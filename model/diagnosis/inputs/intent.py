@@ -50,9 +50,13 @@ class Intent:
         """Whether any key is padding."""
         return not self.keep.all()
 
-    def parts(self) -> int:
-        """Return how many kinds of cells it blocks: padding, future, outside a window, other documents."""
+    def parts(self, units: np.ndarray) -> int:
+        """Return how many kinds of cells it blocks in ``units`` (B, L, H): padding, future, far ones, documents."""
         kinds = [any(getattr(one, name) is not None for one in self.structures) for name in ("lo", "hi")]
+        if not self.structures:
+            later = ~CAUSAL.allowed(*self.base.shape[-2:])
+            closed = ~self.allowed & self.columns & units[..., None, None]
+            kinds = [bool((closed & side).any()) for side in (~later, later)]
         return sum(kinds) + self.padded + any(one.starts for one in self.structures)
 
 

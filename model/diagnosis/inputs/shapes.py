@@ -21,18 +21,18 @@ WEAKEST_FILL = -10
 
 
 @np.errstate(all="ignore")
-def arrange(raw: Mapping[str, np.ndarray], map_name: str = "", blocks: bool = False) -> Arrays:
+def arrange(raw: Mapping[str, np.ndarray], map_name: str = "", blocks: bool = False, extra_keys: int = 0) -> Arrays:
     """Return the named arrays (:data:`NAMES`; others are left alone) in one form.
 
     ``blocks`` says that the mask, here True = may attend, is written the other way around where it comes from: then
-    so are the fixes.
+    so are the fixes. ``extra_keys`` of the last keys are no tokens, such as a sink.
 
     Raises:
         DiagnosisError: for shapes that do not fit each other, wrong kinds of numbers, or nothing to judge.
     """
     named = {name: _check_numbers(name, np.asarray(raw[name])) for name in NAMES if raw.get(name) is not None}
     over_batch = is_over_batch(named)
-    named = {"weights": named["weights"]} if over_batch else in_order(named)
+    named = {"weights": named["weights"]} if over_batch else in_order(named, extra_keys)
     weights = five_axes(named["weights"]) if "weights" in named else _implied_weights(named)
     transposed = _is_transposed(weights, named)
     if transposed:
@@ -55,6 +55,7 @@ def arrange(raw: Mapping[str, np.ndarray], map_name: str = "", blocks: bool = Fa
         position_ids=_positions(named.get("position_ids"), shape[0], shape[4]),
         writing=_writing(bias, blocks),
         transposed=transposed,
+        extra_keys=extra_keys,
         over_batch=over_batch,
     )
 

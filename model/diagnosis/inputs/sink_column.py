@@ -26,11 +26,11 @@ def has_sink_column(arrays: Arrays) -> bool:
     return bool(nonzero[..., -1].all() and not (own & later).any() and diagonal.mean() > 0.5)
 
 
-def without_sink_column(arrays: Arrays) -> Arrays:
-    """Return the arrays without their last key."""
-    names = ("weights", "scores", "masked_scores", "bias", "mask", "key_keep")
+def without_last_keys(arrays: Arrays, count: int) -> Arrays:
+    """Return the arrays without their last keys."""
+    names = ("weights", "scores", "masked_scores", "bias", "mask", "meant", "key_keep")
     changed = {
-        name: array[..., :-1]
+        name: array[..., :-count]
         for name in names
         if (array := getattr(arrays, name)) is not None and array.shape[-1] == arrays.sizes[4]
     }

@@ -52,8 +52,19 @@ def _missing_parts(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:
     for change in _omissions(intent.structures):
         code = "document-leak" if change is _one_document else "future-visible"
         yield code, _changed(arrays, intent, change)
+    if not intent.structures:
+        yield from _future_of_layers(intent)
     if not intent.allowed.all():
         yield "mask-ignored", np.ones_like(intent.allowed)
+
+
+def _future_of_layers(intent: Intent) -> Iterator[Hypothesis]:
+    """The future open in layers or heads that differ, with their windows or without."""
+    queries, keys = intent.base.shape[-2:]
+    future = ~CAUSAL.allowed(queries, keys)
+    if not (intent.allowed & future).any():
+        yield "future-visible", (intent.base | future) & intent.columns
+        yield "future-visible", np.ones_like(intent.base) & intent.columns
 
 
 def _unfilled_slots(arrays: Arrays, intent: Intent) -> Iterator[Hypothesis]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...masking.known_padding import known_keys, real_tokens
+from ...masking.known_padding import extra_keys, known_keys, real_tokens
 from ...trace import FORMAT, AttentionTrace, Kind, TraceError
 from ..inputs.arrays import NAMES, DiagnosisError
 from .binary import read_npy, read_npz, read_safetensors, safetensors_metadata
@@ -127,7 +127,8 @@ def contents_of_trace(trace: AttentionTrace) -> list[Contents]:
         raise UnreadableError("The trace in this file has no maps.")
     contents = []
     for kind, attention in trace.maps.items():
-        arrays = {"weights": attention.weights[None], "mask": attention.mask}
+        mask = attention.mask if attention.layer_masks is None else attention.masks[None]
+        arrays = {"weights": attention.weights[None], "mask": mask}
         arrays |= {name: tensor[None] for name, tensor in attention.tensors.items() if name in NAMES}
         arrays |= padding_of(trace, kind)
         contents.append(Contents(kind, arrays, (attention.query_tokens, attention.key_tokens)))
@@ -138,7 +139,10 @@ def padding_of(trace: AttentionTrace, kind: Kind) -> dict[str, np.ndarray]:
     """Return ``key_keep`` (1, K) and ``query_keep`` (1, Q) of one map where names or the encoder's mask tell them."""
     attention = trace.maps[kind]
     encoder = trace.encoder.mask if kind == "cross" and trace.encoder is not None else None
-    known = {"key_keep": known_keys(attention.key_tokens, encoder), "query_keep": real_tokens(attention.query_tokens)}
+    keys = len(attention.key_tokens) - extra_keys(len(attention.query_tokens), attention.key_tokens)
+    keep = known_keys(attention.key_tokens[:keys], encoder)
+    keep = None if keep is None else np.pad(keep, (0, len(attention.key_tokens) - keys), constant_values=True)
+    known = {"key_keep": keep, "query_keep": real_tokens(attention.query_tokens)}
     return {name: keep[None] for name, keep in known.items() if keep is not None}
 
 

@@ -36,7 +36,7 @@ def find_empty_rows(arrays: Arrays, evidence: Evidence, intent: Intent, padding:
     """Return the empty rows of an intent by what they show. ``padding`` (B, Q) marks padding queries."""
     empty = np.broadcast_to(~intent.allowed.any(-1), evidence.all_zero.shape)
     stray = (evidence.nonzero & ~intent.columns).any(-1) | ~padding[:, None, None]
-    double = _double_fill_rows(arrays, evidence, intent) & empty
+    double = _double_fill_rows(arrays, evidence, intent) & empty & ~_idle_by_window(intent, padding)[:, None, None]
     if double.any():  # its sibling rows, in which no cell is blocked twice, come from the same two fills
         double |= evidence.uniform & empty
     return EmptyRows(
@@ -46,6 +46,17 @@ def find_empty_rows(arrays: Arrays, evidence: Evidence, intent: Intent, padding:
         double_fill=double,
         fills_only=rows_of_fills(arrays) & empty & ~double & (evidence.uniform | evidence.nonzero.any(-1)),
     )
+
+
+def _idle_by_window(intent: Intent, padding: np.ndarray) -> np.ndarray:
+    """Return (B, Q): padding queries after all real tokens, which only a window leaves without a key.
+
+    Nothing reads them, and two fills in them spoil nothing.
+    """
+    queries, keys = intent.base.shape[-2:]
+    places = np.arange(queries) + keys - queries
+    last = keys - 1 - np.argmax(intent.keep[:, ::-1], -1)
+    return padding & (places > last[:, None])
 
 
 def _double_fill_rows(arrays: Arrays, evidence: Evidence, intent: Intent) -> np.ndarray:

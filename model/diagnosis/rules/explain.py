@@ -127,7 +127,7 @@ def _explanation(
         return None  # a mask that allows nothing explains every empty row, and says nothing
     if code == "mask-ignored" and not _may_be_ignored(case, intent, unexplained):
         return None
-    first = code == "mask-ignored" and had_no_effect(case, intent)
+    first = code == "mask-ignored" and had_no_effect(case, intent, unexplained)
     counts = real.unexplained, padded.unexplained, padded.uninformative_rows, padded.allowed_zeros
     return Explanation(code, allowed, intent, unexplained, Rank(*counts, -1 if first else rarity))
 
@@ -147,15 +147,18 @@ def contradicts_mask(case: Case, intent: Intent) -> bool:
     return bool((case.evidence.nonzero & ~mask & rows[..., None]).any())
 
 
-def had_no_effect(case: Case, intent: Intent) -> bool:
-    """Whether weights lie where the mask or the masked scores block, or on several blocked parts of the intent."""
+def had_no_effect(case: Case, intent: Intent, units: np.ndarray) -> bool:
+    """Whether weights lie where the mask or the masked scores block, or on several blocked parts of the intent.
+
+    A mask that blocks nothing in the ``units`` (B, L, H) concerned, as a capture shows where none arrived, is none.
+    """
     mask, masked = case.arrays.mask, case.arrays.masked_scores
     stray = case.evidence.nonzero & ~intent.allowed & case.rows(intent)[..., None]
     if masked is not None and (stray & is_blocked(masked)).any():
         return True
-    if mask is not None:
+    if mask is not None and not (mask | ~units[..., None, None]).all():
         return bool((stray & ~mask).any())
-    return intent.binding and intent.parts() > 1 and not _lacks_only_a_window(intent)
+    return intent.binding and intent.parts(units) > 1 and not _lacks_only_a_window(intent)
 
 
 def _lacks_only_a_window(intent: Intent) -> bool:
@@ -172,15 +175,15 @@ def _may_be_ignored(case: Case, intent: Intent, unexplained: np.ndarray) -> bool
     if plain is not None and not (plain | ~unexplained).all():
         return False
     if case.arrays.mask is not None:
-        return had_no_effect(case, intent)
-    return plain is not None or (intent.binding and intent.parts() > 1 and not _lacks_only_a_window(intent))
+        return had_no_effect(case, intent, unexplained)
+    return plain is not None or (intent.binding and intent.parts(unexplained) > 1 and not _lacks_only_a_window(intent))
 
 
 def report(case: Case, found: list[Explanation]) -> Intent:
     """Add the best explanation, and its twins where the weights cannot tell them apart; return its intent."""
     first = min(found, key=lambda one: (*one.rank[:4], not one.intent.binding, one.rank.rarity))
     _add_finding(case, first)
-    certain = first.code == "mask-ignored" and had_no_effect(case, first.intent)
+    certain = first.code == "mask-ignored" and had_no_effect(case, first.intent, first.unexplained)
     for other in () if certain else found:
         twins = frozenset((first.code, other.code)) in _TWINS
         if twins and not case.has(other.code) and _same_weights(case, first, other):

@@ -47,7 +47,7 @@ def compare(
     blank = evidence.all_zero | evidence.nan | fill_rows
     rows = judged_rows & live & ~(evidence.all_zero & padding[:, None, None])
     outside = (evidence.nonzero & ~allowed).any(-1) & judged_rows & live
-    void = judged_rows & ~live & ~blank
+    void = judged_rows & ~live & ~(blank | evidence.uniform_nonzero)  # which two fills leave uneven
     broken = rows & (evidence.all_zero | evidence.nan)
     zeros = ~evidence.nonzero & allowed & rows[..., None]
     missing = (zeros & ~evidence.maybe_underflow).any(-1)
