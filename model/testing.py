@@ -9,7 +9,8 @@
 ``embedding`` names the module in it that embeds them, and it is called as ``model(ids)`` unless ``call(ids, keep)``
 says otherwise: what comes back are outputs (B, T, D). ``keep`` (B, T), True = a real token, is the padding that is
 tried; without it, two tokens at the right. Only an end that it pads is padded elsewhere, save in Hugging Face models
-that take positions. The messages name the behaviour tests by code and number (:data:`~.behaviour.outcomes.CHECKS`).
+that take positions. The messages name the behaviour tests by code and number (:data:`~.behaviour.outcomes.CHECKS`), and
+the first module that lets the fault in (:mod:`~.behaviour.first_module`); hooks stand on the model for that alone.
 
 Of a Hugging Face model of one sequence :func:`compare_backends` says where its kernels, caches and paddings part.
 
@@ -30,16 +31,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from .behaviour.agreement import (
+from .behaviour.backends.agreement import (
     assert_backends_agree,
     assert_cache_agrees,
     assert_packing_agrees,
     assert_padding_sides_agree,
     assert_static_cache_agrees,
 )
-from .behaviour.backends import compare_backends
+from .behaviour.backends.compare import compare_backends
 from .behaviour.checks import examine, examine_future
 from .behaviour.dependencies import dependencies, reachable
+from .behaviour.first_module import first_module
 from .behaviour.hugging_face import from_hugging_face
 from .behaviour.outcomes import Outcome
 from .behaviour.subject import Subject
@@ -137,7 +139,9 @@ def _check(subjects: Mapping[str, Subject], judge: Judge, picture: Path | None) 
         bad = [one for one in judge(subject) if one.status == "fault"]
         if bad:
             where = "" if picture is None else f" See {_draw(picture, subject, bad)}."
-            raise AssertionError("; ".join(f"{part}: {one.check}: {one.reason}" for one in bad) + "." + where)
+            modules = dict.fromkeys(filter(None, (first_module(subject, one.check) for one in bad)))
+            said = "; ".join(f"{part}: {one.check}: {one.reason}" for one in bad)
+            raise AssertionError(". ".join([said, *modules]) + "." + where)
 
 
 @torch.no_grad()
@@ -173,7 +177,8 @@ def _subjects(
 ) -> dict[str, Subject]:
     """The model as the tests see it. TypeError and ValueError for arguments that do not make one."""
     if isinstance(model, Subject):
-        return {"model": replace(model, causal=causal or model.causal)}
+        module = model.run if model.module is None and isinstance(model.run, nn.Module) else model.module
+        return {"model": replace(model, causal=causal or model.causal, module=module)}
     if ids is None or ids.dim() != 2 or ids.shape[0] < 2:
         raise TypeError("Give token ids of the shape (B, T), two samples or more.")
     keep = _right_padded(ids) if keep is None else keep.to(ids.device)
@@ -183,8 +188,9 @@ def _subjects(
         if not hasattr(model, "get_input_embeddings"):
             raise TypeError("Say which module embeds the tokens: embedding=model.embedding.")
         return from_hugging_face(model, ids, keep, causal=causal)
+    module = model if isinstance(model, nn.Module) else None
     run = call if call is not None else lambda tokens, kept: model(tokens)
-    return {"model": from_ids(run, embedding, ids, keep, causal, pad_id)}
+    return {"model": from_ids(run, embedding, ids, keep, causal, pad_id, module=module)}
 
 
 def _right_padded(ids: Tensor) -> Tensor:

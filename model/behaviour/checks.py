@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import product
 
 import torch
 from torch import Tensor
 
-from .dependencies import dependencies, probe, reachable
+from . import probes
+from .dependencies import dependencies, reachable
 from .noise import granted_noise, granted_rounding, is_more_than_rounding, largest_change, tolerated, worse
 from .outcomes import (
     BATCH_NEIGHBOUR,
@@ -69,29 +69,19 @@ def _future_token(subject: Subject, tolerance: float) -> Outcome:
         return not_applicable(FUTURE_TOKEN, "the model is meant to see the future")
     if subject.output_keep is not None:
         return not_applicable(FUTURE_TOKEN, "the outputs are of another sequence")
-    x, keep = subject.embeddings, subject.keep
-    before, noise, worst = subject.run(x, keep), probe(x), 0.0
-    for t in range(1, x.shape[1]):
-        changed = x.clone()
-        changed[:, t] = noise[:, t]
-        earlier = keep & (torch.arange(x.shape[1], device=keep.device) < t)
-        worst = worse(worst, largest_change(subject.run(changed, keep) - before, earlier))
-    return _read_from_ids(subject) or verdict(FUTURE_TOKEN, worst, granted_noise(subject, before))
+    before = subject.run(subject.embeddings, subject.keep)
+    worst = reduce(worse, (pair.change(subject, before) for pair in probes.later_tokens(subject)), 0.0)
+    outcome = verdict(FUTURE_TOKEN, worst, granted_noise(subject, before))
+    return outcome if outcome.status == "fault" else _read_from_ids(subject) or outcome
 
 
 def _read_from_ids(subject: Subject) -> Outcome | None:
     """Return the fault of a model whose earlier outputs change with the id of a later token; None without one."""
     if subject.ids is None or subject.run_ids is None:
         return None
-    ids, keep = subject.ids, subject.keep
-    before, worst = subject.run_ids(ids, keep), 0.0
-    for t in range(1, ids.shape[1]):
-        for other in (ids.roll(1, 1)[:, t], ids.roll(1, 0)[:, t]):
-            changed = ids.clone()
-            changed[:, t] = other
-            earlier = keep & keep[:, t : t + 1] & (torch.arange(ids.shape[1], device=keep.device) < t)
-            worst = worse(worst, largest_change(subject.run_ids(changed, keep) - before, earlier))
-    outcome = verdict(FUTURE_TOKEN, worst, granted_rounding(before, keep))
+    before = subject.run_ids(subject.ids, subject.keep)
+    worst = reduce(worse, (pair.change(subject, before) for pair in probes.later_ids(subject)), 0.0)
+    outcome = verdict(FUTURE_TOKEN, worst, granted_rounding(before, subject.keep))
     if outcome.status == "pass":
         return None
     return replace(outcome, reason=f"{outcome.reason}, read from the token ids")
@@ -101,11 +91,9 @@ def _read_from_ids(subject: Subject) -> Outcome | None:
 def _padding_content(subject: Subject, tolerance: float) -> Outcome:
     if bool(subject.keep.all()):
         return not_applicable(PADDING_CONTENT, "no sample has padding")
-    x, keep = subject.embeddings, subject.keep
-    changed = torch.where(keep[..., None], x, probe(x))
-    before = subject.run(x, keep)
-    change = largest_change(subject.run(changed, keep) - before, subject.outputs_real)
-    return _padded_at(verdict(PADDING_CONTENT, change, granted_noise(subject, before)), padded_sides(keep))
+    before = subject.run(subject.embeddings, subject.keep)
+    (change,) = (pair.change(subject, before) for pair in probes.padding(subject))
+    return _padded_at(verdict(PADDING_CONTENT, change, granted_noise(subject, before)), padded_sides(subject.keep))
 
 
 def _padded_at(outcome: Outcome, sides: Sequence[Side]) -> Outcome:
@@ -118,52 +106,33 @@ def _padded_at(outcome: Outcome, sides: Sequence[Side]) -> Outcome:
 def _padding_amount(subject: Subject, tolerance: float) -> Outcome:
     if subject.output_keep is not None:
         return not_applicable(PADDING_AMOUNT, "the outputs are of another sequence")
-    sentence = subject.embeddings[:1, subject.keep[0]]
-    width = min(3, sentence.shape[1] // 2) or 1  # room for padding: a learned table of positions may end at T
-    x = sentence[:, : max(1, sentence.shape[1] - width)]
-    whole = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
-    alone = subject.run(x, whole)
-    noise, gap = probe(x)[:, :1].expand(-1, width, -1), torch.zeros_like(whole[:, :1]).expand(-1, width)
-    changes: dict[Side, float] = {}
-    for side in subject.sides:
-        padded, keep = (torch.cat(two if side == "left" else two[::-1], 1) for two in ((noise, x), (gap, whole)))
-        changes[side] = largest_change(subject.run(padded, keep)[keep] - alone[0], whole[0])
-    limit = tolerated(alone, whole, tolerance)
+    pairs = dict(probes.more_padding(subject))
+    first = next(iter(pairs.values())).before
+    alone = first.run(subject)
+    changes = {side: pair.change(subject, alone) for side, pair in pairs.items()}
+    limit = tolerated(alone, first.keep, tolerance)
     bad = [side for side, change in changes.items() if not change <= limit]  # NaN is bad
-    worst = reduce(worse, changes.values())
-    return _padded_at(verdict(PADDING_AMOUNT, worst, limit), bad or subject.sides)
+    return _padded_at(verdict(PADDING_AMOUNT, reduce(worse, changes.values()), limit), bad or subject.sides)
 
 
 @torch.no_grad()
 def _batch_neighbour(subject: Subject, tolerance: float) -> Outcome:
     if subject.embeddings.shape[0] < 2:
         return not_applicable(BATCH_NEIGHBOUR, "one sample has no neighbour")
-    x, keep, real = subject.embeddings, subject.keep, subject.outputs_real
-    before, noise, worst = subject.run(x, keep), probe(x), 0.0
-    for sample, others in product(range(x.shape[0]), (noise, -noise)):  # the opposite, for what has a threshold
-        changed = others.clone()
-        changed[sample] = x[sample]
-        own = torch.zeros_like(real)
-        own[sample] = real[sample]
-        worst = worse(worst, largest_change(subject.run(changed, keep) - before, own))
+    before = subject.run(subject.embeddings, subject.keep)
+    worst = reduce(worse, (pair.change(subject, before) for pair in probes.other_samples(subject)), 0.0)
     outcome = verdict(BATCH_NEIGHBOUR, worst, granted_noise(subject, before))
     return outcome if outcome.status == "fault" else _alone(subject, before, tolerance) or outcome
 
 
 def _alone(subject: Subject, before: Tensor, tolerance: float) -> Outcome | None:
-    """Return the fault of a first sentence whose outputs (1, T, ...) are others when it is run alone; else None.
-
-    It is run without the padding at its right end, which only the batch makes necessary.
-    """
-    if subject.output_keep is not None:
-        return None
-    end = int(subject.keep[0].nonzero()[-1]) + 1
-    keep = subject.keep[:1, :end]
-    change = largest_change(subject.run(subject.embeddings[:1, :end], keep) - before[:1, :end], keep)
-    found = verdict(BATCH_NEIGHBOUR, change, tolerated(before, subject.keep, tolerance))
-    if found.status == "pass":
-        return None
-    return replace(found, reason=f"{found.reason}, between the first sentence alone and in the batch")
+    """Return the fault of a first sentence whose outputs (1, T, ...) are others when it is run alone; else None."""
+    for pair in probes.alone(subject):
+        change = pair.change(subject, before)
+        found = verdict(BATCH_NEIGHBOUR, change, tolerated(before, subject.keep, tolerance))
+        if found.status == "fault":
+            return replace(found, reason=f"{found.reason}, between the first sentence alone and in the batch")
+    return None
 
 
 def _gradient_reach(subject: Subject, tolerance: float) -> Outcome:

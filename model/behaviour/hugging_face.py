@@ -35,30 +35,31 @@ def from_hugging_face(
         model.get_input_embeddings()(ids).detach(),
         keep,
         causal or generates,
-        padding_sides=SIDES if _takes_positions(model) else None,
+        padding_sides=SIDES if takes_positions(model) else None,
         others=_kernels(model),
         cached=cached,
         unpositioned=_runner(_without_positions(model)),
+        module=model,
     )
     return {"model": subject}
 
 
 def _runner(model: Any) -> Run:
     """Embeddings in, logits or last hidden state out; positions counted from the first real token where possible."""
-    positioned = _takes_positions(model)
+    positioned = takes_positions(model)
 
     def run(embeddings: Tensor, keep: Tensor) -> Tensor:
         more = {"position_ids": (keep.long().cumsum(-1) - 1).clamp(min=0)} if positioned else {}
-        return _output(model(inputs_embeds=embeddings, attention_mask=keep.long(), **more))
+        return output_of(model(inputs_embeds=embeddings, attention_mask=keep.long(), **more))
 
     return run
 
 
-def _takes_positions(model: Any) -> bool:
+def takes_positions(model: Any) -> bool:
     return "position_ids" in inspect.signature(model.forward).parameters
 
 
-def _output(found: Any) -> Any:
+def output_of(found: Any) -> Any:
     """The logits or the last hidden state; what has neither, as it is."""
     logits = getattr(found, "logits", None)
     return getattr(found, "last_hidden_state", found) if logits is None else logits
@@ -85,7 +86,7 @@ def _cached(model: Any) -> Run:
             for t in range(int(kept.sum())):
                 found = model(inputs_embeds=row[None, t : t + 1], past_key_values=past, use_cache=True)
                 past = found.past_key_values
-                steps.append(_output(found)[0])
+                steps.append(output_of(found)[0])
             rows.append(nn.functional.pad(torch.cat(steps), (0, 0, 0, len(kept) - len(steps))))
         return torch.stack(rows)
 
@@ -118,7 +119,7 @@ def _encoder_decoder(model: Any, ids: Tensor, keep: Tensor, target_ids: Tensor) 
             decoder_attention_mask=target_kept.long(),
             use_cache=False,
         )
-        return _output(found)
+        return output_of(found)
 
     with torch.no_grad():
         memory = encode(source, keep)
@@ -132,7 +133,7 @@ def _encoder_decoder(model: Any, ids: Tensor, keep: Tensor, target_ids: Tensor) 
     bare = _without_positions(model.get_encoder())
     sides = SIDES if any("relative_attention_bias" in name for name, _ in model.named_parameters()) else None
     return {
-        "encoder": Subject(encode, source, keep, False, padding_sides=sides, unpositioned=_runner(bare)),
-        "decoder": Subject(decoder, target, target_keep, True, padding_sides=sides),
-        "cross": Subject(cross, source, keep, False, output_keep=target_keep),
+        "encoder": Subject(encode, source, keep, False, padding_sides=sides, unpositioned=_runner(bare), module=model),
+        "decoder": Subject(decoder, target, target_keep, True, padding_sides=sides, module=model),
+        "cross": Subject(cross, source, keep, False, output_keep=target_keep, module=model),
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from torch import Tensor
+from torch import Tensor, nn
 
 Side = Literal["left", "right"]
 SIDES: tuple[Side, ...] = ("left", "right")
@@ -44,6 +44,8 @@ class Subject:
     """(B, T) token ids, where the model may read more from them than their embeddings."""
     run_ids: Run | None = None
     """(B, T) ids and (B, T) bool, True = a real token, to the same outputs."""
+    module: nn.Module | None = None
+    """What runs, for :mod:`.first_module` to name the part of it that lets a forbidden input in."""
 
     @property
     def outputs_real(self) -> Tensor:

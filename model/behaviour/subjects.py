@@ -44,7 +44,7 @@ def from_ids(
             embedded = embedded or same
             return embeddings if same else None
 
-        handle = embedding.register_forward_hook(replace)
+        handle = embedding.register_forward_hook(replace, prepend=True)  # others see what takes part
         try:
             outputs = call(places, kept)
         finally:
@@ -70,7 +70,7 @@ def from_encoder(encoder: nn.Module, embeddings: Tensor, keep: Tensor) -> Subjec
             return run(x.detach().requires_grad_(), kept).detach()
 
     ways = {"without the fast path": slow}
-    return Subject(run, embeddings, keep, False, padding_sides=SIDES, others=ways, unpositioned=run)
+    return Subject(run, embeddings, keep, False, padding_sides=SIDES, others=ways, unpositioned=run, module=encoder)
 
 
 def _sized(outputs: Tensor, x: Tensor) -> Tensor:
@@ -99,6 +99,6 @@ def from_transformer(
 
     return {
         "encoder": from_encoder(model.encoder, source, keep),
-        "decoder": Subject(decoder, target, target_keep, True),
-        "cross": Subject(cross, source, keep, False, output_keep=target_keep),
+        "decoder": Subject(decoder, target, target_keep, True, module=model),
+        "cross": Subject(cross, source, keep, False, output_keep=target_keep, module=model),
     }

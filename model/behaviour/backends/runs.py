@@ -20,8 +20,8 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
-from ..network.torch_internals import is_flex_attention
-from .hugging_face import _output, _takes_positions
+from ...network.torch_internals import is_flex_attention
+from ..hugging_face import output_of, takes_positions
 
 OUTPUT = "output"
 """The name of what stands after the last layer: logits, or the last hidden state."""
@@ -71,7 +71,7 @@ class _Recorder:
     @torch.no_grad()
     def run(self, **given: Any) -> Any:
         found = self.model(**given)
-        self.calls.setdefault(OUTPUT, []).append(_output(found).detach())
+        self.calls.setdefault(OUTPUT, []).append(output_of(found).detach())
         return found
 
     def joined(self) -> dict[str, Tensor]:
@@ -159,13 +159,13 @@ def padded_at(model: nn.Module, batch: Batch, side: str) -> Layers:
     for row, sample in enumerate(samples):
         place = slice(width - len(sample), None) if side == "left" else slice(0, len(sample))
         keep[row, place], ids[row, place] = True, sample
-    positions = {"position_ids": (keep.long().cumsum(-1) - 1).clamp(min=0)} if _takes_positions(model) else {}
+    positions = {"position_ids": (keep.long().cumsum(-1) - 1).clamp(min=0)} if takes_positions(model) else {}
     return _run_batch(model, ids, keep, **positions)
 
 
 def packed(model: nn.Module, batch: Batch, causal: bool) -> Layers:
     """All samples in one row, with positions that begin anew and a mask of blocks."""
-    if not _takes_positions(model):
+    if not takes_positions(model):
         raise NotPossibleError("the model takes no position_ids, so that its positions cannot begin anew")
     samples = batch.samples()
     ids = torch.cat(samples)[None]

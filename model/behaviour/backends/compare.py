@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend
 
-from ..capture.foreign.kinds import is_language_model
-from . import backend_runs as runs
-from .backend_runs import Batch, Layers, NotPossibleError
+from ...capture.foreign.kinds import is_language_model
+from . import runs
+from .runs import Batch, Layers, NotPossibleError
 
 _UNITS = 256
 """Units of rounding of the largest output of a layer that two ways may differ by, whatever the noise measured."""

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.behaviour.backends import WAYS, compare_backends
+from model.behaviour.backends.compare import WAYS, compare_backends
 from model.testing import (
     assert_backends_agree,
     assert_cache_agrees,

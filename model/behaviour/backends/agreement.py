@@ -1,7 +1,7 @@
 """Assertions that a model gives the same by other ways: with a cache and without, packed and apart.
 
 Each takes a Hugging Face model of one sequence and what its tokenizer returns, as
-:func:`~.backends.compare_backends` does.
+:func:`~.compare.compare_backends` does.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from .backends import WAYS, compare_backends
+from .compare import WAYS, compare_backends
 
 
 def assert_backends_agree(model: Any, inputs: Mapping[str, Tensor] | Tensor) -> None:

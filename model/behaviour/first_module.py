@@ -1,0 +1,175 @@
+"""The module that lets a forbidden input in: the first whose output moves at positions where its inputs do not.
+
+Two runs that must agree at some positions (:mod:`.probes`) are compared module by module, in the order in which their
+calls end, so that the innermost comes first. A module whose inputs have moved there already only passes on what another
+let in; so has one whose inputs cannot be laid out by positions and are not the same, and the module around it is asked.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..capture.foreign.calls.call_site import tensors_in
+from ..capture.foreign.recording import ForeignRecording
+from ..capture.foreign.watcher import watch
+from ..network.torch_internals import eagerly, uncompiled
+from .outcomes import BATCH_NEIGHBOUR, FUTURE_TOKEN, GRADIENT_REACH, Check
+from .probes import Pair, worst_pair
+from .subject import Subject
+
+_ROUNDING = 256
+"""Units of rounding of the largest number of a tensor that are no movement."""
+_FAULTS = {FUTURE_TOKEN: "future-visible", GRADIENT_REACH: "leak", BATCH_NEIGHBOUR: "batch-axis"}
+"""What a diagnosis would call the fault, by the test that fails; any other is of padding."""
+
+
+@dataclass(frozen=True, eq=False)
+class _ModuleCall:
+    """One call of a module: the tensors that went in, and those that came out, copied."""
+
+    path: str
+    module: nn.Module
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+
+@dataclass(eq=False)
+class _Calls:
+    """The calls of all modules of a model in one run, in the order in which they end."""
+
+    model: nn.Module
+    ended: list[_ModuleCall] = field(default_factory=list)
+    _open: list[tuple[Tensor, ...]] = field(default_factory=list)
+
+    def during(self, run: Callable[[], object]) -> list[_ModuleCall]:
+        """Return the calls that are made while ``run`` runs."""
+        handles = []
+        try:
+            for path, module in self.model.named_modules():
+                handles.append(module.register_forward_pre_hook(self._begin, with_kwargs=True))
+                handles.append(module.register_forward_hook(partial(self._end, path)))
+            run()
+        finally:
+            for handle in handles:
+                handle.remove()
+        return self.ended
+
+    def _begin(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+        self._open.append(_copied((args, kwargs)))
+
+    def _end(self, path: str, module: nn.Module, args: Any, output: Any) -> None:
+        self.ended.append(_ModuleCall(path, module, self._open.pop(), _copied(output)))
+
+
+def _copied(values: Any) -> tuple[Tensor, ...]:
+    return tuple(tensor.detach().clone() for tensor in tensors_in(values) if tensor.is_floating_point())
+
+
+@torch.no_grad()
+def first_module(subject: Subject, check: Check) -> str:
+    """Return, in words, the first module that a failed test's changes reach where they must not; empty if unknown.
+
+    Hooks stand on the modules meanwhile: for models that nobody else runs at the time.
+    """
+    if subject.module is None or any(isinstance(one, torch.jit.ScriptModule) for one in subject.module.modules()):
+        return ""
+    module = uncompiled(subject.module)
+    with eagerly():
+        pair = worst_pair(subject, check)
+        if pair is None:
+            return ""
+        runs = [_Calls(module).during(partial(probe.run, subject)) for probe in (pair.before, pair.after)]
+        found = next((call for call, other in _matched(*runs) if _lets_in(call, other, pair)), None)
+        if found is None:
+            return ""
+        with watch(module) as recording:
+            pair.before.run(subject)
+    return _in_words(recording, found, _FAULTS.get(check, "padding-visible"))
+
+
+def _matched(before: list[_ModuleCall], after: list[_ModuleCall]) -> Iterator[tuple[_ModuleCall, _ModuleCall]]:
+    """The calls of both runs that are the same by module and number."""
+    waiting: dict[str, list[_ModuleCall]] = {}
+    for call in after:
+        waiting.setdefault(call.path, []).append(call)
+    for call in before:
+        if others := waiting.get(call.path):
+            yield call, others.pop(0)
+
+
+def _lets_in(before: _ModuleCall, after: _ModuleCall, pair: Pair) -> bool:
+    if len(before.inputs) != len(after.inputs) or len(before.outputs) != len(after.outputs):
+        return False
+    came = [_has_moved(one, other, pair) for one, other in zip(before.inputs, after.inputs, strict=True)]
+    went = [_has_moved(one, other, pair) for one, other in zip(before.outputs, after.outputs, strict=True)]
+    strange = any(
+        moved is None and one.shape == other.shape and not torch.equal(one, other)
+        for moved, one, other in zip(came, before.inputs, after.inputs, strict=True)
+    )
+    return True in went and True not in came and not strange
+
+
+def _has_moved(before: Tensor, after: Tensor, pair: Pair) -> bool | None:
+    """Whether two tensors differ at the positions that count, however their axes are read; None where none fits."""
+    found = [_differ(one, other) for one, other in _at_positions(before, after, pair)]
+    return all(found) if found else None
+
+
+def _at_positions(before: Tensor, after: Tensor, pair: Pair) -> Iterator[tuple[Tensor, Tensor]]:
+    """What both hold at the positions that count, (N, ...), for each reading of their axes as samples and positions."""
+    if before.dim() != after.dim():
+        return
+    for first, second in _sides(pair):
+        sizes = (*first.shape, *second.shape)
+        for batch, time in permutations(range(before.dim()), 2):
+            if (before.shape[batch], before.shape[time], after.shape[batch], after.shape[time]) == sizes:
+                both = [one.movedim((batch, time), (0, 1)) for one in (before, after)]
+                if both[0].shape[2:] == both[1].shape[2:]:
+                    yield both[0][first], both[1][second]
+        if before.dim() and (before.shape[0], after.shape[0]) == (first.numel(), second.numel()):
+            yield before[first.flatten()], after[second.flatten()]
+
+
+def _sides(pair: Pair) -> Iterator[tuple[Tensor, Tensor]]:
+    """The positions that count, of both runs: of the inputs, and where that is another sequence, of the outputs."""
+    before, after = pair.before, pair.after
+    if before.rows.shape != before.outputs.shape:
+        yield before.rows, after.rows
+        yield before.outputs, after.outputs
+    else:  # one length may be that of either
+        yield before.rows & before.outputs, after.rows & after.outputs
+
+
+def _differ(one: Tensor, other: Tensor) -> bool:
+    if one.shape != other.shape or not one.numel():
+        return False
+    limit = _ROUNDING * torch.finfo(one.dtype).eps * max(1.0, float(one.nan_to_num().abs().max()))
+    return bool((~((one - other).abs() <= limit) & ~(one.isnan() & other.isnan()) & (one != other)).any())
+
+
+def _in_words(recording: ForeignRecording, call: _ModuleCall, code: str) -> str:
+    """The module, where it is written, and whether it is attention: by what a recording saw it call."""
+    origins = (one.origin for one in recording.calls if one.path == call.path)
+    if origin := next(filter(None, origins), None):
+        return f"First let in by the attention of {origin.words(code)}"
+    place = f"{call.path or 'the model itself'} ({type(call.module).__name__}{_line(call.module)})"
+    what = "in which a softmax runs" if call.path in recording.other_softmaxes else "which calls no attention"
+    return f"First let in by {place}, {what}"
+
+
+def _line(module: nn.Module) -> str:
+    """Where the forward of a module is written; nothing for those of torch."""
+    forward = inspect.unwrap(module.forward)
+    code = getattr(forward, "__code__", None)
+    if code is None or Path(code.co_filename).is_relative_to(Path(torch.__file__).parent):
+        return ""
+    return f", {code.co_filename}:{code.co_firstlineno}"
