@@ -51,7 +51,7 @@ class AttentionMap:
     layer_paths: tuple[str, ...] = ()
     """(L,) the module of each layer, by its path in the model; empty where that is not known."""
     layer_calls: tuple[str, ...] = ()
-    """(L,) where in the code each layer called attention, as JSON; known to a capture alone, and not saved."""
+    """(L,) where in the code each layer called attention, as JSON (:class:`.masking.attention_call.AttentionCall`)."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -69,8 +69,9 @@ class AttentionMap:
         if self.layer_masks is not None:
             heads = 1 if self.layer_masks.shape[1:2] == (1,) else self.heads
             self._check("layer masks", self.layer_masks.shape, (self.layers, heads, queries, keys))
-        if self.layer_paths:
-            self._check("layer paths", (len(self.layer_paths),), (self.layers,))
+        for name in ("layer_paths", "layer_calls"):
+            if own := getattr(self, name):
+                self._check(name.replace("_", " "), (len(own),), (self.layers,))
         for name, tensor in self.tensors.items():
             if name not in TENSORS:
                 raise TraceError(f"A map cannot hold {name!r}; it holds {', '.join(TENSORS)}.")
@@ -158,7 +159,7 @@ class AttentionTrace:
         described: dict[str, Any] = {}
         for kind, one in self.maps.items():
             arrays |= {f"{kind}.{name}": np.ascontiguousarray(array) for name, array in _arrays(one)}
-            described[kind] = {name: list(getattr(one, name)) for name in (*_TOKENS, "layer_paths")}
+            described[kind] = {name: list(getattr(one, name)) for name in (*_TOKENS, *_OF_LAYERS)}
         described |= {name: getattr(self, name) for name in _TEXT} | {"settings": dict(self.settings)}
         write_file(path, save(arrays, metadata={"format": FORMAT, "trace": json.dumps(described)}))
 
@@ -191,6 +192,7 @@ class AttentionTrace:
         return cls(maps.get("encoder"), maps.get("decoder"), maps.get("cross"), settings=settings, **text)
 
 
+_OF_LAYERS = ("layer_paths", "layer_calls")
 _TOKENS = ("query_tokens", "key_tokens", "predicted_tokens")
 _TEXT = ("source", "target", "model", "model_hash")
 
@@ -206,11 +208,11 @@ def _arrays(one: AttentionMap) -> Iterator[tuple[str, np.ndarray]]:
 def _read_map(kind: Kind, described: Any, arrays: dict[str, np.ndarray]) -> AttentionMap:
     own = {name.removeprefix(f"{kind}."): array for name, array in arrays.items() if name.startswith(f"{kind}.")}
     tokens = {name: tuple(str(token) for token in described[name]) for name in _TOKENS}
-    paths = tuple(str(path) for path in described.get("layer_paths", ()))
+    paths, calls = (tuple(str(one) for one in described.get(name, ())) for name in _OF_LAYERS)
     weights, mask, layer_masks = own.pop("weights"), own.pop("mask").astype(bool), own.pop("layer_masks", None)
     layer_masks = None if layer_masks is None else layer_masks.astype(bool)
     one = AttentionMap(kind, weights=weights, mask=mask, layer_masks=layer_masks, tensors=own, **tokens)
-    return dataclasses.replace(one, layer_paths=paths)
+    return dataclasses.replace(one, layer_paths=paths, layer_calls=calls)
 
 
 def with_tokens(

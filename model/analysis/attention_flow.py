@@ -59,7 +59,7 @@ def attention_flow(
         )
     flow[rows] = _flow(edges, rows, keys)
     return dataclasses.replace(
-        attention, weights=flow[None, None], mask=flow > 0, layer_masks=None, layer_paths=(), tensors={}
+        attention, weights=flow[None, None], mask=flow > 0, layer_masks=None, layer_paths=(), layer_calls=(), tensors={}
     )
 
 

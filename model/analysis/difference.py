@@ -96,7 +96,9 @@ def single_head(attention: AttentionMap, layer: int, head: int) -> AttentionMap:
     """Return a map of nothing but one head, counted from 0: weights (1, 1, Q, K)."""
     weights, mask = attention.weights[layer, head][None, None], attention.mask_of(layer, head)
     paths = attention.layer_paths[layer : layer + 1]
-    return dataclasses.replace(attention, weights=weights, mask=mask, layer_masks=None, layer_paths=paths, tensors={})
+    return dataclasses.replace(
+        attention, weights=weights, mask=mask, layer_masks=None, layer_paths=paths, layer_calls=(), tensors={}
+    )
 
 
 def common_tokens(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:

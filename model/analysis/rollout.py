@@ -36,7 +36,9 @@ def mean_map(attention: AttentionMap, over: Literal["heads", "layers", "all"]) -
     own = None if masks is None else np.logical_or.reduce(masks, axis=axes, keepdims=True)
     weights = attention.weights.mean(axes, keepdims=True)
     paths = attention.layer_paths if over == "heads" else ()
-    return dataclasses.replace(attention, weights=weights, layer_masks=own, layer_paths=paths, tensors={})
+    return dataclasses.replace(
+        attention, weights=weights, layer_masks=own, layer_paths=paths, layer_calls=(), tensors={}
+    )
 
 
 def rollout(trace: AttentionTrace) -> AttentionTrace:

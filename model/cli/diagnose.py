@@ -18,6 +18,7 @@ from ..diagnosis import Verdict as JudgedVerdict
 from ..diagnosis.api_fixes import APIS, Api, in_api
 from ..diagnosis.inputs.named_arrays import by_role
 from ..diagnosis.readers.files import ENDINGS, Contents, read
+from ..diagnosis.rules.findings import with_origins
 from ..masking.meaning import hides_future, parse_meaning
 
 Verdict = JudgedVerdict | Literal["unreadable"]
@@ -111,7 +112,7 @@ def diagnose_file(file: str, meant: str | None = None, api: Api | None = None) -
 
 def _judge(contents: Contents, meant: str | None, api: Api | None) -> Diagnosis:
     named, blocks = by_role(contents.arrays, meant)
-    diagnosis = judge(arrange(named, contents.map, blocks), meant)
+    diagnosis = with_origins(judge(arrange(named, contents.map, blocks), meant), contents.calls)
     return diagnosis if api is None else in_api(diagnosis, api)
 
 
@@ -122,12 +123,17 @@ def _meant_for(kind: str, kinds: list[str], meant: str | None) -> str | None:
     return None if "decoder" in kinds or kind == "cross" else meant
 
 
+def _finding(one: Finding) -> str:
+    where = f"\n    where: {one.origin}" if one.origin else ""
+    return f"  {one.rank}: {one.code}: {one.message}{where}\n    fix: {one.fix}"
+
+
 def _text(answer: Answer) -> str:
     """Return text for people: the verdict, the findings with their fixes, what was assumed, what could not be told."""
     lines = [f"{answer.file}: {WORDS[answer.verdict]}" + (f": {answer.reason}" if answer.reason else "")]
     lines += [f"  {note}" for note in answer.notes]
     for diagnosis in answer.diagnoses:
         lines += [f"  taken to be meant: {diagnosis.meaning} ({diagnosis.sure:.0%} sure)"]
-        lines += [f"  {one.rank}: {one.code}: {one.message}\n    fix: {one.fix}" for one in diagnosis.findings]
+        lines += [_finding(one) for one in diagnosis.findings]
         lines += [f"  {one.message}" for one in diagnosis.unknown]
     return "\n".join(lines)

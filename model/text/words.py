@@ -88,6 +88,7 @@ def merge_words(attention: AttentionMap, rows: Label = "fed") -> AttentionMap:
         mask=seen(attention.mask),
         layer_masks=None if attention.layer_masks is None else seen(attention.layer_masks),
         layer_paths=attention.layer_paths,
+        layer_calls=attention.layer_calls,
         predicted_tokens=_joined(attention.predicted_tokens, queries) if attention.predicted_tokens else (),
     )
 

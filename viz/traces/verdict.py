@@ -7,14 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from model.diagnosis import NAMES, Diagnosis, DiagnosisError, arrange, judge
+from model.diagnosis import NAMES, Diagnosis, DiagnosisError, Finding, arrange, judge
 from model.diagnosis.readers.files import padding_of
+from model.diagnosis.rules.findings import with_origins
+from model.masking.attention_call import AttentionCall
 from model.trace import AttentionMap, AttentionTrace, Kind
-from model.untrusted_trace import OpenedTrace
+from model.untrusted_trace import OpenedTrace, clean
 from viz.ui.captions import caption, plain
 
 from .session import remember
 
+LONGEST_ORIGIN = 400
+"""Characters; the file of a trace is not trusted."""
 MOST_CELLS = 2**20
 """Cells that are judged while a visitor waits; of a larger map, every n-th head is judged."""
 
@@ -45,6 +49,10 @@ def verdict(trace: AttentionTrace, kind: Kind) -> Verdict:
     coverage = f"{len(rows)} of {heads} heads were judged; python -m model diagnose judges all." if step > 1 else ""
     try:
         diagnosis = judge(arrange(_arrays(attention, rows) | padding_of(trace, kind), kind))
+        calls = AttentionCall.all_from_json(attention.layer_calls)
+        diagnosis = with_origins(
+            diagnosis, calls if step == 1 else [calls[row // attention.heads] for row in rows if calls]
+        )
     except (DiagnosisError, ValueError) as error:
         return Verdict(attention.kind, None, f"cannot be judged: {error}", coverage)
     codes = list(dict.fromkeys(finding.code for finding in diagnosis.findings if finding.severity != "info"))
@@ -54,6 +62,11 @@ def verdict(trace: AttentionTrace, kind: Kind) -> Verdict:
         f"{diagnosis.sure:.0%} sure)"
     )
     return Verdict(attention.kind, diagnosis, sentence, coverage)
+
+
+def where_in_code(one: Finding) -> str:
+    """The line that calls attention and the argument that carried the fault, as a sentence; empty where unknown."""
+    return f"Where: {clean(one.origin, LONGEST_ORIGIN)}." if one.origin else ""
 
 
 def _arrays(attention: AttentionMap, rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -84,5 +97,5 @@ def show(opened: OpenedTrace) -> None:
         with st.expander(f"{len(findings)} finding{'s' * (len(findings) > 1)}"):
             for finding in findings:
                 st.markdown(f"**{plain(finding.map)} · {finding.code}** ({finding.rank})")
-                caption(finding.message)
+                caption(" ".join(filter(None, [finding.message, where_in_code(finding)])))
                 st.code(finding.fix, language="python")

@@ -103,9 +103,15 @@ def map_of(kind: Kind, runs: list[Run], sample: int) -> AttentionMap:
         mask=mask,
         layer_masks=layer_masks,
         layer_paths=tuple(call.path for call in runs[-1]),
-        layer_calls=tuple(call.origin.as_json() for call in runs[-1] if call.origin is not None),
+        layer_calls=_calls(runs[-1]),
         tensors={name: _tensor(name, steps, sample, len(extra)) for name in sorted(names)},
     )
+
+
+def _calls(run: Run) -> tuple[str, ...]:
+    """Where each layer was called, as text; nothing where that is not known of all."""
+    known = tuple(call.origin.as_json() for call in run if call.origin is not None)
+    return known if len(known) == len(run) else ()
 
 
 def _without_copies(allowed: Tensor) -> Tensor:

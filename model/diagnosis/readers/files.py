@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...masking.attention_call import AttentionCall
 from ...masking.known_padding import extra_keys, known_keys, real_tokens
 from ...trace import FORMAT, AttentionTrace, Kind, TraceError
 from ..inputs.arrays import NAMES, DiagnosisError
@@ -43,6 +44,8 @@ class Contents:
     """Tokens of the queries and of the keys, where a trace knows them."""
     notes: tuple[str, ...] = ()
     """What the file holds and was not read, a sentence each."""
+    calls: tuple[AttentionCall, ...] = ()
+    """Where in the code each layer called attention, where a trace knows it."""
 
 
 def read(path: str | Path) -> list[Contents]:
@@ -131,7 +134,8 @@ def contents_of_trace(trace: AttentionTrace) -> list[Contents]:
         arrays = {"weights": attention.weights[None], "mask": mask}
         arrays |= {name: tensor[None] for name, tensor in attention.tensors.items() if name in NAMES}
         arrays |= padding_of(trace, kind)
-        contents.append(Contents(kind, arrays, (attention.query_tokens, attention.key_tokens)))
+        calls = AttentionCall.all_from_json(attention.layer_calls)
+        contents.append(Contents(kind, arrays, (attention.query_tokens, attention.key_tokens), calls=calls))
     return contents
 
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
 import inspect
+import io
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from model.capture import capture_attention
+from model.cli.diagnose import diagnose_file, run
 from model.diagnosis import DiagnosisError, Finding, diagnose
+from model.diagnosis.readers.files import read
 from model.masking.attention_call import AttentionCall
+from model.trace import AttentionMap, AttentionTrace, TraceError
+from viz.traces.verdict import verdict
 
 
 class Explicit(nn.Module):
@@ -113,3 +122,44 @@ def test_calls_that_are_none_are_refused() -> None:
     assert AttentionCall.from_json(call.as_json()) == call
     with pytest.raises(DiagnosisError, match="captured_calls is not what"):
         diagnose(torch.eye(3), captured_calls=["nonsense"])
+
+
+def test_a_saved_trace_keeps_where_each_layer_was_called(tmp_path: Path) -> None:
+    model = Model(Fused).eval()
+    torch.manual_seed(0)
+    with torch.no_grad(), capture_attention(model, modules={"attention.*": "decoder"}) as capture:
+        model(torch.randn(1, 6, 8), {"is_causal": True}, {}, {"attn_mask": CAUSAL})
+    file = tmp_path / "trace.safetensors"
+    capture.trace.save(file)
+    kept, again = capture.trace.decoder, AttentionTrace.load(file).decoder
+    assert kept is not None
+    assert again is not None
+    assert again.layer_calls == kept.layer_calls
+    assert len(kept.layer_calls) == 3
+    (found,) = diagnose_file(str(file), meant="causal").findings
+    line = line_of(Fused, "scaled_dot_product_attention")
+    assert found.origin.startswith(
+        f"attention.1 (Fused), {__file__}:{line}, calls F.scaled_dot_product_attention; none"
+    )
+    out = io.StringIO()
+    run(argparse.Namespace(files=[str(file)], meant="causal", api=None, json=False), out)
+    assert f"\n    where: {found.origin}\n    fix: " in out.getvalue()
+
+
+BAD_LINE = AttentionCall("a", "B", "softmax", "c.py", "3", {}).as_json()  # type: ignore[arg-type]
+BAD_ARGUMENTS = AttentionCall("a", "B", "softmax", "c.py", 3, "none").as_json()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("call", ["nonsense", "[]", "[" * 9999, "3", '{"path": "a"}', BAD_LINE, BAD_ARGUMENTS])
+def test_calls_of_a_file_that_are_none_are_left_out(call: str, tmp_path: Path) -> None:
+    one = AttentionMap("decoder", np.full((1, 1, 2, 2), 0.5), ("a", "b"), ("a", "b"), np.ones((2, 2), bool))
+    trace = AttentionTrace(decoder=dataclasses.replace(one, layer_calls=(call,)))
+    trace.save(tmp_path / "t.safetensors")
+    (contents,) = read(tmp_path / "t.safetensors")
+    assert contents.calls == ()
+    assert verdict(trace, "decoder").diagnosis is not None
+
+
+def test_calls_are_as_many_as_layers() -> None:
+    with pytest.raises(TraceError, match="layer calls have the shape"):
+        AttentionMap("decoder", np.full((2, 1, 1, 1), 1.0), ("a",), ("a",), np.ones((1, 1), bool), layer_calls=("x",))

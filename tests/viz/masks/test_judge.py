@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from model.behaviour.dependencies import reach
 from model.diagnosis import diagnose
 from model.faults.printed_examples import EXAMPLES
+from model.masking.attention_call import AttentionCall
 from model.masking.softmax import softmax
 from model.trace import AttentionMap, AttentionTrace
 from model.untrusted_trace import open_trace
@@ -245,6 +246,18 @@ def test_a_trace_opened_on_explore_is_judged_here_its_faulty_map_first() -> None
     del app.session_state["opened"]
     app.run()
     assert "opened trace" not in app.segmented_control(key="from").options
+
+
+def test_a_finding_of_a_trace_says_where_in_the_code() -> None:
+    paths, file = ("layers.0.attn", "layers.1.attn"), "/home/me/<b>model</b>.py"
+    calls = tuple(AttentionCall(path, "Attn", "softmax", file, 31, {"mask": "None"}).as_json() for path in paths)
+    names = ("a", "b", "c")
+    leaky = AttentionMap("decoder", np.full((2, 3, 3, 3), 1 / 3), names, names, np.tri(3) > 0, layer_calls=calls)
+    app = page()
+    app.session_state["opened"] = open_trace("mine", AttentionTrace(decoder=leaky))
+    app.run()
+    said = f"Where: layers.0.attn (Attn), {file}:31, calls softmax; none arrived: mask=None; and 1 more layer."
+    assert said in told(app)
 
 
 def test_a_pasted_mask_is_read_in_the_convention_that_a_person_chooses() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from model.diagnosis import Arrays, Diagnosis, arrange, judge
 from model.diagnosis.fixes import apply_fix, can_fix
+from model.diagnosis.rules.findings import with_origins
 from model.masking.toy_attention import Reader
 
 from .input.edits import Edits
@@ -32,7 +33,8 @@ class Judgement:
 def judge_with_edits(mask_input: MaskInput, edits: Edits) -> Judgement:
     """Turn cells over, judge, apply the fixes one after the other and judge again. Raises ValueError."""
     arrays = _with_turned_cells(mask_input, edits)
-    before = diagnosis = judge(arrays, mask_input.named)
+    calls = () if edits.cells else mask_input.calls  # what was changed here no code has called
+    before = diagnosis = with_origins(judge(arrays, mask_input.named), calls)
     done: list[str] = []
     raw_mask = mask_input.raw_mask
     for code in edits.fixes:

@@ -12,6 +12,7 @@ from ...components.mask_editor import Panel, packed
 from ...export.parts import Component, Part, Words
 from ...export.save import SavedView
 from ...figures.masks.colours import mask_colours
+from ...traces.verdict import where_in_code
 from . import verdict
 from .input.edits import edits
 
@@ -37,10 +38,14 @@ def saved_view(mask_input: MaskInput, judgement: Judgement, panels: Sequence[Pan
             Words(headline, "verdict", "heading"),
             Words(meaning, "verdict"),
             Component("mask_editor", picture),
-            *(Words(f"{one.code}: {one.message} Fix: {one.fix}", "verdict") for one in findings),
+            *(Words(" ".join(_sentences(one)), "verdict") for one in findings),
         ]
 
     return SavedView("mask", parts, lambda: numbers(findings), "A mask, judged", {"verdict": headline}, width=1280)
+
+
+def _sentences(one: Finding) -> list[str]:
+    return [f"{one.code}: {one.message}", *filter(None, [where_in_code(one)]), f"Fix: {one.fix}"]
 
 
 def numbers(findings: Sequence[Finding]) -> pd.DataFrame:

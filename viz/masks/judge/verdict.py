@@ -10,6 +10,7 @@ from model.diagnosis import Diagnosis, Finding, Rank
 from model.diagnosis.api_fixes import ANOTHER_CALL, API_NAMES, APIS, meant_line
 from model.diagnosis.fixes import can_fix
 
+from ...traces.verdict import where_in_code
 from ...ui.addresses.masks import HEAD, LAYER, SAMPLE
 from ...ui.captions import caption, plain
 from .input import edits
@@ -136,6 +137,8 @@ def _finding(identity: str, at: int, one: Finding, judgement: Judgement) -> None
         st.markdown(f"**{SIGNS[shown]} {NAMES[shown]} · {plain(one.code)}** {plain(one.message)}")
         if one.severity == "info":
             return
+        if place := where_in_code(one):
+            st.caption(plain(place))  # a path holds no terms of the glossary
         st.code(fix_text(one, judgement), language="python", wrap_lines=True)
         with st.container(key=f"acts-{at}", horizontal=True, vertical_alignment="center"):
             st.button(

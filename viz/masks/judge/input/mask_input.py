@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from model.masking.attention_call import AttentionCall
 from model.masking.toy_attention import Reader
 
 MOST_CELLS = 2**22
@@ -37,5 +38,7 @@ class MaskInput:
     """Who reads it."""
     blocks: bool = False
     """Whether the mask was written as True = blocked: then so are the fixes."""
+    calls: tuple[AttentionCall, ...] = ()
+    """Where in the code each layer called attention, where a trace knows it."""
     tokens: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """The tokens of the queries and of the keys, where they are known."""
