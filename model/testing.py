@@ -12,7 +12,7 @@ tried; without it, two tokens at the right. Only an end that it pads is padded e
 that take positions. The messages name the behaviour tests by code and number (:data:`~.behaviour.outcomes.CHECKS`), and
 the first module that lets the fault in (:mod:`~.behaviour.first_module`); hooks stand on the model for that alone.
 
-Of a Hugging Face model of one sequence :func:`compare_backends` says where its kernels, caches and paddings part.
+Of a Hugging Face model :func:`compare_backends` says where its kernels, caches and paddings part.
 
 Besides AssertionError, each raises TypeError and ValueError for what it cannot examine: ids or a ``keep`` of the wrong
 shape, outputs that are not one tensor with a row for each token, and a model that is not in eval mode.

@@ -1,6 +1,6 @@
 """Assertions that a model gives the same by other ways: with a cache and without, packed and apart.
 
-Each takes a Hugging Face model of one sequence and what its tokenizer returns, as
+Each takes a Hugging Face model and what its tokenizer returns, as
 :func:`~.compare.compare_backends` does.
 """
 

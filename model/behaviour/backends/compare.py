@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -88,11 +88,13 @@ def compare_backends(
     ways: Collection[str] = tuple(WAYS),
     causal: bool | None = None,
 ) -> Comparison:
-    """Compare the outputs of every layer of a Hugging Face model of one sequence, by each of ``ways`` (:data:`WAYS`).
+    """Compare the outputs of every layer of a Hugging Face model, by each of ``ways`` (:data:`WAYS`).
 
     Args:
-        model: a decoder or an encoder, in eval mode; nothing of it is changed.
-        inputs: ``input_ids`` (B, T) with ``attention_mask`` (B, T), 1 = a real token, as a tokenizer returns them.
+        model: a decoder, an encoder or both, in eval mode; nothing of it is changed.
+        inputs: ``input_ids`` (B, T) with ``attention_mask`` (B, T), 1 = a real token, as a tokenizer returns them; for
+            both also ``decoder_input_ids`` and ``decoder_attention_mask``, padded at the right. Source and target of a
+            sample stay together; the padding that is moved is that of the source.
         causal: whether it hides the future; by its class unless given.
 
     Raises:
@@ -101,7 +103,7 @@ def compare_backends(
     if unknown := set(ways) - set(WAYS):
         raise ValueError(f"There is no way {', '.join(sorted(unknown))}; there are {', '.join(WAYS)}.")
     batch = _batch(model, inputs)
-    hides = is_language_model(type(model).__name__) if causal is None else causal
+    hides = causal if causal is not None else batch.target is not None or is_language_model(type(model).__name__)
     reference = runs.as_given(model, batch)
     noise = _noise(reference, runs.twice(model, batch))
     functions = _functions(hides)
@@ -111,16 +113,26 @@ def compare_backends(
 
 
 def _batch(model: Any, inputs: Mapping[str, Tensor] | Tensor) -> Batch:
-    if not hasattr(model, "config") or getattr(model.config, "is_encoder_decoder", False):
-        raise TypeError("Give a Hugging Face model of one sequence: an encoder, or a decoder alone.")
+    if not hasattr(model, "config"):
+        raise TypeError("Give a Hugging Face model: an encoder, a decoder, or both.")
     if model.training:
         raise ValueError("The model is in training mode, where dropout changes every run: call model.eval() first.")
-    ids = inputs if isinstance(inputs, Tensor) else inputs["input_ids"]
-    mask = None if isinstance(inputs, Tensor) else inputs.get("attention_mask")
+    given = {"input_ids": inputs} if isinstance(inputs, Tensor) else inputs
+    batch = _sequence(given, "")
+    if not getattr(model.config, "is_encoder_decoder", False):
+        return batch
+    if "decoder_input_ids" not in given:
+        raise TypeError("An encoder-decoder model also needs decoder_input_ids (B, T'), and decoder_attention_mask.")
+    return replace(batch, target=_sequence(given, "decoder_"))
+
+
+def _sequence(given: Mapping[str, Tensor], prefix: str) -> Batch:
+    """The ids and the mask whose names begin so. Raises ValueError."""
+    ids, mask = given[f"{prefix}input_ids"], given.get(f"{prefix}attention_mask")
     keep = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.bool()
     if ids.dim() != 2 or keep.shape != ids.shape or not bool((keep.sum(-1) > 1).all()):
         raise ValueError(
-            "Give token ids (B, T) and an attention_mask of the same shape, two real tokens in each sample."
+            f"Give {prefix}input_ids (B, T) and a {prefix}attention_mask of that shape, two real tokens in each sample."
         )
     return Batch(ids, keep)
 

@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
+from ...capture.foreign.kinds import DECODER
 from ...network.torch_internals import is_flex_attention
 from ..hugging_face import output_of, takes_positions
 
@@ -41,10 +42,36 @@ class Batch:
     """(B, T) token ids."""
     keep: Tensor
     """(B, T) bool, True = a real token."""
+    target: Batch | None = None
+    """What the decoder of an encoder-decoder model is given; None for a model of one sequence."""
 
     def samples(self) -> list[Tensor]:
         """Return the real token ids of each sample."""
         return [row[kept] for row, kept in zip(self.ids, self.keep, strict=True)]
+
+    def repeated(self, times: int) -> Batch:
+        """Return every sample so many times, one batch after the other."""
+        target = None if self.target is None else self.target.repeated(times)
+        return Batch(self.ids.repeat(times, 1), self.keep.repeat(times, 1), target)
+
+    def alone(self, sample: int) -> Batch:
+        """Return one sample without its padding."""
+        ids = self.samples()[sample][None]
+        target = None if self.target is None else self.target.alone(sample)
+        return Batch(ids, torch.ones_like(ids, dtype=torch.bool), target)
+
+    @property
+    def arguments(self) -> dict[str, Tensor]:
+        """The arguments of a Hugging Face model."""
+        given = {"input_ids": self.ids, "attention_mask": self.keep.long()}
+        if self.target is None:
+            return given
+        return given | {"decoder_input_ids": self.target.ids, "decoder_attention_mask": self.target.keep.long()}
+
+    def keep_at(self, path: str) -> Tensor:
+        """Return which positions count of the outputs of a layer, by its path."""
+        decoded = path == OUTPUT or DECODER.search(path)
+        return self.target.keep if self.target is not None and decoded else self.keep
 
 
 @dataclass
@@ -101,12 +128,14 @@ def layers_of(model: nn.Module) -> list[tuple[str, nn.Module]]:
     return [(f"{path}.{name}", child) for path in outer for name, child in model.get_submodule(path).named_children()]
 
 
-def _run_batch(model: nn.Module, ids: Tensor, keep: Tensor, **more: Any) -> Layers:
+def _run_batch(model: nn.Module, batch: Batch, **more: Any) -> Layers:
     recorder = _Recorder(model)
     with recorder.recording():
-        recorder.run(input_ids=ids, attention_mask=keep.long(), **_uncached(model), **more)
+        recorder.run(**batch.arguments, **_uncached(model), **more)
     rows = recorder.joined()
-    return {path: [row[kept] for row, kept in zip(found, keep, strict=True)] for path, found in rows.items()}
+    return {
+        path: [row[kept] for row, kept in zip(found, batch.keep_at(path), strict=True)] for path, found in rows.items()
+    }
 
 
 def _uncached(model: Any) -> dict[str, Any]:
@@ -115,12 +144,12 @@ def _uncached(model: Any) -> dict[str, Any]:
 
 def as_given(model: nn.Module, batch: Batch) -> Layers:
     """The model as it is, on the batch as it is."""
-    return _run_batch(model, batch.ids, batch.keep)
+    return _run_batch(model, batch)
 
 
 def twice(model: nn.Module, batch: Batch) -> Layers:
     """The same with every sample twice in the batch, which shows the noise of rounding."""
-    found = _run_batch(model, batch.ids.repeat(2, 1), batch.keep.repeat(2, 1))
+    found = _run_batch(model, batch.repeated(2))
     return {path: rows[: len(batch.ids)] for path, rows in found.items()}
 
 
@@ -135,8 +164,8 @@ def by_kernel(model: Any, batch: Batch, implementation: str, backend: SDPBackend
     kernels = _Kernels()
     try:
         with chosen, torch.compiler.set_stance("force_eager"), kernels:
-            found = _run_batch(other, batch.ids, batch.keep)
-    except (RuntimeError, NotImplementedError, ValueError) as error:
+            found = _run_batch(other, batch)
+    except (RuntimeError, NotImplementedError, ValueError, IndexError) as error:
         raise NotPossibleError(f"it does not run here: {_first_line(error)}") from error
     if kernels.seen != {implementation} - {"eager"}:
         ran = ", ".join(sorted(kernels.seen)) or "neither sdpa nor flex_attention"
@@ -146,12 +175,15 @@ def by_kernel(model: Any, batch: Batch, implementation: str, backend: SDPBackend
 
 def alone(model: nn.Module, batch: Batch) -> Layers:
     """Each sample alone, without its padding."""
-    runs = [_run_batch(model, ids[None], torch.ones_like(ids[None]).bool()) for ids in batch.samples()]
+    runs = [_run_batch(model, batch.alone(sample)) for sample in range(len(batch.ids))]
     return {path: [run[path][0] for run in runs] for path in runs[0]}
 
 
 def padded_at(model: nn.Module, batch: Batch, side: str) -> Layers:
     """The batch with all padding at one side; positions count real tokens where the model takes them."""
+    relative = any("relative_attention_bias" in name for name, _ in model.named_parameters())
+    if side == "left" and batch.target is not None and not relative:
+        raise NotPossibleError("it has no relative bias and takes no position_ids, so padding may move its positions")
     samples = batch.samples()
     width = max(map(len, samples)) + 2
     keep = torch.zeros(len(samples), width, dtype=torch.bool, device=batch.ids.device)
@@ -160,11 +192,13 @@ def padded_at(model: nn.Module, batch: Batch, side: str) -> Layers:
         place = slice(width - len(sample), None) if side == "left" else slice(0, len(sample))
         keep[row, place], ids[row, place] = True, sample
     positions = {"position_ids": (keep.long().cumsum(-1) - 1).clamp(min=0)} if takes_positions(model) else {}
-    return _run_batch(model, ids, keep, **positions)
+    return _run_batch(model, Batch(ids, keep, batch.target), **positions)
 
 
 def packed(model: nn.Module, batch: Batch, causal: bool) -> Layers:
     """All samples in one row, with positions that begin anew and a mask of blocks."""
+    if batch.target is not None:
+        raise NotPossibleError("a packed source has no mask of blocks for cross-attention")
     if not takes_positions(model):
         raise NotPossibleError("the model takes no position_ids, so that its positions cannot begin anew")
     samples = batch.samples()
@@ -204,6 +238,8 @@ def _masks(model: Any, allowed: Tensor) -> Any:
 
 def cached(model: Any, batch: Batch, make_cache: Callable[[int], Any] = lambda size: None) -> Layers:
     """Each sample with a cache: the first half, then two tokens, then one by one."""
+    if batch.target is not None:
+        return _cached_decoder(model, batch)
     runs = []
     for ids in batch.samples():
         recorder, past, at = _Recorder(model), make_cache(len(ids) + 2), 0
@@ -217,8 +253,29 @@ def cached(model: Any, batch: Batch, make_cache: Callable[[int], Any] = lambda s
     return {path: [run[path] for run in runs] for path in runs[0]}
 
 
+def _cached_decoder(model: Any, batch: Batch) -> Layers:
+    """The decoder of an encoder-decoder model with a cache, each sample alone, on its source encoded once."""
+    runs = []
+    for sample in range(len(batch.ids)):
+        one = batch.alone(sample)
+        target = one.arguments["decoder_input_ids"]
+        recorder, past, at = _Recorder(model), None, 0
+        with torch.no_grad():
+            memory = model.get_encoder()(input_ids=one.ids, attention_mask=one.keep.long())
+        with recorder.recording():
+            for size in _steps(target.shape[1]):
+                given = {"encoder_outputs": memory, "attention_mask": one.keep.long()}
+                ids = target[:, at : at + size]
+                found = recorder.run(decoder_input_ids=ids, past_key_values=past, use_cache=True, **given)
+                past, at = found.past_key_values, at + size
+        runs.append({path: rows[0] for path, rows in recorder.joined().items()})
+    return {path: [run[path] for run in runs] for path in runs[0]}
+
+
 def statically_cached(model: Any, batch: Batch) -> Layers:
     """The same with a static cache of transformers, which has room for more tokens than there are."""
+    if batch.target is not None:
+        raise NotPossibleError("a static cache of two stacks is not tried")
     try:
         from transformers import StaticCache
     except ImportError as error:

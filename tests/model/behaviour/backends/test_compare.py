@@ -124,11 +124,66 @@ def test_a_left_padded_batch_without_positions_parts_from_each_sample_alone() ->
 def test_what_cannot_be_compared_is_said() -> None:
     with pytest.raises(ValueError, match="There is no way warp; there are eager"):
         compare_backends(gpt2(), INPUTS, ways=("warp",))
-    with pytest.raises(TypeError, match="of one sequence"):
+    with pytest.raises(TypeError, match="Give a Hugging Face model"):
         compare_backends(nn.Linear(2, 2), INPUTS)
+    with pytest.raises(TypeError, match="also needs decoder_input_ids"):
+        compare_backends(TWO_STACKS["T5"](), INPUTS)
+    with pytest.raises(ValueError, match="Give decoder_input_ids"):
+        compare_backends(TWO_STACKS["T5"](), INPUTS | {"decoder_input_ids": IDS[:, :1]})
     with pytest.raises(ValueError, match=r"call model\.eval\(\) first"):
         compare_backends(gpt2().train(), INPUTS)
     with pytest.raises(ValueError, match="two real tokens in each sample"):
         compare_backends(gpt2(), {"input_ids": IDS, "attention_mask": KEEP.long() * 0})
     with pytest.raises(ValueError, match="cache: not run, the model is not causal"):
         assert_cache_agrees(MODELS["BERT"]().eval(), INPUTS)
+
+
+BART: dict[str, Any] = {"vocab_size": 60, "d_model": 32, "max_position_embeddings": 32, "init_std": 0.3}
+BART |= {f"{part}_{name}": size for part in ("encoder", "decoder") for name, size in (("layers", 2), ("ffn_dim", 64))}
+BART |= {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "decoder_start_token_id": 1}
+BART |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+T5: dict[str, Any] = {"vocab_size": 60, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+T5 |= {"pad_token_id": 0, "decoder_start_token_id": 0}
+TWO_STACKS: dict[str, Callable[[], Any]] = {
+    "T5": lambda: seeded(transformers.T5ForConditionalGeneration, transformers.T5Config(**T5)),
+    "BART": lambda: seeded(transformers.BartForConditionalGeneration, transformers.BartConfig(**BART)),
+    "Marian": lambda: seeded(transformers.MarianMTModel, transformers.MarianConfig(**BART)),
+}
+TARGET_KEEP = torch.arange(6) < torch.tensor([[4], [6], [5]])
+TARGET = {"decoder_input_ids": IDS.flip(0)[:, :6] * TARGET_KEEP, "decoder_attention_mask": TARGET_KEEP.long()}
+NEVER = {"sdpa efficient", "static cache", "packed"}
+TWO_NOT_RUN = {"T5": NEVER | {"flex"}, "BART": NEVER | {"left padding"}, "Marian": NEVER | {"left padding"}}
+
+
+def seeded(kind: Any, config: Any) -> Any:
+    torch.manual_seed(0)
+    return kind(config).eval()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", TWO_STACKS)
+def test_models_of_two_stacks_agree_in_every_way_that_they_have(name: str) -> None:
+    found = compare_backends(TWO_STACKS[name](), INPUTS | TARGET)
+    assert found.parting == ()
+    if not torch.cuda.is_available():
+        assert {one.name for one in found.results if one.status == "not run"} <= TWO_NOT_RUN[name]
+    assert all(one.reason for one in found.results if one.status == "not run")
+
+
+def test_padding_that_cross_attention_sees_parts_in_the_decoder() -> None:
+    def open_all(module: nn.Module, args: Any, kwargs: Any) -> Any:
+        return args, kwargs | {"attention_mask": None}
+
+    model = TWO_STACKS["BART"]()
+    model.model.decoder.layers[1].encoder_attn.register_forward_pre_hook(open_all, with_kwargs=True)
+    found = compare_backends(model, INPUTS | TARGET, ways=("cache", "right padding", "batch of one"))
+    layers = {one.name: (one.layer, one.sample) for one in found.parting}
+    assert layers == {
+        "cache": ("model.decoder.layers.1", 1),
+        "right padding": ("model.decoder.layers.1", 0),
+        "batch of one": ("model.decoder.layers.1", 1),
+    }
+    with pytest.raises(AssertionError, match=r"cache: parts at model\.decoder\.layers\.1"):
+        assert_cache_agrees(model, INPUTS | TARGET)
+    assert_cache_agrees(TWO_STACKS["BART"](), INPUTS | TARGET)
