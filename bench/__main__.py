@@ -19,6 +19,7 @@ NAMES = (
     "attribution",
     "capture",
     "decode",
+    "diagnose",
     "gpu",
     "greedy",
     "heads",
