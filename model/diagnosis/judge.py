@@ -30,7 +30,7 @@ from .rules.weak_fill import weak_fill_cells
 _FEWEST = 4
 """Queries and keys from which the weights alone show a mask that is rarely meant."""
 _SINK = "the last column is a sink that every query attends to, and no key; it was left out"
-_EXTRA = "the last {} columns are no tokens, as a sink or a learned bias; they were left out"
+_EXTRA = "columns that are no tokens, {} at the end, such as a sink or a learned bias, were left out"
 _REVERSED = "keys are looked for the more the farther away they are: the sign of a distance bias is turned around"
 _REVERSED_FIX = "bias = -slopes[:, None, None] * (i - j).abs()  # a penalty that grows with the distance"
 _POSITIVE = "the mask holds +inf: added to the scores it makes every row NaN, where -inf would block"
@@ -58,7 +58,7 @@ def judge(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     arrays, findings, stop = _judge_sums(arrays, stated_intent(arrays, meant_name))
     extra = extra or int(has_sink_column(arrays))
     if extra:
-        looks = _SINK if extra == 1 else _EXTRA.format(extra)
+        looks = _EXTRA.format(extra) if arrays.extra_keys else _SINK
         findings.append(make_finding("extra-mass", _last_columns(arrays, extra), arrays.map, looks=looks))
         arrays = without_last_keys(arrays, extra)
     stated = stated_intent(arrays, meant_name)
