@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from ..behaviour.checks import examine
+from ..behaviour.network_parts import Padded, part_of
 from ..behaviour.outcomes import Outcome
-from ..behaviour.own_model import from_own_model
-from ..network.autoregressive import shift_right
-from ..network.config import PAD_ID
+from ..live.live_model import LiveModel
+from ..network.attention import attention_path
+from ..network.autoregressive import Side, shift_right
 from ..network.hooks import hook_outputs
 from ..trace import Kind
-from ..translate import Translator
 from .mask_trial import MaskTrial, TrialResult, use_mask
 
 BATCH = 32
@@ -28,74 +28,78 @@ class Perturbation:
     """How far the T outputs, next-token distributions, move when one input at a time is another token."""
 
     change: np.ndarray
-    """(T, S + T) total variation distance of the distributions, 0 where not even a logit moved; of source and fed
-    target tokens."""
+    """(T, S + F) total variation distance of the distributions, 0 where not even a logit moved; of source and fed
+    target tokens: F is T, or T - 1 of a decoder alone, whose prompt stands in place of a start."""
     allowed: np.ndarray
-    """(T, S + T) bool, True = this output may depend on this input."""
+    """(T, S + F) bool, True = this output may depend on this input."""
 
 
 @torch.inference_mode()
-def perturb(translator: Translator, result: TrialResult, trial: MaskTrial | None) -> Perturbation:
-    """Change every token of the sentence (padding too) and of its translation, one at a time, under a mask.
+def perturb(model: LiveModel, result: TrialResult, trial: MaskTrial | None) -> Perturbation:
+    """Change every token of the sentence (padding too) and of what is fed behind it, one at a time, under a mask.
 
     It is the embedding that is exchanged, so that padding stays padding to the mask. The same batch is run unchanged
     beside it: rows of equal batches are equal to the last bit, so that what does not depend does not move at all.
     """
-    model, source, ids = translator.model, result.source, result.own.ids
-    fed = shift_right(torch.tensor([ids], device=source.device))
-    inputs = torch.arange(source.shape[1] + fed.shape[1], device=source.device)
+    network, source, ids = model.model, result.source, result.own.ids
+    fed = shift_right(torch.tensor([ids], device=source.device), network.start_id)
+    outputs, sources = len(ids), source.shape[1]
+    inputs = torch.arange(sources + len(result.fed), device=source.device)
+    first = sources if model.can("translate") else 0  # the input that stands first in what the decoder embeds
     found = []
     for places in inputs.split(BATCH):
-        many = source.expand(len(places), -1), fed.expand(len(places), -1)
-        with use_mask(translator, trial, result.real):
-            before = model(*many)
-            with _exchanged(translator, places, source.shape[1]):
-                after = model(*many)
+        many, decoded = source.expand(len(places), -1), fed.expand(len(places), -1)
+        with attention_path("explicit"), use_mask(model, trial, result.real):
+            before = network(many, decoded)
+            with _exchanged(model, "source", places, 0):
+                memory = network.encode(many)
+            with _exchanged(model, "target", places, first):
+                after = network.generator(network.decode(decoded, memory, network.source_mask(many)))
         moved = (before != after).any(-1)
         distance = (before.softmax(-1) - after.softmax(-1)).abs().sum(-1) / 2
         found.append(torch.where(moved, distance.clamp_min(1e-9), 0.0))
-    outputs, sources = fed.shape[1], source.shape[1]
-    of_source = np.arange(sources)[None].repeat(outputs, 0) < result.real
-    return Perturbation(torch.cat(found).T.cpu().numpy(), np.concatenate([of_source, np.tri(outputs, dtype=bool)], 1))
+    if first:
+        of_source = np.arange(sources)[None].repeat(outputs, 0) < result.real
+        allowed = np.concatenate([of_source, np.tri(outputs, dtype=bool)], 1)
+    else:
+        allowed = np.tri(outputs, len(inputs), sources - 1, dtype=bool)
+    return Perturbation(torch.cat(found).T.cpu().numpy(), allowed)
 
 
-def _exchanged(translator: Translator, places: Tensor, sources: int) -> AbstractContextManager[None]:
-    """Row b of the batch gets another token at places[b]: of the source, or from `sources` on of the target."""
-    model = translator.model
+def _exchanged(model: LiveModel, side: Side, places: Tensor, first: int) -> AbstractContextManager[None]:
+    """Row b of the batch gets another token at places[b], counted from `first`, if this side has that place."""
 
-    def exchange(embedded: Tensor, mine: Tensor, at: Tensor) -> Tensor:
-        changed = embedded.clone()
-        rows = torch.arange(len(places), device=places.device)[mine]
-        changed[rows, at[mine]] = embedded[rows, at[mine]].roll(1, -1)
+    def exchange(embedded: Tensor) -> Tensor:
+        mine = (places >= first) & (places < first + embedded.shape[1])
+        rows, at = torch.arange(len(places), device=places.device)[mine], (places - first)[mine]
+        changed, own = embedded.clone(), embedded[rows, at]
+        changed[rows, at] = own.roll(1, -1).masked_fill((own == 0).all(-1, keepdim=True), 1.0)  # a start can be zero
         return changed
 
-    def in_source(embedded: Tensor) -> Tensor:
-        return exchange(embedded, places < sources, places)
-
-    def in_target(embedded: Tensor) -> Tensor:
-        return exchange(embedded, places >= sources, places - sources)
-
-    return hook_outputs({model.source_embedding.tokens: in_source, model.target_embedding.tokens: in_target})
+    return hook_outputs({model.model.token_embedding(side): exchange})
 
 
-def run_checks(translator: Translator, result: TrialResult, kind: Kind, trial: MaskTrial | None) -> tuple[Outcome, ...]:
+def run_checks(model: LiveModel, result: TrialResult, kind: Kind, trial: MaskTrial | None) -> tuple[Outcome, ...]:
     """Return the outcomes of the behaviour tests on the part of the model in which `kind` stands.
 
     They run on a batch of the sentence and, padded, its first half.
     """
-    real, ids = result.source[0, : result.real], result.own.ids
-    fed = shift_right(torch.tensor(ids, device=real.device))
-    lengths = (len(real), max(1, len(real) // 2))
+    network = model.model
+    source = result.source[0, : result.real]
+    target = shift_right(torch.tensor(result.own.ids, device=source.device), network.start_id)
+    if not model.can("translate"):  # its first token stands for the source, and the rest is fed behind it
+        source, target = source[:1], torch.cat([source, target[1:]])
+    lengths = (len(source), max(1, len(source) // 2))
 
     def under() -> AbstractContextManager[None]:
-        return use_mask(translator, trial, *lengths)
+        return use_mask(model, trial, *lengths)
 
-    subject = from_own_model(translator.model, _with_half(real), _with_half(fed), under, (kind,))[kind]
-    return examine(subject)
+    padded = _with_half(network.pad_id, source), _with_half(network.pad_id, target)
+    return examine(part_of(network, kind, *padded, under))
 
 
-def _with_half(ids: Tensor) -> Tensor:
-    """(T,) -> (2, T): the same, and its first half padded."""
-    half = ids.clone()
-    half[max(1, len(ids) // 2) :] = PAD_ID
-    return torch.stack([ids, half])
+def _with_half(pad: int | None, ids: Tensor) -> Padded:
+    """(T,) -> two samples: the same, and its first half padded."""
+    keep = torch.ones(2, len(ids), dtype=torch.bool, device=ids.device)
+    keep[1, max(1, len(ids) // 2) :] = False
+    return Padded(torch.where(keep, ids, 0 if pad is None else pad), keep)

@@ -1,4 +1,4 @@
-"""Another mask in a model that translates: what becomes of the translation and of the attention.
+"""Another mask in a model that writes: what becomes of what it writes and of its attention.
 
 Nothing on the model is changed: the masks are edited on their way, in the thread that asks (:mod:`.interventions`).
 The sentence may be padded, since many faults show only there. Decoding is done without a cache, so that an edited
@@ -18,14 +18,12 @@ from torch import Tensor
 
 from ..capture.attention import capture_attention
 from ..decoding.steps import greedy, length_limit
+from ..decoding.teacher_forcing import forced_log_probs
 from ..interventions.apply import editing_masks
+from ..live.live_model import LiveModel
+from ..live.translation import InputError
 from ..masking.rule import Sizes, build_mask
-from ..network.autoregressive import shift_right
-from ..network.config import BOS_ID, EOS_ID, PAD_ID, SPECIAL_PIECES
-from ..network.masks import padding_mask
-from ..text.token_names import name_translation
 from ..trace import AttentionMap, Kind
-from ..translate import Translator
 
 MaskName = Literal[
     "no mask", "no padding mask", "no causal mask", "inverted", "causal", "own place blocked", "window",
@@ -37,7 +35,9 @@ OF_KIND: dict[Kind, tuple[MaskName, ...]] = {
     "decoder": ("no causal mask", "inverted", "own place blocked", "window", "added, not filled", "rule"),
     "cross": ("causal", "no padding mask", "inverted", "window", "one word hidden", "added, not filled", "rule"),
 }
-"""The masks that can be tried on each kind of attention."""
+"""The masks that can be tried on each kind of attention of a model with two sides."""
+OF_DECODER_ALONE: tuple[MaskName, ...] = (*OF_KIND["decoder"][:-2], "one word hidden", *OF_KIND["decoder"][-2:])
+"""Those of a decoder that reads its prompt itself."""
 LONGER = 12
 """Tokens that a translation may be longer under a broken mask than under the right one, before it is cut off."""
 
@@ -82,7 +82,7 @@ class MaskTrial:
 
 
 @contextmanager
-def use_mask(translator: Translator, trial: MaskTrial | None, *real: int) -> Iterator[None]:
+def use_mask(model: LiveModel, trial: MaskTrial | None, *real: int) -> Iterator[None]:
     """Put the mask in force inside the block, in this thread; `real` source tokens of each sample are no padding."""
     if trial is None:
         yield
@@ -99,7 +99,7 @@ def use_mask(translator: Translator, trial: MaskTrial | None, *real: int) -> Ite
         return scores + last[0].to(scores.dtype)
 
     scores = add if trial.name == "added, not filled" else None
-    with editing_masks(translator.model, trial.kind, edit, scores):
+    with editing_masks(model.model, trial.kind, edit, scores):
         yield
 
 
@@ -109,11 +109,11 @@ class MaskedRun:
 
     text: str
     ids: tuple[int, ...]
-    """The translation that it writes, with </s> if it wrote that."""
+    """The translation or continuation that it writes, with its end if it wrote that."""
     log_prob: float
-    """The log-probability of that translation, natural logarithm."""
+    """The log-probability of that text, natural logarithm."""
     log_prob_of_target: float
-    """The log-probability of the translation that the unchanged model writes."""
+    """The log-probability of the text that the unchanged model writes."""
     maps: dict[Kind, AttentionMap]
     """Attention while the unchanged model's translation is fed, so that rows compare."""
 
@@ -125,7 +125,7 @@ class TrialResult:
     source_tokens: tuple[str, ...]
     """The source, padding included."""
     target_tokens: tuple[str, ...]
-    """The translation that the unchanged model writes."""
+    """What the unchanged model writes."""
     source: Tensor
     """(1, S + pads) ids."""
     real: int
@@ -135,42 +135,60 @@ class TrialResult:
     trial: MaskedRun
     """Under the mask that is tried."""
 
+    @property
+    def fed(self) -> tuple[str, ...]:
+        """The tokens that the decoder is fed behind the source: of a decoder alone, behind its prompt."""
+        tokens = self.own.maps["decoder"].query_tokens
+        return tokens if "cross" in self.own.maps else tokens[len(self.source_tokens) :]
+
+
+def masks_of(model: LiveModel, kind: Kind) -> tuple[MaskName, ...]:
+    """Return the masks that can be tried on one kind of a model's attention."""
+    return OF_KIND[kind] if model.can("translate") else OF_DECODER_ALONE
+
 
 @torch.inference_mode()
-def run_trial(translator: Translator, text: str, trial: MaskTrial | None, pads: int = 0) -> TrialResult:
-    """Translate `text`, padded by `pads` tokens, with both masks. Raises InputError, and RuleError for the rule."""
-    encoded, model = translator.encode(text), translator.model
-    source = torch.tensor([[*encoded.ids, *[PAD_ID] * pads]], device=translator.device)
-    names = (*encoded.tokens, *[SPECIAL_PIECES[PAD_ID]] * pads)
-    real = len(encoded.ids)
-    target = tuple(step.token_id for step in greedy(model, source, length_limit(model, real)))
-    targets = tuple(map(translator.tokenizer.token, target))
+def run_trial(model: LiveModel, text: str, trial: MaskTrial | None, pads: int = 0) -> TrialResult:
+    """Translate `text`, or continue it, padded by `pads` tokens, with both masks. Raises InputError and RuleError."""
+    encoded, network = model.encode(text), model.model
+    real, pad = len(encoded.ids), network.pad_id
+    if pads and pad is None:
+        raise InputError("This model has no padding token of its own, so nothing can be padded.")
+    if real + pads > model.max_length:
+        raise InputError(f"With {pads} padding tokens this text is longer than the {model.max_length} the model reads.")
+    padding = [pad] * pads if pad is not None else []
+    source = torch.tensor([[*encoded.ids, *padding]], device=model.device)
+    names = (*encoded.tokens, *map(model.tokenizer.token, padding))
+    steps = greedy(network, source, length_limit(network, real), constraints=model.forced)
+    target = tuple(step.token_id for step in steps)
+    targets = tuple(map(model.tokenizer.token, target))
 
     def run(mask: MaskTrial | None, ids: tuple[int, ...]) -> MaskedRun:
-        with use_mask(translator, mask, real), capture_attention(model) as capture:
-            log_prob_of_target = _log_prob(translator, source, target)
-        with use_mask(translator, mask, real):
-            log_prob = _log_prob(translator, source, ids)
-        maps = name_translation(capture.trace, names, targets).maps
-        return MaskedRun(translator.tokenizer.decode(ids), ids, log_prob, log_prob_of_target, maps)
+        with use_mask(model, mask, real), capture_attention(network) as capture:
+            log_prob_of_target = _log_prob(model, source, target)
+        with use_mask(model, mask, real):
+            log_prob = _log_prob(model, source, ids)
+        maps = model.named(capture.trace, names, targets).maps
+        return MaskedRun(model.written(ids), ids, log_prob, log_prob_of_target, maps)
 
     own = run(None, target)
-    changed = own if trial is None else run(trial, _decode(translator, source, real, trial, len(target) + LONGER))
+    changed = own if trial is None else run(trial, _decode(model, source, real, trial, len(target) + LONGER))
     return TrialResult(names, targets, source, real, own, changed)
 
 
-def _decode(translator: Translator, source: Tensor, real: int, trial: MaskTrial, most: int) -> tuple[int, ...]:
+def _decode(model: LiveModel, source: Tensor, real: int, trial: MaskTrial, most: int) -> tuple[int, ...]:
     """Decode greedily, without a cache, at most so many tokens."""
-    written = [BOS_ID]
-    with use_mask(translator, trial, real):
-        memory, mask = translator.model.encode(source), padding_mask(source, PAD_ID)
-        while len(written) <= min(most, length_limit(translator.model, real)) and written[-1] != EOS_ID:
-            states = translator.model.decode(torch.tensor([written], device=source.device), memory, mask)
-            written.append(int(translator.model.generator(states[0, -1]).argmax()))
+    network, most = model.model, min(most, length_limit(model.model, real))
+    written = [network.start_id]
+    with use_mask(model, trial, real):
+        memory, mask = network.encode(source), network.source_mask(source)
+        while len(written) <= most and (len(written) == 1 or written[-1] not in network.end_ids):
+            states = network.decode(torch.tensor([written], device=source.device), memory, mask)
+            log_probs = network.generator(states[0, -1]).log_softmax(-1)
+            written.append(int(model.forced.apply(log_probs, written[1:]).argmax()))
     return tuple(written[1:])
 
 
-def _log_prob(translator: Translator, source: Tensor, ids: tuple[int, ...]) -> float:
-    target = torch.tensor([ids], device=source.device)
-    log_probs = translator.model(source, shift_right(target))[0].log_softmax(-1)
-    return float(log_probs.gather(1, target.T).sum())
+def _log_prob(model: LiveModel, source: Tensor, ids: tuple[int, ...]) -> float:
+    log_probs = forced_log_probs(model.model, source, ids)
+    return float(log_probs.gather(1, torch.tensor([ids], device=source.device).T).sum())

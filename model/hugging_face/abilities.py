@@ -12,7 +12,6 @@ LACKS_OF_TRANSLATION: Mapping[Ability, str] = {
     "cache check": "",
     "examples": "",
     "attribution": f"What a word rests on is not computed for a model from a folder; {OURS}.",
-    "mask trial": f"Masks are not tried on a model from a folder; {OURS} take any.",
     "positions": f"The positions of a model from a folder are not known to this page; {OURS} show them.",
     "training": f"A folder says nothing of its training; {OURS}.",
     "atlas": f"Heads are not measured over a corpus for a model from a folder; {OURS} have an atlas.",

@@ -88,12 +88,34 @@ def attend(
         key, value = (tensor.repeat_interleave(groups, dim=1) for tensor in (key, value))
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     if chosen_path(query.device) == "fused" and softcap is None:
-        bias = _sum(attention_mask, position_bias)
         dropout = dropout if module.training else 0.0
-        context = F.scaled_dot_product_attention(query, key, value, bias, dropout, scale=scale)
+        context = _fused(points, query, key, value, attention_mask, scale, position_bias, dropout)
         return context.transpose(1, 2).contiguous(), None
     weights, context = _explicit(points, query, key, value, attention_mask, scale, position_bias, softcap)
     return context.transpose(1, 2).contiguous(), weights
+
+
+def _fused(
+    points: AttentionPoints,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    scale: float,
+    position_bias: Tensor | None,
+    dropout: float,
+) -> Tensor:
+    if not is_observed():
+        bias = _sum(mask, position_bias)
+        return F.scaled_dot_product_attention(query, key, value, bias, dropout, scale=scale)
+    query = points.q(query)  # an edited mask is told its queries here
+    added, allowed = _edited(points, query, key, mask)
+    empty = ~allowed.any(-1, keepdim=True)
+    bias = _sum(added, position_bias, torch.zeros_like(allowed, dtype=query.dtype))
+    assert bias is not None
+    bias = bias.masked_fill(~(allowed | empty), -math.inf)
+    context = F.scaled_dot_product_attention(query, key, value, bias, dropout, scale=scale)
+    return context.masked_fill(empty, 0.0)
 
 
 def _explicit(
@@ -123,15 +145,20 @@ def _explicit(
 
 def _masked(points: AttentionPoints, scores: Tensor, mask: Tensor | None) -> Tensor:
     """Scores (B, H, Q, K) under an additive mask, or the boolean one that an intervention has made of it."""
+    if mask is None and not is_observed():
+        return scores
+    added, allowed = _edited(points, scores, scores.mT, mask)
+    return (scores if added is None else scores + added).masked_fill(~allowed, -math.inf)
+
+
+def _edited(points: AttentionPoints, query: Tensor, key: Tensor, mask: Tensor | None) -> tuple[Tensor | None, Tensor]:
+    """What a mask adds where it blocks nothing, and what may be attended to, (1 or B, 1 or H, Q, K) bool, as edited."""
     if mask is None:
-        if not is_observed():
-            return scores
-        allowed = torch.ones(1, 1, *scores.shape[-2:], dtype=torch.bool, device=scores.device)
-    else:
-        mask = mask[..., : scores.shape[-1]]
-        allowed = ~is_blocked(mask)
-        scores = scores + mask.masked_fill(~allowed, 0.0)
-    return scores.masked_fill(~points.mask(allowed), -math.inf)
+        allowed = torch.ones(1, 1, query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device)
+        return None, points.mask(allowed)
+    mask = mask[..., : key.shape[-2]]
+    allowed = ~is_blocked(mask)
+    return mask.masked_fill(~allowed, 0.0), points.mask(allowed)
 
 
 def _sum(*biases: Tensor | None) -> Tensor | None:

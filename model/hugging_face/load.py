@@ -46,6 +46,7 @@ class FolderModel(LiveModel):
     """A model of transformers that writes: it lacks what needs to know more of its inside than attention."""
 
     model: FolderNetwork
+    empty_rows = "zeros are put there, where eager attention of transformers would weigh all keys alike"
 
     def as_reader(self) -> LocalModel:
         """Return the same as a module and the function that runs it on a text: for what is asked of any module."""

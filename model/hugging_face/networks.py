@@ -12,7 +12,7 @@ from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from ..capture.points import AttentionPoints
-from ..network.autoregressive import AutoregressiveModel, Cache
+from ..network.autoregressive import AutoregressiveModel, Cache, Side
 from ..network.hooks import hook_outputs
 
 CONTINUATION = 40
@@ -48,6 +48,20 @@ class FolderNetwork(AutoregressiveModel):
     def end_ids(self) -> tuple[int, ...]:
         return self._ends
 
+    def token_embedding(self, side: Side) -> nn.Module:
+        part = self._side(side).get_input_embeddings()
+        assert isinstance(part, nn.Module)
+        return part
+
+    def _side(self, side: Side) -> Any:
+        """The part of the model that reads this side's ids."""
+        if not self.model.config.is_encoder_decoder:
+            return self.model
+        return self.model.get_encoder() if side == "source" else self.model.get_decoder()
+
+    def position_embedding(self, side: Side) -> nn.Module | None:
+        return None
+
     def predictions(self, source: Tensor, target: Tensor, *, sublayers: bool = False) -> Iterator[tuple[str, Tensor]]:
         """After each layer: its output takes the place of the last layer's, and the model itself does the rest."""
         layers = self.decoder_layers
@@ -64,10 +78,6 @@ class FolderNetwork(AutoregressiveModel):
         """The modules whose outputs are the decoder's stream after each layer: each holds a self-attention."""
         return [_layer_of(self, path) for path, one in self.named_modules() if _is_own_attention(one)]
 
-    def source_mask(self, source: Tensor) -> Tensor:
-        """All of them: a sentence comes alone, so that none is padding, whatever its id."""
-        return torch.ones_like(source, dtype=torch.bool)[:, None, None, :]
-
     def _memory(self, memory: Tensor, rows: int, cache: Cache | None) -> Tensor:
         """The memory with a row for each row of the target, kept beside the keys and values."""
         if isinstance(cache, FolderCache) and cache.memory is not None:
@@ -81,6 +91,16 @@ class FolderNetwork(AutoregressiveModel):
 class EncoderDecoderNetwork(FolderNetwork):
     """Marian, T5, BART, M2M100 and their like. The memory is the encoder's output (B, S, D)."""
 
+    @property
+    def pad_id(self) -> int | None:
+        pad = self.model.config.pad_token_id
+        return pad if isinstance(pad, int) and pad not in self.end_ids else None
+
+    def source_mask(self, source: Tensor) -> Tensor:
+        """All but the padding behind the end: the same id inside a sentence was typed there."""
+        real = torch.ones_like(source, dtype=torch.bool) if self.pad_id is None else source != self.pad_id
+        return (real.flip(1).cumsum(1) > 0).flip(1)[:, None, None, :]
+
     def room(self, source_tokens: int) -> int:
         return self.positions - 1
 
@@ -88,7 +108,7 @@ class EncoderDecoderNetwork(FolderNetwork):
         return FolderCache(EncoderDecoderCache(DynamicCache(), DynamicCache()))
 
     def encode(self, source: Tensor) -> Tensor:
-        return self.model.get_encoder()(input_ids=source, attention_mask=torch.ones_like(source))[0]
+        return self.model.get_encoder()(input_ids=source, attention_mask=self.source_mask(source)[:, 0, 0].long())[0]
 
     def decode(
         self, target: Tensor, memory: Tensor, memory_mask: Tensor | None, *, cache: Cache | None = None
@@ -106,6 +126,13 @@ class EncoderDecoderNetwork(FolderNetwork):
 
 class DecoderNetwork(FolderNetwork):
     """GPT-2, Llama and their like. The memory is the prompt itself, as ids (B, S)."""
+
+    @property
+    def pad_id(self) -> None:
+        return None
+
+    def source_mask(self, source: Tensor) -> Tensor:
+        return torch.ones_like(source, dtype=torch.bool)[:, None, None, :]
 
     def room(self, source_tokens: int) -> int:
         return self.positions - source_tokens

@@ -77,6 +77,8 @@ class LiveModel:
     """What it cannot do, each with the sentence that says so."""
     notes: Sequence[str] = ()
     """What else is to be known of it on every page, in sentences."""
+    empty_rows: str = "this model gives zeros there, never NaN"
+    """What its attention gives to a query that may attend to nothing."""
 
     def __init__(
         self,
@@ -95,6 +97,11 @@ class LiveModel:
 
     def can(self, ability: Ability) -> bool:
         return ability not in self.lacks
+
+    @property
+    def writes(self) -> str:
+        """What the text is called that it writes."""
+        return "translation" if self.can("translate") else "continuation"
 
     def as_reader(self) -> LocalModel:
         """Return the same as a module that any stranger might have brought, where only "source words" are computed."""
@@ -215,6 +222,17 @@ class LiveModel:
         one_pass = translation.trace.settings["decoding"] == TEACHER_FORCING
         return check_observer(self.model, source, translation.steps, one_pass=one_pass)
 
+    def written(self, ids: Sequence[int]) -> str:
+        """Return the text of a target, without what every target begins with."""
+        begin = self.forced.prefix
+        return self.tokenizer.decode(ids[len(begin) :] if tuple(ids[: len(begin)]) == begin else ids)
+
+    def named(self, trace: AttentionTrace, source: Sequence[str], target: Sequence[str]) -> AttentionTrace:
+        """Return a trace of this model with its rows and columns named; `target` are the tokens predicted."""
+        if self.can("translate"):
+            return name_translation(trace, source, target, self.tokenizer.token(self.model.start_id))
+        return name_continuation(trace, source, target)
+
     def settings(self, decoding: str = "greedy") -> dict[str, Any]:
         """Return what a saved trace says of how it was made."""
         return {"device": self.device.type, "attention": "explicit", "decoding": decoding}
@@ -228,8 +246,7 @@ class LiveModel:
         recording: Capture | None,
         decoding: str,
     ) -> Translation:
-        ids, begin = tuple(step.token_id for step in steps), self.forced.prefix
-        written = self.tokenizer.decode(ids[len(begin) :] if ids[: len(begin)] == begin else ids)
+        written = self.written(tuple(step.token_id for step in steps))
         seconds, first_row = time.perf_counter() - started, 0 if self.can("translate") else len(encoded.ids) - 1
         found = Translation(
             text, written, tuple(steps), encoded.ids, encoded.tokens, encoded.unknown, seconds, None, first_row
@@ -247,13 +264,8 @@ class LiveModel:
             yield dataclasses.replace(step, token=token(step.token_id), candidates=candidates)
 
     def _label(self, trace: AttentionTrace, translation: Translation, decoding: str) -> AttentionTrace:
-        source, target = translation.source_tokens, translation.target_tokens
-        if self.can("translate"):
-            named = name_translation(trace, source, target, self.tokenizer.token(self.model.start_id))
-        else:
-            named = name_continuation(trace, source, target)
         return dataclasses.replace(
-            named,
+            self.named(trace, translation.source_tokens, translation.target_tokens),
             source=translation.source,
             target=translation.text,
             model=self.name,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from .config import BOS_ID, PAD_ID
+
+Side = Literal["source", "target"]
 
 
 class Cache(Protocol):
@@ -38,6 +40,22 @@ class AutoregressiveModel(nn.Module):
     @abstractmethod
     def end_ids(self) -> Collection[int]:
         """The ids that end a target."""
+
+    @property
+    @abstractmethod
+    def pad_id(self) -> int | None:
+        """The id that fills a source up behind its end; None where there is none, so that no source is padded."""
+
+    @abstractmethod
+    def token_embedding(self, side: Side) -> nn.Module:
+        """Return the module whose output is the embedding (B, T, D) of tokens, before positions are added to it.
+
+        Both sides may share one. That of a decoder alone embeds the prompt and what follows it in one.
+        """
+
+    @abstractmethod
+    def position_embedding(self, side: Side) -> nn.Module | None:
+        """Return the module whose output (1 or B, T, D) is added for positions; None where none is added."""
 
     @abstractmethod
     def room(self, source_tokens: int) -> int:

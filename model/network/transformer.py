@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torch import Tensor, nn
 
-from .autoregressive import AutoregressiveModel, Cache
+from .autoregressive import AutoregressiveModel, Cache, Side
 from .config import BOS_ID, EOS_ID, PAD_ID, TransformerConfig
 from .dropout import Dropout
 from .hooks import HookPoint, record
@@ -120,6 +120,19 @@ class Transformer(AutoregressiveModel):
     @property
     def end_ids(self) -> tuple[int, ...]:
         return (EOS_ID,)
+
+    @property
+    def pad_id(self) -> int:
+        return PAD_ID
+
+    def token_embedding(self, side: Side) -> nn.Module:
+        return self._embedding(side).tokens
+
+    def position_embedding(self, side: Side) -> nn.Module:
+        return self._embedding(side).encoding
+
+    def _embedding(self, side: Side) -> Embedding:
+        return self.source_embedding if side == "source" else self.target_embedding
 
     def room(self, source_tokens: int) -> int:
         return self.config.max_length - 1

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
 
-from ..network.autoregressive import decoder_inputs
+from ..network.autoregressive import Side, decoder_inputs
 from ..network.hooks import record
 from ..translate import Translation, Translator
-
-Side = Literal["source", "target"]
 
 
 @dataclass(frozen=True, eq=False)

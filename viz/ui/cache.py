@@ -368,17 +368,17 @@ def preset_models() -> tuple[list[PresetModel], list[str]]:
 
 @computed(64)
 def mask_trial(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> TrialResult:
-    """A sentence translated under another mask; None for the model's own; frozen. Raises RuleError."""
-    return run_trial(translator(name), sentence, trial, pads)
+    """A text written under another mask; None for the model's own; frozen. Raises RuleError, InputError."""
+    return run_trial(live(name), sentence, trial, pads)
 
 
 @computed(32, "Changing one token after the other …", is_long=True)
 def mask_poke(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> Perturbation:
     """Which outputs move with which input under a mask; frozen."""
-    return perturb(translator(name), mask_trial(name, sentence, None, pads), trial)
+    return perturb(live(name), mask_trial(name, sentence, None, pads), trial)
 
 
 @computed(32, "Running the eight tests …", is_long=True)
 def mask_checks(name: str, sentence: str, kind: Kind, trial: MaskTrial | None) -> tuple[Outcome, ...]:
-    """The behaviour tests on the model that translates, with a mask tried or its own; frozen."""
-    return run_checks(translator(name), mask_trial(name, sentence, None, 0), kind, trial)
+    """The behaviour tests on a model that writes, with a mask tried or its own; frozen."""
+    return run_checks(live(name), mask_trial(name, sentence, None, 0), kind, trial)

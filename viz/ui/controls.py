@@ -237,11 +237,18 @@ def _names() -> list[str]:
     return cache.models()
 
 
-def ours(model: LiveModel, ability: Ability) -> Translator:
+def able(model: LiveModel, ability: Ability) -> LiveModel:
     """The model where it can do what a page is about; ends the page with a sentence that says what can otherwise."""
-    if not isinstance(model, Translator) or not model.can(ability):
+    if not model.can(ability):
         st.info(plain(model.cannot(ability)))
         st.stop()
+    return model
+
+
+def ours(model: LiveModel, ability: Ability) -> Translator:
+    """The same for what only a model of this project can be asked."""
+    able(model, ability)
+    assert isinstance(model, Translator)
     return model
 
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from model.behaviour.checks import examine
+from model.behaviour.network_parts import Padded, part_of
 from model.behaviour.outcomes import CHECKS
-from model.behaviour.own_model import from_own_model
 from model.experiments.input_perturbation import perturb, run_checks
 from model.experiments.mask_trial import OF_KIND, MaskTrial, run_trial
 from model.masking.rule import RuleError
@@ -113,7 +113,9 @@ def test_every_preset_passes_all_that_applies(name: str) -> None:
     source, target = torch.randint(5, 50, (2, 7)), torch.randint(5, 50, (2, 6))
     source[1, 5:], target[1, 4:] = PAD_ID, PAD_ID
     applies = {"encoder": "B2 B3 B4 B5 B6 B8", "decoder": "B1 B2 B3 B4 B5 B6 B7", "cross": "B2 B4 B6"}
-    for kind, one in from_own_model(model, source, target).items():
+    padded = Padded(source, source != PAD_ID), Padded(target, target != PAD_ID)
+    for kind in OF_KIND:
+        one = part_of(model, kind, *padded)
         found = {outcome.check.number: outcome.status for outcome in examine(one)}
         numbers = applies[kind].split()
         expected = {check.number: "pass" if check.number in numbers else "not applicable" for check in CHECKS}

@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ from model.live.live_model import LiveModel
 from model.live.translation import InputError
 from model.trace import Kind
 from model.user_model import LocalError, LocalModel, load, named_folders
-from tests import folders
 from tests.folders import SENTENCE
 
 pytest.importorskip("transformers")
@@ -48,39 +46,13 @@ ATTENTIONS: dict[Kind, str] = {
 Open = Callable[[str], LiveModel]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    base = tmp_path_factory.mktemp("folders")
-    return cache(lambda name: folders.FOLDERS[name](base / name))
-
-
-@pytest.fixture(scope="module")
-def opened(folder: Callable[[str], Path]) -> Open:
-    @cache
-    def load_once(name: str) -> LiveModel:
-        found = load(f"hf:{folder(name)}")
-        assert isinstance(found, LiveModel)
-        return found
-
-    return load_once
-
-
-@cache
-def reference(folder: Path) -> Any:
-    """The same folder loaded by transformers alone, with its eager attention."""
-    from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
-
-    kind: Any = AutoModelForCausalLM if folder.name in ("gpt2", "llama") else AutoModelForSeq2SeqLM
-    return kind.from_pretrained(folder, attn_implementation="eager", local_files_only=True).eval()
-
-
-def generated(live: LiveModel, folder: Path, **settings: Any) -> Any:
+def generated(live: LiveModel, alone: Any, **settings: Any) -> Any:
     """What `generate` gives for the sentence, with what it attended to; no end is forced where it is cut off."""
     begin = {"forced_bos_token_id": live.forced.prefix[0]} if live.forced.prefix else {}
     source = torch.tensor([live.encode(SENTENCE).ids])
     kept = {"return_dict_in_generate": True, "output_attentions": True, "output_logits": True, "output_scores": True}
     settings = {"max_new_tokens": STEPS, "do_sample": False, "forced_eos_token_id": None, **begin, **kept, **settings}
-    return reference(folder).generate(source, **settings)
+    return alone.generate(source, **settings)
 
 
 def new_ids(live: LiveModel, sequence: torch.Tensor) -> tuple[int, ...]:
@@ -88,9 +60,9 @@ def new_ids(live: LiveModel, sequence: torch.Tensor) -> tuple[int, ...]:
 
 
 @EACH
-def test_greedy_decoding_and_its_attention_are_those_of_generate(name: str, opened: Open, folder: Any) -> None:
+def test_greedy_decoding_and_its_attention_are_those_of_generate(name: str, opened: Open, reference: Any) -> None:
     live = opened(name)
-    found, expected = live.translate(SENTENCE, max_tokens=STEPS), generated(live, folder(name), num_beams=1)
+    found, expected = live.translate(SENTENCE, max_tokens=STEPS), generated(live, reference(name), num_beams=1)
     assert found.target_ids == new_ids(live, expected.sequences[0])
     for step, logits in zip(found.steps, expected.logits, strict=True):
         log_probs = logits[0].log_softmax(-1)
@@ -103,7 +75,7 @@ def test_greedy_decoding_and_its_attention_are_those_of_generate(name: str, open
         fed = torch.cat([torch.tensor([[live.model.start_id]]), ids[:, :-1]], 1)
         given: dict[str, Any] = {"input_ids": source, "decoder_input_ids": fed}
         given = given if live.can("translate") else {"input_ids": torch.cat([source, ids[:, :-1]], 1)}
-        whole = reference(folder(name))(**given, output_attentions=True)
+        whole = reference(name)(**given, output_attentions=True)
     assert set(found.trace.maps) == (set(ATTENTIONS) if live.can("translate") else {"decoder"})
     for kind, one in found.trace.maps.items():
         layers = whole[ATTENTIONS[kind] if live.can("translate") else "attentions"]
@@ -114,10 +86,10 @@ def test_greedy_decoding_and_its_attention_are_those_of_generate(name: str, open
 
 
 @EACH
-def test_beam_search_is_that_of_generate_and_its_tree_holds_it(name: str, opened: Open, folder: Any) -> None:
+def test_beam_search_is_that_of_generate_and_its_tree_holds_it(name: str, opened: Open, reference: Any) -> None:
     live = opened(name)
     settings = {"num_beams": 3, "num_return_sequences": 3, "early_stopping": "never", "length_penalty": 1.0}
-    expected = generated(live, folder(name), **settings)
+    expected = generated(live, reference(name), **settings)
     tree = live.search(SENTENCE, 3, 1.0, max_tokens=STEPS)
     ends = live.model.end_ids
     for hypothesis, sequence, score in zip(tree.best, expected.sequences, expected.sequences_scores, strict=True):

@@ -126,7 +126,7 @@ def live_run(model: LiveModel, text: str) -> LiveRun:
         caption(f"Underlined: a probability below {SURE:.0%}. Click a piece to pin its row{card}.")
         own = cache.translation(model.name, text)[0]
         interventions.board(own.trace.maps)
-        forced = given_toggle(text, "translation" if model.can("translate") else "continuation")
+        forced = given_toggle(text, model.writes)
     given = given_translation(model.name, text, own.text) if forced else ""
     key = RunKey(model.name, text, given, interventions.effect(model, text, given))
     run = LiveRun(key, cache.reading(*key))

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from model.experiments.mask_trial import OF_KIND, MaskTrial, TrialResult
+from model.experiments.mask_trial import MaskTrial, TrialResult, masks_of
+from model.live.live_model import LiveModel
+from model.live.translation import InputError
 from model.masking.rule import RuleError
 from model.trace import Kind
-from model.translate import Translator
 
 from ...components.versions import Version, versions
 from ...export.save import save
@@ -28,48 +29,49 @@ def show() -> None:
     """The sentence, then the mask. The badge says whether looking changes this model."""
     st.html(STYLE)
     chosen, text = controls.sentence()
-    model = controls.ours(chosen, "mask trial")
+    model = controls.able(chosen, "mask trial")
     result, check = controls.translation(model, text)
     badge(model, result, check)
     hints(model, result)
-    _trial(model, text)
+    _trial(model, text, tuple(result.trace.maps))
 
 
 @st.fragment
-def _trial(model: Translator, text: str) -> None:
+def _trial(model: LiveModel, text: str, kinds: tuple[Kind, ...]) -> None:
     with st.container(key="tried-bar", horizontal=True, vertical_alignment="center"):
-        kind = controls.kind()
+        kind = controls.kind() if len(kinds) > 1 else kinds[0]
         trial, pads = _chosen(model, text, kind)
     try:
         tried = cache.mask_trial(model.name, text, trial, pads)
-    except RuleError as error:
+    except (RuleError, InputError) as error:
         st.error(plain(str(error)))
         return
     caption(texts.EXPLAINED[trial.name] + (f" {texts.AT_ONCE}" if trial.name == "no causal mask" else ""))
     rows = [_version("own mask", tried, own=True), _version("this mask", tried, own=False)]
     headings = ("log-probability", "of the right one", "attention moved")
     versions(rows, headings, -1, key="tried-versions", on_choice=lambda _: None)
-    caption(texts.effect(tried))
+    caption(texts.effect(tried, model.writes))
     with st.container(key="tried-views", horizontal=True, vertical_alignment="center"):
         view = widgets.segmented_control("Look at", EFFECT)
         beside = st.container(key="tried-beside", horizontal=True, vertical_alignment="center")
         menu = st.container(width="content")
     if view == "attention":
-        shown = views.attention(tried, kind, beside)
+        shown = views.attention(model, tried, kind, beside)
     elif view == "one token":
         shown = views.poked(model, text, trial, pads, tried, beside)
     else:
         shown = views.tests(model, text, kind, trial)
     facts = {"model": model.name, "sentence": text, "mask": f"{kind}: {trial.name}", "padding": str(pads)}
     with menu:
-        save(saving.saved_view(tried, trial, rows, shown, facts))
+        save(saving.saved_view(tried, trial, rows, shown, facts, model.writes))
 
 
-def _chosen(model: Translator, text: str, kind: Kind) -> tuple[MaskTrial, int]:
+def _chosen(model: LiveModel, text: str, kind: Kind) -> tuple[MaskTrial, int]:
     """The mask and the number of padding tokens that the controls stand at."""
-    if st.session_state.get(MASK.key) not in (None, *OF_KIND[kind]):
+    masks = masks_of(model, kind)
+    if st.session_state.get(MASK.key) not in (None, *masks):
         del st.session_state[MASK.key]
-    name = widgets.selectbox("Mask", MASK, OF_KIND[kind], width=290)
+    name = widgets.selectbox("Mask", MASK, masks, width=290)
     trial = MaskTrial(kind, name)
     if name == "window":
         trial = MaskTrial(kind, name, width=_number("Nearer than", WINDOW))
@@ -79,10 +81,10 @@ def _chosen(model: Translator, text: str, kind: Kind) -> tuple[MaskTrial, int]:
         built = RULE.get() or RULE.default
         rule = widgets.text_input("where", TRIED_RULE, built, width=260, label_visibility="collapsed")
         trial = MaskTrial(kind, name, rule=rule)
-    return trial, _number("Padding", PADDING)
+    return trial, _number("Padding", PADDING) if model.model.pad_id is not None else 0
 
 
-def _word(model: Translator, text: str) -> int:
+def _word(model: LiveModel, text: str) -> int:
     """The place of the hidden word, from 0."""
     tokens = model.encode(text).tokens
     places = range(1, len(tokens) + 1)

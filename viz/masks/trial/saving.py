@@ -32,9 +32,14 @@ class Shown:
 
 
 def saved_view(
-    tried: TrialResult, trial: MaskTrial, rows: Sequence[Version], shown: Shown, facts: Mapping[str, str]
+    tried: TrialResult,
+    trial: MaskTrial,
+    rows: Sequence[Version],
+    shown: Shown,
+    facts: Mapping[str, str],
+    written: str,
 ) -> SavedView:
-    """The translations with the own mask and with the tried one, what it changed, and one view of it."""
+    """What is written with the own mask and with the tried one, what it changed, and one view of it."""
     title = f"{KIND_NAMES[trial.kind]}: {MASK.label(trial.name).lower()}"
     marked: list[tuple[Version, list[tuple[str, Mark]]]] = [
         (row, [(word, "new" if how == "new" else "gone" if how == "gone" else "same") for word, how in row.words])
@@ -43,6 +48,6 @@ def saved_view(
 
     def parts(palette: Palette) -> list[Part]:
         texts = (Words(row.what, "sentence", marked=((f"{row.what}: ", "same"), *marks)) for row, marks in marked)
-        return [*texts, Words(effect(tried), "verdict"), *shown.parts(palette)]
+        return [*texts, Words(effect(tried, written), "verdict"), *shown.parts(palette)]
 
     return SavedView(f"tried-mask-{shown.name}", parts, shown.numbers, title, facts, width=1100)

@@ -35,11 +35,11 @@ AT_ONCE = (
 )
 
 
-def effect(tried: TrialResult) -> str:
-    """What became of the translation."""
+def effect(tried: TrialResult, written: str) -> str:
+    """What became of the translation or continuation, as `written` calls it."""
     same = tried.own.ids == tried.trial.ids
     change = tried.trial.log_prob_of_target - tried.own.log_prob_of_target
-    what = "The translation stays the same." if same else "The translation changes."
+    what = f"The {written} stays the same." if same else f"The {written} changes."
     if change == 0:
         return f"{what} Not a single probability moved."
     less = "less" if change < 0 else "more"

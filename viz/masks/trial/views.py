@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from model.experiments.mask_trial import MaskTrial, TrialResult
+    from model.live.live_model import LiveModel
     from model.trace import Kind
-    from model.translate import Translator
 
     from ...figures.palette import Palette
 
 MOVES = {"leak": "moves and should not", "over": "should move and does not", "nan": "not a number", "blocked": "still"}
 PAIR = (
-    "Both while the right translation is fed, so that rows compare; rows are named by the token predicted. A row "
-    "whose sum is 0 has no key left: this model gives zeros there, never NaN."
+    "Both while the right {written} is fed, so that rows compare; rows are named by the token predicted. A row whose "
+    "sum is 0 has no key left: {empty}."
 )
 POKED = (
     "Each column: that token exchanged for another, and how far the next-token probabilities move, 0 to 1 (total "
@@ -44,7 +44,7 @@ POKED = (
 )
 
 
-def attention(tried: TrialResult, kind: Kind, beside: Any) -> Shown:
+def attention(model: LiveModel, tried: TrialResult, kind: Kind, beside: Any) -> Shown:
     """One head with the model's own mask and with this one."""
     own, other = tried.own.maps[kind], tried.trial.maps[kind]
     with beside:
@@ -59,7 +59,8 @@ def attention(tried: TrialResult, kind: Kind, beside: Any) -> Shown:
         return gallery_pair(panels, rows, columns, title, Look(palette))
 
     chart(drawn(theme.palette()), alt, key="tried-pair", on_cell=_nothing)
-    caption(PAIR)
+    said = PAIR.format(written=model.writes, empty=model.empty_rows)
+    caption(said)
 
     def numbers() -> pd.DataFrame:
         cells = [
@@ -70,28 +71,28 @@ def attention(tried: TrialResult, kind: Kind, beside: Any) -> Shown:
         ]
         return pd.DataFrame(cells).set_index("query")
 
-    return Shown("attention", lambda palette: [Chart(drawn(palette), alt), Words(PAIR)], numbers)
+    return Shown("attention", lambda palette: [Chart(drawn(palette), alt), Words(said)], numbers)
 
 
-def poked(model: Translator, text: str, trial: MaskTrial, pads: int, tried: TrialResult, beside: Any) -> Shown:
+def poked(model: LiveModel, text: str, trial: MaskTrial, pads: int, tried: TrialResult, beside: Any) -> Shown:
     """Which outputs move with one input, and the same for every input."""
     own = cache.mask_poke(model.name, text, None, pads)
     other = cache.mask_poke(model.name, text, trial, pads)
-    fed = tried.own.maps["decoder"].query_tokens
-    inputs, sources = (*tried.source_tokens, *fed), len(tried.source_tokens)
+    inputs, sources = (*tried.source_tokens, *tried.fed), len(tried.source_tokens)
+    side = "source" if model.can("translate") else "prompt"
 
     def name(at: int) -> str:
-        return f"{'source' if at < sources else 'target'} {readable(inputs[at])}"
+        return f"{side if at < sources else 'target'} {readable(inputs[at])}"
 
     def number(place: int) -> str:
         return name(place - 1)
 
     with beside:
-        first = sources + len(fed) // 2 if trial.kind == "decoder" else 0
+        first = sources + len(tried.fed) // 2 if trial.kind == "decoder" else 0
         places = range(1, len(inputs) + 1)
         at = widgets.following_selectbox("Change", TOKEN, places, first + 1, format_func=number, width=290) - 1
     title = f"Another token in place of {name(at)}: grey with the own mask, in colour with this one"
-    every = "What each output (down) depends on: source, then the target fed in (across)"
+    every = f"What each output (down) depends on: {side}, then the target fed in (across)"
 
     def bars(palette: Palette) -> go.Figure:
         changes = own.change[:, at], other.change[:, at]
@@ -124,7 +125,7 @@ def poked(model: Translator, text: str, trial: MaskTrial, pads: int, tried: Tria
     )
 
 
-def tests(model: Translator, text: str, kind: Kind, trial: MaskTrial) -> Shown:
+def tests(model: LiveModel, text: str, kind: Kind, trial: MaskTrial) -> Shown:
     """The eight behaviour tests, on the model as it is and with this mask."""
     own, other = cache.mask_checks(model.name, text, kind, None), cache.mask_checks(model.name, text, kind, trial)
     st.html(texts.checks_table(own, other))

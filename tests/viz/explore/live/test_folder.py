@@ -103,10 +103,6 @@ def test_pages_that_need_our_own_model_say_so_in_one_sentence(start: Start) -> N
             (sentence,) = said(page(start(model), name))
             assert of in sentence
             assert "a model of this project can" in sentence
-        app = page(start(model), "masks")
-        app.segmented_control(key="part").set_value("try on the model").run()
-        assert not app.exception
-        assert "Masks are not tried" in said(app)[0]
 
 
 def test_a_decoder_alone_is_a_prompt_and_its_continuation(start: Start) -> None:
@@ -152,3 +148,22 @@ def test_a_talk_shows_a_folder(start: Start) -> None:
     assert not checked.mistakes
     nobody = Scene("Nobody", "explore", view={"model": "nobody"})
     assert "There is no model 'nobody'" in check(Talk("x", scenes=(nobody,)), cache.configurations()).mistakes[0].text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["marian", "gpt2"])
+def test_a_mask_is_tried_on_a_folder(model: str, start: Start) -> None:
+    kind, written = {"marian": ("encoder", "translation"), "gpt2": ("decoder", "continuation")}[model]
+    app = page(start(model, kind=kind), "masks")
+    app.segmented_control(key="part").set_value("try on the model").run()
+    app.selectbox(key="tried_mask").set_value("window").run()
+    assert not app.info
+    assert any(one.startswith(f"The {written} ") for one in captions(app))
+    (pair,) = [one for one in captions(app) if one.startswith("Both while")]
+    assert f"the right {written} is fed" in pair
+    assert "zeros are put there" in pair
+    assert ("Padding" in [one.label for one in app.number_input]) == (model == "marian")
+    for view, said_of_it in (("one token", "outputs move"), ("tests", f"Run on the {kind}")):
+        app.segmented_control(key="tried").set_value(view).run()
+        assert not app.exception
+        assert any(said_of_it in one for one in captions(app))
