@@ -65,7 +65,7 @@ def marian(folder: Path) -> Path:
         "forced_eos_token_id": 0,
     }
     torch.manual_seed(SEED)
-    made = MarianMTModel(MarianConfig(vocab_size=len(names), **ids, **SIZES))
+    made = MarianMTModel(MarianConfig(vocab_size=len(names), scale_embedding=True, **ids, **SIZES))
     made.generation_config.bad_words_ids = [[pad]]
     made.save_pretrained(folder)
     return folder

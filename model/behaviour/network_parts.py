@@ -53,7 +53,7 @@ class _Parts:
     within: Block
 
     def encoder(self) -> Subject:
-        bare = None if self.network.position_embedding("source") is None else self._unpositioned
+        bare = None if self.network.added_positions("source") is None else self._unpositioned
         return self._subject("source", self.source, self._encode, unpositioned=bare)
 
     def decoder(self) -> Subject:
@@ -77,20 +77,20 @@ class _Parts:
 
     def cross(self) -> Subject:
         def run(x: Tensor, keep: Tensor) -> Tensor:
-            memory, mask = self._encode(x, keep), self.network.source_mask(self._ids(keep))
+            memory = self._encode(x, keep)
             with self.within():
-                return self.network.generator(self.network.decode(self.target.ids, memory, mask))
+                return self.network.generator(self.network.decode(self.target.ids, memory, keep[:, None, None, :]))
 
         return self._subject("source", self.source, run, output_keep=self.target.keep)
 
     def _encode(self, x: Tensor, keep: Tensor) -> Tensor:
         with self.within(), self._embedded_as("source", x):
-            return self.network.encode(self._ids(keep))
+            return self.network.encode(self._ids(keep), keep[:, None, None, :])
 
     def _unpositioned(self, x: Tensor, keep: Tensor) -> Tensor:
-        positions = self.network.position_embedding("source")
+        positions = self.network.added_positions("source")
         assert positions is not None
-        with hook_outputs({positions: torch.zeros_like}):
+        with hook_outputs({positions.module: torch.zeros_like}):
             return self._encode(x, keep)
 
     def _memory(self) -> Tensor:

@@ -12,7 +12,7 @@ LACKS_OF_TRANSLATION: Mapping[Ability, str] = {
     "cache check": "",
     "examples": "",
     "attribution": f"What a word rests on is not computed for a model from a folder; {OURS}.",
-    "positions": f"The positions of a model from a folder are not known to this page; {OURS} show them.",
+    "position pictures": "",
     "training": f"A folder says nothing of its training; {OURS}.",
     "atlas": f"Heads are not measured over a corpus for a model from a folder; {OURS} have an atlas.",
 }
@@ -23,6 +23,10 @@ LACKS_OF_CONTINUATION: Mapping[Ability, str] = {
     "word facts": "",
 }
 """The empty sentence: what is lacking is a part of a view, which is left out."""
+NO_POSITIONS = (
+    "No table of positions is added to this model's token embeddings, as where attention itself knows distances "
+    "(relative or rotary positions), so there is none to read and to move."
+)
 NOT_APPLIED: Mapping[str, Any] = {
     "no_repeat_ngram_size": 0,
     "encoder_no_repeat_ngram_size": 0,

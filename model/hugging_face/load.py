@@ -26,9 +26,11 @@ from ..decoding.constraints import Constraints
 from ..devices import chosen_device
 from ..live.live_model import LiveModel
 from ..live.local_model import LocalError, LocalModel
-from .abilities import LACKS_OF_CONTINUATION, LACKS_OF_TRANSLATION, generation_notes
+from ..network.autoregressive import Side
+from .abilities import LACKS_OF_CONTINUATION, LACKS_OF_TRANSLATION, NO_POSITIONS, generation_notes
 from .attention import NAME, register
 from .networks import DecoderNetwork, EncoderDecoderNetwork, FolderNetwork
+from .positions import find_added_positions
 from .probe import ProbeError, probe
 from .tokenizer import FolderTokenizer
 
@@ -121,7 +123,8 @@ def _writer(
     network = _network(model, tokenizer, generation)
     names = FolderTokenizer(tokenizer, model.get_output_embeddings().weight.shape[0], continues=not two_sided)
     ids = torch.tensor([names.encode(PROBED).ids], device=model.device)
-    target = torch.full((1, ids.shape[1] + 2), network.start_id, device=model.device)
+    written = [one for one in range(len(names)) if one != model.config.pad_token_id]  # whose embedding may be zero
+    target = torch.tensor([(written * (ids.shape[1] + 2))[: ids.shape[1] + 2]], device=model.device)
     try:
         probe(model, lambda: network(ids, target), ids.shape[1])
     except ProbeError as error:
@@ -137,7 +140,12 @@ def _writer(
         weights_hash=_hash(folder),
         forced=forced,
     )
-    found.lacks = LACKS_OF_TRANSLATION if two_sided else LACKS_OF_CONTINUATION
+    lengths: dict[Side, int] = {"target": target.shape[1] + (0 if two_sided else ids.shape[1] - 1)}
+    network.added = find_added_positions(
+        network, lambda: network(ids, target), lengths | ({"source": ids.shape[1]} if two_sided else {})
+    )
+    lacks = LACKS_OF_TRANSLATION if two_sided else LACKS_OF_CONTINUATION
+    found.lacks = lacks if len(network.added) == 1 + two_sided else {**lacks, "positions": NO_POSITIONS}
     found.notes = generation_notes(generation)
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -14,6 +14,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from ..capture.points import AttentionPoints
 from ..network.autoregressive import AutoregressiveModel, Cache, Side
 from ..network.hooks import hook_outputs
+from ..network.positional_encoding import AddedPositions
 
 CONTINUATION = 40
 """Tokens that are written after a prompt unless more are asked for: a text has no natural end there."""
@@ -39,6 +40,8 @@ class FolderNetwork(AutoregressiveModel):
         super().__init__()
         self.model, self.generator = model, nn.Identity()
         self.positions, self._start, self._ends = positions, start_id, tuple(end_ids)
+        self.added: Mapping[Side, AddedPositions] = {}
+        """What either side has been seen to add for positions."""
 
     @property
     def start_id(self) -> int:
@@ -49,18 +52,18 @@ class FolderNetwork(AutoregressiveModel):
         return self._ends
 
     def token_embedding(self, side: Side) -> nn.Module:
-        part = self._side(side).get_input_embeddings()
+        part = self.part(side).get_input_embeddings()
         assert isinstance(part, nn.Module)
         return part
 
-    def _side(self, side: Side) -> Any:
+    def part(self, side: Side) -> Any:
         """The part of the model that reads this side's ids."""
         if not self.model.config.is_encoder_decoder:
             return self.model
         return self.model.get_encoder() if side == "source" else self.model.get_decoder()
 
-    def position_embedding(self, side: Side) -> nn.Module | None:
-        return None
+    def added_positions(self, side: Side) -> AddedPositions | None:
+        return self.added.get(side)
 
     def predictions(self, source: Tensor, target: Tensor, *, sublayers: bool = False) -> Iterator[tuple[str, Tensor]]:
         """After each layer: its output takes the place of the last layer's, and the model itself does the rest."""
@@ -107,8 +110,9 @@ class EncoderDecoderNetwork(FolderNetwork):
     def new_cache(self) -> FolderCache:
         return FolderCache(EncoderDecoderCache(DynamicCache(), DynamicCache()))
 
-    def encode(self, source: Tensor) -> Tensor:
-        return self.model.get_encoder()(input_ids=source, attention_mask=self.source_mask(source)[:, 0, 0].long())[0]
+    def encode(self, source: Tensor, mask: Tensor | None = None) -> Tensor:
+        mask = self.source_mask(source) if mask is None else mask
+        return self.model.get_encoder()(input_ids=source, attention_mask=mask[:, 0, 0].long())[0]
 
     def decode(
         self, target: Tensor, memory: Tensor, memory_mask: Tensor | None, *, cache: Cache | None = None
@@ -143,7 +147,7 @@ class DecoderNetwork(FolderNetwork):
     def new_cache(self) -> FolderCache:
         return FolderCache(DynamicCache())
 
-    def encode(self, source: Tensor) -> Tensor:
+    def encode(self, source: Tensor, mask: Tensor | None = None) -> Tensor:
         return source
 
     def decode(

@@ -16,6 +16,7 @@ Ability = Literal[
     "source words",
     "mask trial",
     "positions",
+    "position pictures",
     "training",
     "atlas",
     "examples",
@@ -32,7 +33,8 @@ Ability = Literal[
 - ``attribution``: all methods of the page Why;
 - ``source words``: of these, those that need no more of a model than its embeddings;
 - ``mask trial``: masks replaced, inputs poked;
-- ``positions``: a positional table to be read and changed;
+- ``positions``: a positional table that is added to the token embeddings, to be read and changed;
+- ``position pictures``: that table drawn and explained, and heads told by the places they look at;
 - ``training``: history, snapshots, card and configuration;
 - ``atlas``: measures of its heads over a corpus, made beforehand;
 - ``examples``: the sentences and the tour that come with this project, which were chosen for its models.

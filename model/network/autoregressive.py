@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from .config import BOS_ID, PAD_ID
+from .positional_encoding import AddedPositions
 
 Side = Literal["source", "target"]
 
@@ -54,8 +55,8 @@ class AutoregressiveModel(nn.Module):
         """
 
     @abstractmethod
-    def position_embedding(self, side: Side) -> nn.Module | None:
-        """Return the module whose output (1 or B, T, D) is added for positions; None where none is added."""
+    def added_positions(self, side: Side) -> AddedPositions | None:
+        """Return what is added for positions; None where nothing is. A decoder alone adds it to its target only."""
 
     @abstractmethod
     def room(self, source_tokens: int) -> int:
@@ -74,8 +75,11 @@ class AutoregressiveModel(nn.Module):
         """Return an empty cache for one decoding."""
 
     @abstractmethod
-    def encode(self, source: Tensor) -> Tensor:
-        """source (B, S) ids -> memory, whose first axis is B: what :meth:`decode` needs to know of the source."""
+    def encode(self, source: Tensor, mask: Tensor | None = None) -> Tensor:
+        """source (B, S) ids -> memory, whose first axis is B: what :meth:`decode` needs to know of the source.
+
+        `mask` says which tokens are real, as :meth:`source_mask` does where none is given.
+        """
 
     @abstractmethod
     def decode(

@@ -74,6 +74,25 @@ def hook_outputs(functions: Mapping[nn.Module, OutputHook]) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def answered_by(modules: Mapping[nn.Module, nn.Module]) -> Iterator[None]:
+    """Let each module's calls be answered by another one, given the same arguments, inside the block in this thread."""
+    observer = object()
+    with ExitStack() as stack:
+        stack.enter_context(observing(observer))
+        for module, other in modules.items():
+            hook = module.register_forward_hook(_calling(observer, other), with_kwargs=True)
+            stack.callback(hook.remove)
+        yield
+
+
+def _calling(observer: object, other: nn.Module) -> Callable[..., Any]:
+    def hook(module: nn.Module, arguments: Any, named: Any, output: Any) -> Any:
+        return other(*arguments, **named) if observes(observer) else None
+
+    return hook
+
+
 def _for(observer: object, function: OutputHook) -> Callable[..., Any]:
     def hook(module: nn.Module, arguments: Any, output: Tensor) -> Tensor | None:
         return function(output) if observes(observer) else None

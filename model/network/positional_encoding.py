@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 
 from .config import TransformerConfig
-from .hooks import HookPoint
+from .hooks import HookPoint, hook_outputs
+
+
+@dataclass(frozen=True, eq=False)
+class AddedPositions:
+    """What one side of a network, ours or anybody's, adds to its token embeddings: a row for every position."""
+
+    module: nn.Module
+    """Its output, (T, D) or (1 or B, T, D), is what is added."""
+    rows: Tensor
+    """(P, D) the rows of positions 0 to P - 1."""
+    formula: Callable[[Tensor], Tensor] | None
+    """Positions (N,) float64, whole or not -> their rows (N, D); None where the rows were learned."""
+    replaced_by: Callable[[Tensor], AbstractContextManager[None]]
+    """Opens a block in which this thread's runs add other rows (P, D) in place of these."""
+    factor: float
+    """What the output of the token embedding is multiplied by before the rows are added."""
+    scale: float
+    """That and what the token embedding itself multiplies by: sqrt(D) or 1 (section 3.4)."""
+    normalised: bool = False
+    """Whether a norm takes the sum before the first layer does."""
 
 
 def sinusoidal_table(positions: int, d_model: int, base: float = 10000.0) -> Tensor:
@@ -48,6 +72,21 @@ class PositionalEncoding(nn.Module):
         if self.kind == "sinusoidal_pad_row":
             rows = torch.cat([torch.zeros_like(rows[:1]), rows])
         self.register_buffer("table", rows.to(torch.get_default_dtype()), persistent=False)
+
+    @property
+    def first(self) -> int:
+        """The row of the first real position: 1 where row 0 belongs to PAD."""
+        return 1 if self.kind == "sinusoidal_pad_row" else 0
+
+    def added(self, module: nn.Module, scale: float) -> AddedPositions:
+        """Return its rows, which `module` passes on, beside token embeddings that have been multiplied by `scale`."""
+        rows = self.table.detach()[self.first :]
+        width = rows.shape[1]
+        formula = None if self.kind == "learned" else lambda positions: sinusoidal_rows(positions, width)
+        return AddedPositions(module, rows, formula, self._replaced_by, 1.0, scale)
+
+    def _replaced_by(self, rows: Tensor) -> AbstractContextManager[None]:
+        return hook_outputs({self.rows: lambda table: torch.cat([table[: self.first], rows])})
 
     def forward(self, keep: Tensor, offset: int = 0) -> Tensor:
         """keep (B, T) bool, True = a real token -> encodings (1 or B, T, D) of positions offset .. offset + T - 1."""

@@ -13,7 +13,7 @@ from .dropout import Dropout
 from .hooks import HookPoint, record
 from .layers import DecoderCache, DecoderLayer, EncoderLayer, layer_norm
 from .masks import causal_mask, combine, padding_mask
-from .positional_encoding import PositionalEncoding
+from .positional_encoding import AddedPositions, PositionalEncoding
 
 
 class Embedding(nn.Module):
@@ -128,8 +128,9 @@ class Transformer(AutoregressiveModel):
     def token_embedding(self, side: Side) -> nn.Module:
         return self._embedding(side).tokens
 
-    def position_embedding(self, side: Side) -> nn.Module:
-        return self._embedding(side).encoding
+    def added_positions(self, side: Side) -> AddedPositions:
+        embedding = self._embedding(side)
+        return embedding.positional_encoding.added(embedding.encoding, embedding.scale)
 
     def _embedding(self, side: Side) -> Embedding:
         return self.source_embedding if side == "source" else self.target_embedding

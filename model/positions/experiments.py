@@ -1,13 +1,13 @@
 """A running model with its positional encoding changed: through hooks, for one thread, leaving no trace.
 
-An experiment moves the positions. It replaces the whole table at the hook point ``positional_encoding.rows`` before
-rows are looked up, so the encoder, a full pass of the decoder and a cached step at any offset see the same positions.
+An experiment moves the positions. It replaces the whole table before rows are looked up, so the encoder, a full pass
+of the decoder and a cached step at any offset see the same positions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 
 from ..capture.attention import capture_attention
-from ..network.autoregressive import shift_right
-from ..network.hooks import OutputHook, hook_outputs
-from ..network.positional_encoding import PositionalEncoding, sinusoidal_rows
-from ..network.transformer import Transformer
+from ..decoding.teacher_forcing import forced_log_probs
+from ..live.live_model import LiveModel
+from ..live.translation import Translation
+from ..network.autoregressive import AutoregressiveModel, Side
+from ..network.positional_encoding import AddedPositions
 from ..trace import AttentionTrace, with_tokens
-from ..translate import Translation, Translator
 
 Move = Literal["remove", "shift", "reverse", "shuffle", "stretch", "swap", "beyond"]
 MOVES: tuple[Move, ...] = get_args(Move)
@@ -43,6 +43,7 @@ class PositionExperiment:
     pair: tuple[int, int] = (0, 1)
     """The two positions that are swapped, from 0."""
     sides: Sides = "both"
+    """Of a decoder alone there is one, whatever is said."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,68 +91,69 @@ def new_positions(experiment: PositionExperiment, length: int, count: int) -> np
 
 @contextmanager
 def move_positions(
-    model: Transformer, experiment: PositionExperiment, source_length: int, target_length: int
+    network: AutoregressiveModel, experiment: PositionExperiment, source_length: int, target_length: int
 ) -> Iterator[None]:
-    """Run the model inside the block, in this thread, with its positions moved. Raises ExperimentError."""
-    lengths = {"source": source_length, "target": target_length}
-    chosen = lengths if experiment.sides == "both" else {experiment.sides: lengths[experiment.sides]}
-    functions: dict[torch.nn.Module, OutputHook] = {}
-    for side, length in chosen.items():
-        encoding = model.get_submodule(f"{side}_embedding.positional_encoding")
-        assert isinstance(encoding, PositionalEncoding)
-        functions[encoding.rows] = _giving(experiment_table(encoding, experiment, length))
-    with hook_outputs(functions):
+    """Run the network inside the block, in this thread, with its positions moved. Raises ExperimentError.
+
+    What a side does not add is not moved: of a decoder alone, the target begins with its prompt.
+    """
+    lengths: dict[Side, int] = {"source": source_length, "target": target_length}
+    with ExitStack() as stack:
+        for side, length in lengths.items():
+            added = network.added_positions(side)
+            if added is not None and experiment.sides in (side, "both"):
+                stack.enter_context(added.replaced_by(experiment_rows(added, experiment, length)))
         yield
 
 
-def experiment_table(encoding: PositionalEncoding, experiment: PositionExperiment, length: int) -> Tensor:
-    """The table the experiment puts in place of the model's: of the same shape, type and device.
+def experiment_rows(added: AddedPositions, experiment: PositionExperiment, length: int) -> Tensor:
+    """The rows (P, D) the experiment puts in place of the model's: of the same shape, type and device.
 
-    A sinusoidal row is computed afresh, so any position will do, whole or not, also past the last row. Between two
+    A row of a formula is computed afresh, so any position will do, whole or not, also past the last row. Between two
     rows of a learned table lies their mean by distance; past its ends there is nothing (ExperimentError).
     """
-    table = encoding.table.detach()
     if experiment.move == "remove":
-        return torch.zeros_like(table)
-    positions = new_positions(experiment, length, encoding.max_length)
-    if encoding.kind == "learned":
-        return _between(table, positions, length)
-    rows = sinusoidal_rows(torch.from_numpy(positions), table.shape[1]).to(table)
-    return torch.cat([table[:1], rows]) if encoding.kind == "sinusoidal_pad_row" else rows
+        return torch.zeros_like(added.rows)
+    positions = new_positions(experiment, length, len(added.rows))
+    if added.formula is None:
+        return _between(added.rows, positions, length)
+    return added.formula(torch.from_numpy(positions).to(added.rows.device)).to(added.rows)
 
 
-def run_experiment(translator: Translator, before: Translation, experiment: PositionExperiment) -> ExperimentResult:
-    """Translate again with the positions moved, and feed the old translation through once more to compare."""
-    with move_positions(translator.model, experiment, len(before.source_ids), len(before.target_ids)):
-        after = translator.translate(before.source)
-        with capture_attention(translator.model) as recording:
-            log_probs = _forced(translator, before)
+def run_experiment(model: LiveModel, before: Translation, experiment: PositionExperiment) -> ExperimentResult:
+    """Write again with the positions moved, and feed the old text through once more to compare."""
+    with _moved(model, before, experiment):
+        after = model.translate(before.source)
+        with capture_attention(model.model) as recording:
+            log_probs = _forced(model, before)
     return ExperimentResult(before, after, _labelled(recording.trace, before.trace), log_probs)
 
 
 def log_prob_curve(
-    translator: Translator, before: Translation, experiment: PositionExperiment, amounts: Sequence[float]
+    model: LiveModel, before: Translation, experiment: PositionExperiment, amounts: Sequence[float]
 ) -> np.ndarray:
     """(len(amounts),) mean log-probability a piece of the old translation keeps when the experiment grows."""
     found = []
     for amount in amounts:
-        grown = replace(experiment, amount=amount)
-        with move_positions(translator.model, grown, len(before.source_ids), len(before.target_ids)):
-            found.append(_forced(translator, before).mean())
+        with _moved(model, before, replace(experiment, amount=amount)):
+            found.append(_forced(model, before).mean())
     return np.array(found)
 
 
-@torch.inference_mode()
-def _forced(translator: Translator, before: Translation) -> np.ndarray:
+def _moved(model: LiveModel, before: Translation, experiment: PositionExperiment) -> AbstractContextManager[None]:
+    if not model.can("positions"):
+        raise ExperimentError(model.cannot("positions"))
+    if not model.can("translate"):
+        experiment = replace(experiment, sides="both")
+    fed = before.trace.maps["decoder"].query_tokens
+    return move_positions(model.model, experiment, len(before.source_ids), len(fed))
+
+
+def _forced(model: LiveModel, before: Translation) -> np.ndarray:
     """(T,) log-probability of each piece of a translation that the model is fed."""
-    source = torch.tensor([before.source_ids], device=translator.device)
-    target = torch.tensor([before.target_ids], device=translator.device)
-    log_probs = translator.model(source, shift_right(target))[0].log_softmax(-1)
+    log_probs = forced_log_probs(model.model, torch.tensor([before.source_ids], device=model.device), before.target_ids)
+    target = torch.tensor([before.target_ids], device=model.device)
     return log_probs.gather(1, target.T)[:, 0].double().cpu().numpy()
-
-
-def _giving(rows: Tensor) -> OutputHook:
-    return lambda table: rows
 
 
 def _between(table: Tensor, positions: np.ndarray, length: int) -> Tensor:

@@ -56,8 +56,13 @@ def test_a_translation_model_is_explored_changed_and_decoded(page: Page) -> None
     open_page(page, address("/decode", "marian", method="beam"))
     shows(page, "Beam tree")
     shows(page, "cross-attention:")
-    for path, said in (("/why", "Only leave-one-out"), ("/positions", "The positions of a model from a folder")):
-        open_page(page, address(path, "marian"))
+    for path, said in (
+        (address("/why", "marian"), "Only leave-one-out"),
+        (address("/positions", "marian"), "the first layer reads the third"),
+        (address("/positions", "marian", plot="experiments"), "the model gave each piece"),
+        (address("/masks", "marian", part="try on the model"), "attention moved"),
+    ):
+        open_page(page, path)
         shows(page, said)
 
 

@@ -45,7 +45,7 @@ class FakeTranslator:
     name = "fake-en-de"
     device = SimpleNamespace(type="cpu")
     card: ClassVar[dict[str, Any]] = {"source_language": "en", "target_language": "de"}
-    notes = ()
+    notes, writes = (), "translation"
 
     def can(self, ability: str) -> bool:
         return True

@@ -11,30 +11,33 @@ from viz.ui.captions import badge, hints
 frame.begin("positions")
 st.html(controls.STYLE)
 chosen, text = shared.sentence()
-model = shared.ours(chosen, "positions")
+model = shared.able(chosen, "positions")
 
 PICTURES = {"table": table, "waves": waves, "similarity": similarity, "rotation": rotation, "precision": precision}
-RUNS = {"sentence": sentence, "experiments": experiments, "heads": heads}
+RUNS = {"sentence": sentence, "experiments": experiments}
 
 
 @st.fragment
 def pictures() -> None:
     """One view at a time. A fragment: its controls leave the sentence's alone."""
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
-        view = controls.view()
+        view = controls.view(model)
         saving = st.container(key="saving", width="content")
     if view in PICTURES:
         if view != "table":  # which marks where the sentence ends
             shared.hide_sentence_box()
         bar = st.container(key="of-table", horizontal=True, vertical_alignment="center")
         with bar:
-            choice = controls.table(model, text, view)
+            choice = controls.table(shared.ours(model, "position pictures"), text, view)
         found = PICTURES[view].show(choice, bar)
     else:
         result, check = shared.translation(model, text)
         badge(model, result, check)
         hints(model, result)
-        found = RUNS[view].show(model, result)
+        if view == "heads":
+            found = heads.show(shared.ours(model, "position pictures"), result)
+        else:
+            found = RUNS[view].show(model, result)
     if found:
         with saving:
             save(found)

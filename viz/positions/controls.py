@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from model.live.live_model import LiveModel
 from model.positions.forms import FORMS
 from model.positions.geometry import wavelengths
 from model.positions.table import BASE, Order, PositionTable, TableKind, formula_table, table_of
@@ -28,6 +29,7 @@ from ..ui.addresses.positions import (
     TABLE,
     TABLE_BASE,
     TABLE_LABELS,
+    WITHOUT_PICTURES,
     View,
 )
 from ..ui.url_state.kinds import Number
@@ -67,9 +69,13 @@ class TableChoice:
         return self.table.kind != "learned"
 
 
-def view() -> View:
-    """Which view of the positions is shown."""
-    return widgets.segmented_control("View", PLOT)
+def view(model: LiveModel) -> View:
+    """Which view of the positions is shown; pictures of tables and heads only where there are any."""
+    if model.can("position pictures"):
+        return widgets.segmented_control("View", PLOT)
+    if st.session_state.get(PLOT.key) not in WITHOUT_PICTURES:
+        st.session_state[PLOT.key] = WITHOUT_PICTURES[0]
+    return widgets.segmented_control("View", PLOT, WITHOUT_PICTURES)
 
 
 def table(model: Translator, text: str, shown: View) -> TableChoice:

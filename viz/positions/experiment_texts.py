@@ -25,10 +25,19 @@ _REMOVED = {
     "target": "No position is added to the translation. The decoder still sees an order: its causal mask lets each row "
     "see only what was written before it.",
 }
+_REMOVED_ALONE = (
+    "No position is added. The decoder still sees an order: its causal mask lets each row see only what was written "
+    "before it."
+)
 
 
-def experiment(chosen: PositionExperiment, length: int, table_length: int) -> str:
-    """What an experiment does to a sentence of `length` pieces, in a model with a table of `table_length` positions."""
+def experiment(chosen: PositionExperiment, length: int, table_length: int, *, alone: bool = False) -> str:
+    """What an experiment does to a sentence of `length` pieces, in a model with a table of `table_length` positions.
+
+    `alone`: in a decoder that has no other side, whose sentence is a prompt and what follows.
+    """
+    if chosen.move == "remove" and alone:
+        return _REMOVED_ALONE
     if chosen.move == "remove":
         return " ".join(said for side, said in _REMOVED.items() if chosen.sides in (side, "both"))
     if chosen.move != "beyond":
@@ -41,13 +50,13 @@ def experiment(chosen: PositionExperiment, length: int, table_length: int) -> st
     return f"The sentence begins at position {begin}: all its positions are inside the table."
 
 
-def effect(result: ExperimentResult) -> str:
-    """How much of its own translation the model still believes."""
+def effect(result: ExperimentResult, written: str) -> str:
+    """How much of its own translation or continuation, as `written` calls it, the model still believes."""
     before = np.exp(np.mean([step.log_prob for step in result.before.steps]))
     after = np.exp(result.log_probs.mean())
-    same = "The translation is the same." if result.after.text == result.before.text else ""
+    same = f"The {written} is the same." if result.after.text == result.before.text else ""
     return (
-        f"{same} Fed its old translation, the model gave each piece {before:.0%} before and {after:.0%} now "
+        f"{same} Fed its old {written}, the model gave each piece {before:.0%} before and {after:.0%} now "
         "(geometric mean)."
     ).strip()
 

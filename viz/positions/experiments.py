@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from model.live.live_model import LiveModel
+from model.live.translation import Translation
 from model.positions.experiments import ExperimentError, ExperimentResult, Move, PositionExperiment
-from model.trace import AttentionMap
-from model.translate import Translation, Translator
+from model.trace import AttentionMap, Kind
 
 from ..components.chart import chart
 from ..components.overview import overview, packed
@@ -45,7 +46,7 @@ SIZES: dict[Move, tuple[float, ...]] = {
 """Sizes tried for the curve of an experiment that has one."""
 
 
-def show(model: Translator, before: Translation) -> SavedView | None:
+def show(model: LiveModel, before: Translation) -> SavedView | None:
     with st.container(key="experiment-bar", horizontal=True, vertical_alignment="center"):
         experiment = _chosen(model, before)
     try:
@@ -55,11 +56,12 @@ def show(model: Translator, before: Translation) -> SavedView | None:
         return None
     marked = word_changes(before.text, result.after.text)
     st.html(experiment_texts.before_and_after(before.text, marked))
-    does = experiment_texts.experiment(experiment, len(before.source_ids), model.config.max_length)
-    says = f"{does} {experiment_texts.effect(result)}"
+    length = len(before.trace.maps["encoder" if model.can("translate") else "decoder"].query_tokens)
+    does = experiment_texts.experiment(experiment, length, _positions(model), alone=not model.can("translate"))
+    says = f"{does} {experiment_texts.effect(result, model.writes)}"
     caption(says)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
-        kind = shared.kind()
+        kind: Kind = shared.kind() if model.can("translate") else "decoder"
         look, rows = shared.look()
     old, new = before.trace.maps[kind], result.forced_trace.maps[kind]
     with st.container(key="picture"):
@@ -80,8 +82,8 @@ def show(model: Translator, before: Translation) -> SavedView | None:
             shown = drawn(look.palette)
             chart(shown.figure, shown.alt, key="compared", on_cell=lambda _, __: None)
     caption(
-        "All three while the old translation is fed, so that rows stay comparable. Difference: indigo where attention "
-        "was gained, orange where it was lost."
+        f"All three while the old {model.writes} is fed, so that rows stay comparable. Difference: indigo where "
+        "attention was gained, orange where it was lost."
     )
     if experiment.move in SIZES:
         _curve(model, before, experiment, look.palette)
@@ -110,22 +112,29 @@ def numbers(result: ExperimentResult) -> pd.DataFrame:
     return pd.DataFrame(columns).rename_axis("step")
 
 
-def _chosen(model: Translator, before: Translation) -> PositionExperiment:
+def _chosen(model: LiveModel, before: Translation) -> PositionExperiment:
     """The experiment that the controls stand at."""
     move = widgets.segmented_control("Experiment", MOVE)
-    sides = widgets.selectbox("Of", SIDES_MOVED, width=190)
+    sides = widgets.selectbox("Of", SIDES_MOVED, width=190) if model.can("translate") else "both"
     experiment = PositionExperiment(move, sides=sides)
     if move == "shift":
         return replace(experiment, amount=number("By", BY))
     if move == "stretch":
         return replace(experiment, amount=number("Factor", FACTOR, step=0.25))
     if move == "beyond":
-        return replace(experiment, amount=number("Begin at", START, default=model.config.max_length))
+        return replace(experiment, amount=number("Begin at", START, default=_positions(model)))
     if move == "shuffle":
         return replace(experiment, amount=number("Draw", DRAW))
     if move == "swap":
         return replace(experiment, pair=_pair(before))
     return experiment
+
+
+def _positions(model: LiveModel) -> int:
+    """The positions of the model's table."""
+    added = model.model.added_positions("target")
+    assert added is not None
+    return len(added.rows)
 
 
 def _pair(before: Translation) -> tuple[int, int]:
@@ -146,11 +155,11 @@ def _change(old: AttentionMap, new: AttentionMap) -> AttentionMap:
     return replace(old, weights=np.abs(new.weights - old.weights))
 
 
-def _curve(model: Translator, before: Translation, experiment: PositionExperiment, palette: Palette) -> None:
+def _curve(model: LiveModel, before: Translation, experiment: PositionExperiment, palette: Palette) -> None:
     sizes = tuple(sorted({*SIZES[experiment.move], experiment.amount}))
     try:
         curve = cache.position_belief(model.name, before.source, replace(experiment, amount=0.0), sizes)
     except ExperimentError:
         return  # A learned table ends before the largest size; the picture above stands on its own.
-    title = "How much of its old translation the model still believes, by size of the experiment"
+    title = f"How much of its old {model.writes} the model still believes, by size of the experiment"
     chart(belief(sizes, curve, experiment.amount, title, palette), title, key="belief", on_cell=lambda _, __: None)

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from model.live.live_model import LiveModel
+from model.live.translation import Translation
 from model.positions.embedding_parts import EmbeddingParts, embedding_parts
-from model.translate import Translation, Translator
 
 from ..components.chart import chart
 from ..components.matrix import Matrix, matrix, packed
@@ -23,9 +24,9 @@ from ..ui.captions import caption
 from . import controls, texts
 
 
-def show(model: Translator, result: Translation) -> SavedView | None:
+def show(model: LiveModel, result: Translation) -> SavedView | None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        side = widgets.segmented_control("Side", SIDE)
+        side = widgets.segmented_control("Side", SIDE) if model.can("translate") else "target"
         parts = embedding_parts(model, result, side)
         last = len(parts.pieces)
         piece = int(controls.number("Piece", PIECE, 1, last, min(2, last))) - 1
@@ -35,7 +36,7 @@ def show(model: Translator, result: Translation) -> SavedView | None:
         chart(bars, alt, key="lengths-bars", on_cell=lambda _, x: _take(round(x), last))
         matrix(_picture(parts, piece, theme.palette()), key="sum")
     caption(texts.sentence(parts))
-    caption("Click a piece to see its three vectors: the first two are added, the first layer reads the third.")
+    caption(texts.three_vectors(parts))
 
     def drawn(palette: Palette) -> list[Part]:
         return [

@@ -160,6 +160,12 @@ def precision(error: FormError, note: str) -> str:
     )
 
 
+def three_vectors(parts: EmbeddingParts) -> str:
+    """What the vectors of the piece that is clicked are."""
+    reads = "the first layer reads the third" + (", which a norm takes first" if parts.normalised else "")
+    return f"Click a piece to see its three vectors: the first two are added, {reads}."
+
+
 def sentence(parts: EmbeddingParts) -> str:
     tokens, encoding = np.linalg.norm(parts.tokens, axis=1).mean(), np.linalg.norm(parts.encoding, axis=1).mean()
     if parts.scale == 1:

@@ -226,13 +226,13 @@ def uniqueness(rows: np.ndarray) -> Uniqueness:
 @computed(64)
 def position_experiment(name: str, sentence: str, experiment: PositionExperiment) -> ExperimentResult:
     """A sentence translated with its positions moved. Raises ExperimentError."""
-    return run_experiment(translator(name), translation(name, sentence)[0], experiment)
+    return run_experiment(live(name), translation(name, sentence)[0], experiment)
 
 
 @computed(64, is_long=True)
 def position_belief(name: str, sentence: str, experiment: PositionExperiment, amounts: tuple[float, ...]) -> np.ndarray:
     """What the model keeps of its translation as the experiment grows. Raises ExperimentError."""
-    curve = log_prob_curve(translator(name), translation(name, sentence)[0], experiment, amounts)
+    curve = log_prob_curve(live(name), translation(name, sentence)[0], experiment, amounts)
     curve.flags.writeable = False
     return curve
 

@@ -16,17 +16,19 @@ T = TypeVar("T")
 
 
 def segmented_control(label: str, of: Choice[T], options: Sequence[T] | None = None, **more: Any) -> T:
-    """One of the options beside each other; what it is for is said to screen readers alone."""
+    """One of the options beside each other, the first where the default is none of them; only heard is the label."""
+    listed = of.options if options is None else tuple(options)
+    default = of.default if of.default in listed else listed[0]
     found = st.segmented_control(
         label,
-        of.options if options is None else options,
-        default=of.default,
+        listed,
+        default=default,
         required=True,
         format_func=of.label,
         label_visibility="collapsed",
         **of.binding | more,
     )
-    return of.default if found is None else found
+    return default if found is None else found
 
 
 def selectbox(label: str, of: Choice[T], options: Sequence[T] | None = None, **more: Any) -> T:

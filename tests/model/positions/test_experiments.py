@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from model.network.hooks import hook_outputs
+from model.network.hooks import hook_outputs, record
 from model.network.layers import DecoderCache
 from model.network.positional_encoding import PositionalEncoding, sinusoidal_table
 from model.positions.embedding_parts import Side, embedding_parts
@@ -17,7 +17,7 @@ from model.positions.experiments import (
     MOVES,
     ExperimentError,
     PositionExperiment,
-    experiment_table,
+    experiment_rows,
     log_prob_curve,
     move_positions,
     new_positions,
@@ -72,24 +72,28 @@ def test_a_shuffle_is_a_permutation_of_the_sentence_and_the_same_for_a_seed() ->
 @pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_pad_row"])
 def test_rows_are_those_of_the_new_positions(kind: str) -> None:
     encoding = PositionalEncoding(config(max_length=20, positions=kind))
-    rows = experiment_table(encoding, PositionExperiment("beyond", 30), 4)
-    assert rows.shape == encoding.table.shape
-    first = 1 if kind == "sinusoidal_pad_row" else 0
-    torch.testing.assert_close(rows[first:], sinusoidal_table(50, 64)[30:].float())
-    assert not rows[:first].any()  # PAD's row stays all zero
-    assert not experiment_table(encoding, PositionExperiment("remove"), 4).any()
-    torch.testing.assert_close(experiment_table(encoding, PositionExperiment("shift", 0), 4), encoding.table)
+    added = encoding.added(encoding.rows, 1.0)
+    rows = experiment_rows(added, PositionExperiment("beyond", 30), 4)
+    assert rows.shape == added.rows.shape == (20, 64)
+    torch.testing.assert_close(rows, sinusoidal_table(50, 64)[30:].float())
+    assert not experiment_rows(added, PositionExperiment("remove"), 4).any()
+    torch.testing.assert_close(experiment_rows(added, PositionExperiment("shift", 0), 4), added.rows)
+    keep = torch.tensor([[True, True, False]])
+    with added.replaced_by(rows):
+        seen = encoding(keep)[0]
+    torch.testing.assert_close(seen[:2], rows[:2])
+    torch.testing.assert_close(seen[2], rows[2] if kind == "sinusoidal" else torch.zeros(64))  # PAD's own row stays
 
 
 def test_learned_rows_lie_between_their_neighbours_and_end_where_the_table_ends() -> None:
     encoding = PositionalEncoding(config(max_length=10, positions="learned"))
-    table = encoding.table.detach()
-    half = experiment_table(encoding, PositionExperiment("stretch", 0.5), 4)
+    table, added = encoding.table.detach(), encoding.added(encoding.rows, 1.0)
+    half = experiment_rows(added, PositionExperiment("stretch", 0.5), 4)
     torch.testing.assert_close(half[1], (table[0] + table[1]) / 2)
     torch.testing.assert_close(half[2], table[1])
     for experiment in (PositionExperiment("shift", 7), PositionExperiment("shift", -1)):
         with pytest.raises(ExperimentError, match="its table ends at position 9"):
-            experiment_table(encoding, experiment, 4)
+            experiment_rows(added, experiment, 4)
 
 
 def test_a_swap_outside_the_sentence_is_refused() -> None:
@@ -187,7 +191,9 @@ def test_the_parts_of_an_embedding_add_up(toy_translator: Translator) -> None:
     before = toy_translator.translate(SENTENCE)
     sides: dict[Side, tuple[int, ...]] = {"source": before.source_ids, "target": before.target_ids}
     for side, ids in sides.items():
-        parts = embedding_parts(toy_translator, before, side)
+        with record(toy_translator.model, f"{side}_embedding.stream") as read:
+            parts = embedding_parts(toy_translator, before, side)
+        np.testing.assert_array_equal(parts.total, read[f"{side}_embedding.stream"][0].numpy())
         assert parts.tokens.shape == (len(ids), 64) == parts.encoding.shape
         assert len(parts.pieces) == len(ids)
         np.testing.assert_allclose(parts.tokens + parts.encoding, parts.total, atol=1e-6)

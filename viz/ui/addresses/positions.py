@@ -15,6 +15,8 @@ from . import shared
 View = Literal["table", "waves", "similarity", "rotation", "precision", "sentence", "experiments", "heads"]
 VIEWS: tuple[View, ...] = get_args(View)
 OF_TABLES: tuple[View, ...] = VIEWS[:5]
+WITHOUT_PICTURES: tuple[View, ...] = ("sentence", "experiments")
+"""The views of a model whose table is read and moved, and no more."""
 Table = Literal["own", "own_target", "sinusoidal", "sinusoidal_pad_row"]
 TABLE_LABELS: dict[Table, str] = {
     "own": "of this model",

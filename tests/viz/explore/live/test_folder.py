@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from model.attribution.foreign import NOT_COMPUTED
+from model.positions.experiments import MOVES
 from tests import folders
 from tests.viz.page_texts import captions
 from viz.talk.checks import check
@@ -27,7 +28,7 @@ Start = Callable[..., AppTest]
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("transformers")
     base = tmp_path_factory.mktemp("models")
-    for name in ("marian", "gpt2", "bert"):
+    for name in ("marian", "gpt2", "llama", "bert"):
         folders.FOLDERS[name](base / name)
     (base / "not-a-model").mkdir()
     (base / "broken").mkdir()
@@ -95,7 +96,6 @@ def test_pages_that_need_our_own_model_say_so_in_one_sentence(start: Start) -> N
     assert any(NOT_COMPUTED in one for one in captions(app))
     for model in ("marian", "gpt2"):
         pages = (
-            ("positions", "positions"),
             ("training", "training"),
             *([("why", "rests on")] if model == "gpt2" else []),
         )
@@ -167,3 +167,21 @@ def test_a_mask_is_tried_on_a_folder(model: str, start: Start) -> None:
         app.segmented_control(key="tried").set_value(view).run()
         assert not app.exception
         assert any(said_of_it in one for one in captions(app))
+
+
+@pytest.mark.slow
+def test_positions_of_a_folder_are_read_and_moved(start: Start) -> None:
+    for model, written in (("marian", "translation"), ("gpt2", "continuation")):
+        app = page(start(model), "positions")
+        assert not app.info
+        assert app.segmented_control(key="plot").options == ["sentence", "experiments"]
+        assert any("the first layer reads the third." in one for one in captions(app))
+        app.segmented_control(key="plot").set_value("experiments").run()
+        for move in MOVES:
+            app.segmented_control(key="move").set_value(move).run()
+            assert not app.exception, move
+            assert any(f"Fed its old {written}, the model gave" in one for one in captions(app)) or (
+                model == "gpt2" and "its table ends at position 95" in said(app)[0]
+            )
+    (sentence,) = said(page(start("llama"), "positions"))
+    assert "No table of positions is added" in sentence
