@@ -20,6 +20,7 @@ NAMES = (
     "capture",
     "decode",
     "diagnose",
+    "foreign",
     "gpu",
     "greedy",
     "heads",

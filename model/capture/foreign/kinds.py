@@ -70,6 +70,11 @@ def is_language_model(name: str) -> bool:
     return "CausalLM" in name or "LMHead" in name or name.startswith("GPT")
 
 
+def is_one_number(allowed: Tensor) -> bool:
+    """Whether a mask is a single number that was broadcast."""
+    return not any(allowed.stride())
+
+
 def is_causal(allowed: Tensor) -> bool | None:
     """Whether booleans (B, H, Q, K) block every later key; None where that cannot be told, as of one query.
 
@@ -80,6 +85,8 @@ def is_causal(allowed: Tensor) -> bool | None:
     queries, keys = allowed.shape[-2:]
     if keys < queries:
         return None
+    if is_one_number(allowed):
+        return False if queries > 1 and bool(allowed.flatten()[0]) else None
     later = torch.ones(queries, keys, dtype=torch.bool, device=allowed.device).triu(keys - queries + 1)
     if bool((allowed & later).any()):
         return False

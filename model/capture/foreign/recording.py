@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import FrameType
 from typing import Any
 
@@ -20,6 +22,7 @@ from .calls.fused_weights import Attention
 from .calls.provenance import Provenance
 from .gradients import with_gradients
 from .kinds import Facts, is_causal, kinds
+from .layer_store import LayerStore
 from .named_modules import named_ancestor
 from .refusals import flex_in_words, not_laid_out, nothing_in_words
 from .stacking import BEAMS, Run, last_runs, map_of, side_by_side
@@ -61,6 +64,7 @@ class ForeignRecording:
 
     def __post_init__(self) -> None:
         self.provenance = Provenance(self.model)
+        self._store = LayerStore()
         self.modules = {id(module): (path, module) for path, module in self.model.named_modules()}
         self._run = -1
         self._forward = -1
@@ -107,7 +111,7 @@ class ForeignRecording:
         given = site.calls[-1].inputs if site and site.calls else ()
         images = max((len(tensor) for tensor in given if tensor.dim() == 4 and tensor.is_floating_point()), default=0)
         windows = len(call.attention.weights) // images if images else 1
-        call = replace(call, attention=self._kept(call.attention), in_beam_search=beams, windows=max(windows, 1))
+        call = replace(call, attention=self._kept(call.attention, site), in_beam_search=beams, windows=max(windows, 1))
         self.calls.append(replace(call, run=self._run, forward=self._forward))
 
     def open_call(self, site: CallSite) -> Call | None:
@@ -118,14 +122,14 @@ class ForeignRecording:
 
     def replace_last(self, attention: Attention) -> None:
         """Replace what was recorded last by what the same call of the module has made of it."""
-        self.calls[-1] = replace(self.calls[-1], attention=self._kept(attention))
+        self.calls[-1] = replace(self.calls[-1], attention=self._kept(attention, None))
 
     def _join(self, before: Call, call: Call, site: CallSite) -> None:
         """Join two attentions of one call of a module: the same one over other values, or more heads of it.
 
         Others, such as a few queries at a time, are refused.
         """
-        first, second = before.attention, self._kept(call.attention)
+        first, second = before.attention, self._kept(call.attention, None)
         same = (before.is_cross, before.shape, len(first.weights)) == (call.is_cross, call.shape, len(second.weights))
         if not same or (len(second.weights), call.shape[0]) not in evidence_of(site).sides:
             shapes = " and ".join(str(tuple(one.weights.shape)) for one in (first, second))
@@ -133,10 +137,17 @@ class ForeignRecording:
         elif not torch.equal(first.weights, second.weights):
             self.calls[-1] = side_by_side([before, replace(call, attention=second)])
 
-    def _kept(self, attention: Attention) -> Attention:
+    def _kept(self, attention: Attention, site: CallSite | None) -> Attention:
         tensors = {name: tensor for name, tensor in attention.tensors.items() if name in self.tensors}
         weights = attention.weights.half() if self.half else attention.weights
+        if site is not None:
+            weights = self._store.kept(weights, self._number_of[type(site.module)])
         return replace(attention, weights=weights, tensors=tensors)
+
+    @cached_property
+    def _number_of(self) -> Counter[type[nn.Module]]:
+        """How many modules of each class the model has: so many layers may come."""
+        return Counter(type(module) for _, module in self.modules.values())
 
     def has_call_below(self, path: str) -> bool:
         """Whether this run has a call at or below the path already."""

@@ -15,6 +15,8 @@ from torch import Tensor
 from ...trace import AttentionMap, Kind, TraceError
 from .calls.call import Call
 from .calls.fused_weights import Attention
+from .kinds import is_one_number
+from .layer_store import as_view
 
 Run = list[Call]
 """The calls of one kind in one run: its layers, in order."""
@@ -121,6 +123,10 @@ def _without_copies(allowed: Tensor) -> Tensor:
 
 def _masks(steps: list[list[Tensor]], extra: int) -> tuple[np.ndarray, np.ndarray | None]:
     """The mask of all layers and heads together, and those of layers or heads where they differ."""
+    if len(steps) == 1 and all(is_one_number(one) for one in steps[0]):
+        allowed = {bool(one.flatten()[0]) for one in steps[0] if one.numel()}
+        if len(allowed) == 1:
+            return np.full(tuple(steps[0][0].shape[-2:]), allowed.pop()), None
     heads = max(len(one) for step in steps for one in step)
     own = _below([[one.expand(heads, -1, -1) for one in step] for step in steps], 0, extra, bool)
     own = own[:, :1] if (own == own[:, :1]).all() else own
@@ -138,8 +144,10 @@ def _tensor(name: str, steps: list[list[Attention]], sample: int, extra: int) ->
 def _below(steps: list[list[Tensor]], empty: float, extra: int, dtype: type = np.float32) -> np.ndarray:
     """The layers (H, Q, K) of each step, with ever more keys, as (L, H, Q, K); `empty` where there was no key yet.
 
-    The last `extra` keys are no tokens, and stay the last. Every number is copied once.
+    The last `extra` keys are no tokens, and stay the last. Every number is copied once, or none that lies in place.
     """
+    if len(steps) == 1 and dtype is np.float32 and (view := as_view(steps[0])) is not None:
+        return view
     rows = sum(step[0].shape[1] for step in steps)
     columns = steps[-1][0].shape[-1]
     stacked: np.ndarray = np.empty((len(steps[0]), len(steps[0][0]), rows, columns), dtype)

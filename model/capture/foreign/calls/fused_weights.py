@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from ....masking.blocked import is_blocked
+from ....masking.blocked import BLOCKED, is_blocked
 from ....network.torch_internals import materialize
 from ....trace import TraceError
 from .axes import Layout, query_heads_of
@@ -42,7 +42,15 @@ class Attention:
 def from_scores(masked_scores: Tensor, weights: Tensor, layout: Layout) -> Attention:
     """Return the attention of a softmax from its input and its output; the mask is read off the scores."""
     masked, weights = (layout(tensor.detach()) for tensor in (masked_scores, weights))
-    return Attention(weights, compact(~is_blocked(masked)), {"masked_scores": masked})
+    return Attention(weights, _allowed(masked), {"masked_scores": masked})
+
+
+def _allowed(masked: Tensor) -> Tensor:
+    """Where scores (B, H, Q, K) are not blocked. The lowest tells at once where none is, but not beside a NaN."""
+    lowest = masked.amin() if masked.numel() else masked.new_zeros(())
+    if bool(lowest > BLOCKED):
+        return torch.ones((), dtype=torch.bool, device=masked.device).expand(masked.shape)
+    return compact(~is_blocked(masked))
 
 
 def compact(allowed: Tensor) -> Tensor:

@@ -1,0 +1,68 @@
+"""What looking at anybody's model costs: BERT-base captured, against transformers' own `output_attentions=True`."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import torch
+from transformers import BertConfig, BertModel
+
+from model.capture.attention import capture_attention
+from model.trace import AttentionTrace
+
+from .timing import Row, seconds, side_by_side
+
+TOKENS = 512
+REPETITIONS = 9
+TIME_GOAL, MEMORY_GOAL, TRACE_GOAL = 1.1, 1.2, 0.1
+
+
+def measure() -> list[Row]:
+    torch.manual_seed(0)
+    model = BertModel(BertConfig(attn_implementation="eager")).eval()
+    ids = torch.randint(5, model.config.vocab_size, (1, TOKENS))
+
+    def captured() -> AttentionTrace:
+        with torch.inference_mode(), capture_attention(model) as capture:
+            model(ids)
+        return capture.trace
+
+    def returned() -> object:
+        with torch.inference_mode():
+            return model(ids, output_attentions=True)
+
+    ours, theirs = side_by_side(captured, returned, REPETITIONS, warm_up=2)
+    mine, other = (median(_peak(function) for _ in range(3)) for function in (captured, returned))
+    with torch.inference_mode(), capture_attention(model) as capture:
+        model(ids)
+    trace = median(seconds(lambda: capture.trace) for _ in range(REPETITIONS))
+    what = f"foreign: BERT-base over {TOKENS} tokens"
+    return [
+        _row(f"{what}, captured into a trace / output_attentions", ours * 1e3, theirs * 1e3, "ms", TIME_GOAL),
+        _row(f"{what}, peak memory of that", mine / 2**20, other / 2**20, "MiB", MEMORY_GOAL),
+        _row(f"{what}, `.trace` of a capture / {TRACE_GOAL * 1e3:.0f} ms", trace * 1e3, TRACE_GOAL * 1e3, "ms", 1.0),
+    ]
+
+
+def _row(what: str, ours: float, theirs: float, unit: str, goal: float) -> Row:
+    ratio = ours / theirs
+    return Row(what, f"{ours:.1f} {unit}", f"{theirs:.1f} {unit}", ratio, f"at most {goal:g}", ratio <= goal)
+
+
+def _peak(function: Callable[[], object]) -> int:
+    """Bytes of memory by which the process grew at most while it ran, as Linux counts them."""
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forgets the peak until now
+    before = _resident("VmRSS")
+    kept = function()
+    grown = _resident("VmHWM") - before
+    del kept
+    return grown
+
+
+def _resident(name: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))

@@ -1,0 +1,141 @@
+"""Large weights kept behind each other: the trace is a view of them, and says what a copy would."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from model.capture.attention import capture_attention
+from model.capture.foreign import layer_store
+from model.capture.foreign.calls.axes import Layout
+from model.capture.foreign.calls.fused_weights import from_scores
+from model.capture.foreign.kinds import is_causal
+from model.capture.foreign.layer_store import LARGE, LayerStore, as_view
+from model.capture.foreign.recording import ForeignRecording
+
+LENGTH, HEADS, LAYERS = 300, 3, 4  # 1.03 MiB of weights a layer
+
+
+class SelfAttention(nn.Module):
+    """Attention whose weights are overwritten once they have been used, as an in-place dropout would."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads = HEADS
+        self.qkv = nn.Linear(12, 36)
+        self.seen: torch.Tensor | None = None
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+        q, k, v = self.qkv(x).view(*x.shape[:2], 3, HEADS, 4).permute(2, 0, 3, 1, 4)
+        scores = q @ k.mT
+        weights = F.softmax(scores if mask is None else scores.masked_fill(~mask, -1e9), -1)
+        self.seen = weights.detach().clone()
+        output = (weights @ v).transpose(1, 2).flatten(2)
+        if not weights.requires_grad:
+            weights.zero_()
+        return x + output
+
+
+class Encoder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([SelfAttention() for _ in range(LAYERS)])
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x
+
+
+def seen(model: Encoder) -> np.ndarray:
+    layers = [one.seen for one in model.layers if isinstance(one, SelfAttention)]
+    return torch.stack([one for one in layers if one is not None]).numpy()
+
+
+def test_a_trace_of_large_weights_is_a_view_and_right() -> None:
+    torch.manual_seed(0)
+    model = Encoder().eval()
+    for batch in (1, 2):
+        with torch.inference_mode(), capture_attention(model) as capture:
+            model(torch.randn(batch, LENGTH, 12))
+        for index in range(batch):
+            trace = capture.sample(index)
+            assert trace.encoder is not None
+            assert np.array_equal(trace.encoder.weights, seen(model)[:, index])
+            assert trace.encoder.mask.all()
+            again = capture.sample(index)
+            assert again.encoder is not None
+            assert np.shares_memory(trace.encoder.weights, again.encoder.weights)
+        recording = capture.recording
+        assert isinstance(recording, ForeignRecording)
+        assert len({one.attention.weights.untyped_storage().data_ptr() for one in recording.calls}) == 1
+
+
+def test_a_later_run_leaves_an_earlier_trace_as_it_is() -> None:
+    torch.manual_seed(1)
+    model = Encoder().eval()
+    with torch.inference_mode(), capture_attention(model) as capture:
+        model(torch.randn(1, LENGTH, 12))
+        first, expected = capture.sample(0), seen(model)[:, 0]
+        model(torch.randn(1, LENGTH, 12))
+        second = capture.sample(0)
+    assert first.encoder is not None
+    assert second.encoder is not None
+    assert np.array_equal(first.encoder.weights, expected)
+    assert np.array_equal(second.encoder.weights, seen(model)[:, 0])
+
+
+def test_modes_of_autograd_may_change_between_the_layers() -> None:
+    store = LayerStore()
+    given = [torch.rand(1, HEADS, LENGTH, LENGTH) for _ in range(3)]
+    with torch.inference_mode():
+        kept = [store.kept(given[0].clone(), 3)]
+    kept += [store.kept(given[1].requires_grad_(), 3)]
+    with torch.inference_mode():
+        kept += [store.kept(given[2].clone(), 3)]
+    view = as_view([one[0] for one in kept])
+    assert view is not None
+    assert np.array_equal(view, torch.stack([one.detach() for one in given])[:, 0].numpy())
+
+
+def test_what_is_small_half_or_out_of_order_is_not_taken_for_a_view() -> None:
+    store, small = LayerStore(), torch.rand(1, 1, 8, 8)
+    assert store.kept(small, 4) is small
+    half = torch.rand(1, HEADS, LENGTH, LENGTH * 2).half()
+    assert half.numel() * 2 > LARGE
+    assert store.kept(half, 4) is half
+    rows = [store.kept(torch.rand(1, HEADS, LENGTH, LENGTH), 4)[0] for _ in range(4)]
+    crossed = as_view(rows[1::2])  # as where two kinds of attention take turns
+    assert crossed is not None
+    assert np.array_equal(crossed, torch.stack(rows[1::2]).numpy())
+    assert as_view([rows[0], rows[1], rows[3]]) is None
+    assert as_view(rows[::-1]) is None
+    assert as_view([rows[0], torch.rand(HEADS, LENGTH, LENGTH)]) is None
+    assert as_view([one.half() for one in rows]) is None
+    assert len({store.kept(rows[0][None], 4).data_ptr() for _ in range(5)}) == 5  # a full block is followed by another
+
+
+def test_a_block_is_no_larger_than_it_may_be() -> None:
+    assert layer_store.MOST // (HEADS * LENGTH * LENGTH * 4) < 10_000
+    store = LayerStore()
+    store.kept(torch.rand(1, HEADS, LENGTH, LENGTH), 10_000)
+    (block, _, taken) = next(iter(store._open.values()))
+    assert block.nbytes <= layer_store.MOST
+    assert taken == 1
+
+
+def test_masks_that_are_one_number_say_what_they_would_in_full() -> None:
+    scores = torch.randn(2, HEADS, 5, 5)
+    nothing_blocked = from_scores(scores, scores.softmax(-1), Layout())
+    assert nothing_blocked.allowed.shape == scores.shape
+    assert nothing_blocked.allowed.all()
+    assert is_causal(nothing_blocked.allowed) is is_causal(nothing_blocked.allowed.clone()) is False
+    one = torch.ones((), dtype=torch.bool).expand(1, HEADS, 1, 5)
+    assert is_causal(one) is is_causal(one.clone()) is None
+    odd = scores.clone()
+    odd[0, 0, 0, 0], odd[0, 0, 0, 1] = torch.nan, -torch.inf
+    found = from_scores(odd, odd.softmax(-1), Layout()).allowed
+    assert not found[0, 0, 0, 1]
+    assert found.sum() == found.numel() - 1
