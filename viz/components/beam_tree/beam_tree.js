@@ -1,4 +1,4 @@
-import { leastType } from "../shared/least.js";
+import { leastType } from "../shared/stage_sizes.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { drawn, standing } from "../shared/picture.js";
 import { walk } from "../shared/walk.js";

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _mount = component("chart")
 GROWS = 200
-"""Pixels from which on a figure takes the height that a scene has for it, as in export/browser/chart.js."""
+"""Pixels from which on a figure takes the height that a scene has for it, as in shared/stage_sizes.js."""
 
 Node = tuple[int, int, str]
 """Row and column of a point that can be chosen, and what it is called."""

@@ -2,10 +2,9 @@ import { unpack } from "../shared/packed.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { asPicture } from "../shared/as_picture.js";
 import { drawn } from "../shared/picture.js";
+import { pictureHeight } from "../shared/stage_sizes.js";
 import { brushing } from "./brushing.js";
 import { picture, scales } from "./drawing.js";
-
-const GROWS = 200; // Pixels from which on a figure takes the height that a talk has for it.
 
 function build(root, view) {
   root.className = "curves";
@@ -76,7 +75,7 @@ export default function curves({ data, parentElement, setTriggerValue }) {
   let scale = null;
   view.title.textContent = header.title;
   view.plot.setAttribute("aria-label", header.title);
-  view.plot.style.height = header.height < GROWS ? `${header.height}px` : `var(--picture, ${header.height}px)`;
+  view.plot.style.height = pictureHeight(header.height);
   view.draw = () => {
     const { clientWidth: width, clientHeight: height } = view.plot;
     scale = scales({ ...header, height }, width);

@@ -1,5 +1,5 @@
 import { FULL, MASKED } from "../shared/packed.js";
-import { leastType } from "../shared/least.js";
+import { leastType } from "../shared/stage_sizes.js";
 import { piece } from "./elements.js";
 
 const LOWEST = 190;

@@ -1,7 +1,7 @@
 import { unpack } from "../shared/packed.js";
 import { hearHeads } from "../shared/heads.js";
 import { hearChoices } from "../shared/choices.js";
-import { leastType } from "../shared/least.js";
+import { leastType } from "../shared/stage_sizes.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { drawn, standing } from "../shared/picture.js";
 import { coarse, exact, paintCells } from "./cells.js";

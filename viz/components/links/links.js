@@ -1,7 +1,7 @@
 import { unpack } from "../shared/packed.js";
 import { hearHeads, relabelled } from "../shared/heads.js";
 import { hearChoices } from "../shared/choices.js";
-import { leastType } from "../shared/least.js";
+import { leastType } from "../shared/stage_sizes.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
 import { drawn, standing } from "../shared/picture.js";
 import { layout } from "./layout.js";

@@ -2,10 +2,10 @@ import { FULL, unpack } from "../shared/packed.js";
 import { lookup } from "../shared/colours.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { asPicture } from "../shared/as_picture.js";
+import { pictureHeight } from "../shared/stage_sizes.js";
 import { label } from "./names.js";
 import { readCells } from "./values.js";
 
-const GROWS = 200; // Pixels from which on a picture takes the height that a talk has for it.
 const PARTS = ["title", "readout", "rows", "plot", "columns", "bar"];
 
 /** The ramp of colours between its two ends. */
@@ -72,7 +72,7 @@ export default function matrix({ data, parentElement, setTriggerValue }) {
   const { rows, columns, rowNames, columnNames } = header;
   const { text, bytes, lowest, highest } = readCells(header, body);
   const view = mounted(parentElement, "matrix", build);
-  view.root.style.setProperty("--height", header.height < GROWS ? `${header.height}px` : `var(--picture, ${header.height}px)`);
+  view.root.style.setProperty("--height", pictureHeight(header.height));
   view.root.style.setProperty("--ratio", header.square ? columns / rows : "auto");
   view.title.textContent = header.title;
   view.plot.setAttribute("aria-label", header.title);

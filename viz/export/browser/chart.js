@@ -1,15 +1,14 @@
 import { leaveOutCovered } from "../../components/presenter/cut.js";
+import { pictureHeight } from "../../components/shared/stage_sizes.js";
 import { element } from "./element.js";
 import { library } from "./inflate.js";
-
-const TALL_CHART = 200; // Pixels from which on a chart takes the height that a slide of a talk has for it.
 
 /** The room that a chart takes; it is drawn into it once the slide is fitted. */
 export function chart(host, part, view) {
   host.setAttribute("role", "img");
   host.setAttribute("aria-label", part.alt);
   const { height = 450 } = part.figure.layout;
-  host.style.height = height < TALL_CHART ? `${height}px` : `var(--picture, ${height}px)`;
+  host.style.height = pictureHeight(height);
   view.charts.push(() => drawn(host, part.figure, view.file.header.talk));
   return () => {};
 }

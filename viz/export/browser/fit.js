@@ -18,13 +18,16 @@ export async function fit(place, inside, state) {
   if (state.fitted === size) return set(state.found);
   inside.style.visibility = "hidden";
   const change = (what) => (Object.assign(found, what), set(found), painted());
-  await fitScene({
-    tall: () => inside.scrollHeight,
-    room: () => (place.clientHeight - 4) / found.zoom,
-    zoom: (zoom) => change({ zoom }),
-    cut: (over) => cutLists(inside, over, found.zoom) && painted(),
-    picture: (height) => change({ picture: `${height}px` }),
-  });
-  Object.assign(state, { fitted: size, found });
-  inside.style.visibility = "";
+  try {
+    await fitScene({
+      tall: () => inside.scrollHeight,
+      room: () => (place.clientHeight - 4) / found.zoom,
+      zoom: (zoom) => change({ zoom }),
+      cut: (over) => cutLists(inside, over, found.zoom) && painted(),
+      picture: (height) => change({ picture: `${height}px` }),
+    });
+    Object.assign(state, { fitted: size, found });
+  } finally {
+    inside.style.visibility = "";
+  }
 }
