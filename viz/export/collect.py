@@ -79,8 +79,9 @@ def slide(
     views = collect(scene.page, scene.query(talk.model), session_of(scene, beside))
     if not views:
         return Slide(scene.title, None, *texts, missing=MISSING.format(page=scene.page.capitalize()))
-    view = views[-1].view(palette)
-    return Slide(scene.title, view, *texts, live=_live(checked.shown[0], model_of(scene, talk, models), view, palette))
+    view, (shown,) = views[-1].view(palette), checked.shown
+    live = _live(shown, model_of(scene, talk, models), view, palette)
+    return Slide(scene.title, view, *texts, live=live, guess=shown.guess)
 
 
 def _live(scene: Scene, model: str, view: View, palette: Palette) -> LiveSlide | None:

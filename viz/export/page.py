@@ -49,6 +49,7 @@ $css
 $engine<script>$code</script>$models</body></html>
 """)
 LIVE = Path(__file__).parent / "live"
+BALLOT = Path(__file__).parents[1] / "components" / "presenter" / "ballot.css"
 LIVE_POLICY = "'wasm-unsafe-eval'; worker-src blob:"
 """What a page that runs a model may do beside its scripts."""
 LIVE_COMPONENTS = {"decode": ("decode_player", "beam_tree", "versions")}
@@ -116,7 +117,7 @@ def _file(
         "slides": [_slide(slide, packed, models) for slide in slides],
         "models": model_facts(models),
     }
-    sheets = ((BROWSER, "page.css"), (LIVE, "sentence.css")) if models else ((BROWSER, "page.css"),)
+    sheets = [BROWSER / "page.css", BALLOT, *([LIVE / "sentence.css"] if models else [])]
     return PAGE.substitute(
         title=html.escape(title),
         scripts=" ".join([*(f"'sha256-{one}'" for one in hashes), *([LIVE_POLICY] if models else [])]),
@@ -126,7 +127,7 @@ def _file(
         accent=palette.accent,
         line=palette.line,
         background=palette.background,
-        css="".join((folder / name).read_text(encoding="utf-8") for folder, name in sheets) + more,
+        css="".join(sheet.read_text(encoding="utf-8") for sheet in sheets) + more,
         content=_compressed(pack(header, bytes(packed.body))),
         plotly=_plotly() if charts else "",
         engine=engine_elements() if models else "",
@@ -172,6 +173,7 @@ def _slide(slide: Slide, packed: Packed, models: Sequence[PackedModel]) -> dict[
         "point": slide.point,
         "hide": slide.hide,
         "omit": slide.omit,
+        "guess": slide.guess,
         "missing": slide.missing,
         "facts": facts,
         "live": live,

@@ -95,6 +95,8 @@ class Slide:
     """Roles that are left out."""
     missing: str = ""
     live: LiveSlide | None = None
+    guess: tuple[str, ...] = ()
+    """Parts of the picture among which the audience chooses before the next key."""
 
     @property
     def parts(self) -> tuple[Part, ...]:

@@ -15,7 +15,8 @@ st.html(editor.STYLE)
 talk, reading = session.talk()
 models = cache.configurations()
 keys = beside.keys()
-checked = check(talk, models, keys)
+there = beside.files()
+checked = check(talk, models, there)
 with st.container(key="talk-head", horizontal=True, vertical_alignment="center"):
     files.title(talk)
     at = sum(number < session.current() for number in checked.numbers)
@@ -26,6 +27,7 @@ with st.container(key="talk-head", horizontal=True, vertical_alignment="center")
 files.mistakes(checked, reading)
 caption(
     "Page Down and Page Up, or the arrow keys, go through the scenes; a number and Enter goes to one; n opens the "
-    "notes in a window of their own, f fills the screen, c raises the contrast, Escape comes back here."
+    "notes in a window of their own, f fills the screen, c raises the contrast, Escape comes back here. Where a scene "
+    "lets the audience guess, 1 to 9 count and Backspace takes one back."
 )
-editor.scenes(talk)
+editor.scenes(talk, models, there)

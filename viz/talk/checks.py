@@ -8,16 +8,20 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from model.interventions.changes import HeadChange, InterventionError, parse
+from model.untrusted_trace import OpenedTrace
 
 from ..ui.addresses.decode import CROSS, OWN
 from ..ui.addresses.pages import PAGES
 from ..ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, MODEL
 from ..ui.url_state.kinds import Choice, Number
+from . import guess
 from .live import obstacle, unheeded
 from .scenes import Mistake, Scene, Talk
 
 if TYPE_CHECKING:
     from model.network.config import TransformerConfig
+
+    from .beside import File
 
 
 FOR_TRACES, FOR_ARRAYS = ("explore",), ("masks",)
@@ -36,20 +40,24 @@ class CheckedTalk:
     """Which scenes of the talk these are, from 0."""
 
 
-def check(talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Collection[str] = ()) -> CheckedTalk:
+def check(
+    talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Mapping[str, File] | None = None
+) -> CheckedTalk:
     """Hold every scene against the pages and the `models` there are, by name; the first is the default.
 
-    None stands for a model of the command line, which is not one of this project. `beside` are the names of the files
-    that were brought along with the talk.
+    None stands for a model of the command line, which is not one of this project. `beside` are the files that were
+    brought along with the talk, by name.
     """
     mistakes: list[Mistake] = []
     shown, numbers = [], []
+    beside = beside or {}
     for number, scene in enumerate(talk.scenes, 1):
         missing = list(_missing_file(scene, beside) or _missing(scene, talk, models))
-        others = (*_unknown(scene), *_unreadable_values(scene), *_live(scene, talk, models))
+        choices, problems = _guesses(scene, talk, models, beside)
+        others = (*_unknown(scene), *_unreadable_values(scene), *_live(scene, talk, models), *problems)
         mistakes += [_mistake(number, scene, *one) for one in (*missing, *others)]
         if not missing:
-            shown.append(replace(scene, live=scene.live and not obstacle(scene)))
+            shown.append(replace(scene, live=scene.live and not obstacle(scene), guess=choices))
             numbers.append(number - 1)
     return CheckedTalk(talk, tuple(mistakes), tuple(shown), tuple(numbers))
 
@@ -160,6 +168,27 @@ def _live(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | Non
         yield "live", f"{name} is no model that a file can hold: in One file the scene shows its own sentence."
     for one in unheeded(scene):
         yield f"view.{one}", f"In One file, sentences that are typed into this scene are shown without {one}."
+
+
+def network_of(
+    scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Mapping[str, File]
+) -> TransformerConfig | OpenedTrace | None:
+    """What says which heads a scene has: the trace that it shows, or the model that it asks for."""
+    file = beside.get(scene.trace)
+    return file if isinstance(file, OpenedTrace) else models.get(model_of(scene, talk, models))
+
+
+def _guesses(
+    scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Mapping[str, File]
+) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+    """What the audience can choose among, and what is wrong with the rest."""
+    network = network_of(scene, talk, models, beside)
+    found = {choice: guess.problem(choice, scene, network) for choice in scene.guess}
+    choices = tuple(choice for choice, problem in found.items() if not problem)
+    problems = [("guess", problem) for problem in found.values() if problem]
+    if scene.guess and len(choices) < guess.FEWEST:
+        return (), [*problems, ("guess", f"It takes {guess.FEWEST} choices to guess, so the scene asks nothing.")]
+    return choices, problems
 
 
 def _number(text: str) -> int:

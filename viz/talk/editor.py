@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from viz.ui.captions import caption, plain
 
-from . import session
+from . import guess, session
+from .checks import network_of
 from .live import obstacle
 from .scenes import LONGEST, MOST_SCENES, PARTS, Mistake, Scene, Talk
 from .talk_file import read, write_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from model.network.config import TransformerConfig
+    from model.untrusted_trace import OpenedTrace
+
+    from .beside import File
 
 STYLE = Path(__file__).parent / "talk.css"
 LIVE = "Live: sentences from the audience are translated"
 LIVE_HELP = "On stage by this app; in One file by the model itself, which then stands in the file and makes it larger."
+GUESS = "Guess first: among what the audience chooses"
+GUESS_HELP = (
+    "Two to nine parts of the picture. On stage the keys 1 to 9, or clicks, count the guesses; the next key shows "
+    "them. Cover what would tell with “Hidden until the next key”."
+)
 VIEW_ROWS = 190
 """Pixels of the field that holds a view."""
 
 
-def scenes(talk: Talk) -> None:
+def scenes(talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Mapping[str, File]) -> None:
     """The list on the left, the chosen scene on the right."""
     if not talk.scenes:
         caption("There is no scene yet. Press “Add to talk” at the top of any page, or open a talk.")
@@ -43,7 +54,7 @@ def scenes(talk: Talk) -> None:
         )
     with right:
         _moves(at, len(talk.scenes))
-        _fields(at, talk.scenes[at])
+        _fields(at, talk.scenes[at], network_of(talk.scenes[at], talk, models, beside))
 
 
 def _choose() -> None:
@@ -87,7 +98,7 @@ def _moves(at: int, count: int) -> None:
         button("Delete", "delete", True, delete)
 
 
-def _fields(at: int, scene: Scene) -> None:
+def _fields(at: int, scene: Scene, network: TransformerConfig | OpenedTrace | None) -> None:
     """The scene's own fields; each change is kept at once."""
     revision = f"{session.revision()}-{at}"
 
@@ -116,6 +127,10 @@ def _fields(at: int, scene: Scene) -> None:
         parts("hide", "Hidden until the next key")
     with right:
         parts("omit", "Left out")
+    if choices := list(dict.fromkeys([*scene.guess, *guess.parts(scene, network)])):
+        more: dict[str, Any] = {"max_selections": guess.MOST, "placeholder": "Nothing", "help": GUESS_HELP}
+        key = f"scene-guess-{revision}"
+        st.multiselect(GUESS, choices, list(scene.guess), key=key, on_change=keep, args=("guess",), **more)
     if scene.live or not obstacle(scene):
         st.toggle(LIVE, scene.live, f"scene-live-{revision}", LIVE_HELP, on_change=keep, args=("live",))
     _view(at, scene, revision)

@@ -25,6 +25,7 @@ PARTS = {
     "tree": "the beam tree",
     "best": "the best translations of a beam",
     "verdict": "what was found",
+    "broken or fixed": "which picture of a fault is the broken one: their names and the colour of what is wrong",
 }
 """What a scene can hide until the next key, or leave out."""
 MOST_SCENES = 99
@@ -54,6 +55,8 @@ class Scene:
     """The name of a saved trace beside the talk that the scene shows (:mod:`viz.talk.beside`)."""
     arrays: str = ""
     """The name of a file with a mask or weights beside the talk, for the page Masks."""
+    guess: tuple[str, ...] = ()
+    """Parts of the picture among which the audience chooses before the next key, see :mod:`viz.talk.guess`."""
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
     """Where its keys stand in the file it was read from, from 1; "" is its first line."""
 
@@ -72,7 +75,8 @@ class Scene:
         key = (keys or {}).get(self.trace or self.arrays, "")
         texts = {"title": self.title, "notes": self.notes, "point": self.point}
         address = self.address(model, **({"live": "1"} if self.live else {}), **({"file": key} if key else {}))
-        return {"address": address, **texts, "hide": self.hide, "omit": self.omit, "live": self.live}
+        parts = {"hide": self.hide, "omit": self.omit, "guess": self.guess}
+        return {"address": address, **texts, **parts, "live": self.live}
 
 
 @dataclass(frozen=True)

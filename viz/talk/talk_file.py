@@ -10,6 +10,7 @@ point = "Follow the dark cells."        # what the audience is to look at
 page = "explore"
 hide = ["translation"]                  # covered until the next key
 omit = ["heads"]                        # not shown at all
+guess = ["She", "key"]                  # 2 to 9 parts of the picture, guessed among before the next key
 live = true                             # the audience's sentences are translated
 trace = "mine.safetensors"              # instead: a saved trace beside this file; arrays = "mask.npz" for Masks
 
@@ -25,6 +26,7 @@ from typing import Any
 
 import tomli_w
 
+from . import guess
 from .scenes import LONGEST, MOST_SCENES, PARTS, Mistake, Scene, Talk
 from .toml import Block, TalkError, blocks
 
@@ -72,7 +74,7 @@ def write_view(scene: Scene) -> str:
 def _written(scene: Scene) -> str:
     """A scene as a block of its own: tomli_w would write short ones as one list, in which no line is a scene's."""
     texts = {"title": scene.title, "page": scene.page}
-    parts = {"hide": [*scene.hide], "omit": [*scene.omit], "live": scene.live}
+    parts = {"hide": [*scene.hide], "omit": [*scene.omit], "guess": [*scene.guess], "live": scene.live}
     files = {"trace": scene.trace, "arrays": scene.arrays}
     more = {"point": scene.point, "notes": scene.notes, **parts, **files}
     own = _toml(texts | {name: value for name, value in more.items() if value})
@@ -88,10 +90,8 @@ def _scene(block: Block, mistakes: list[Mistake]) -> Scene | None:
     table = _table(block, mistakes)
     if table is None:
         return None
-    _unknown(
-        table, {"title", "notes", "point", "page", "hide", "omit", "live", "trace", "arrays", "view"}, block, mistakes
-    )
-    texts = _texts(table, block, mistakes, "title", "notes", "point", "page", "trace", "arrays")
+    _unknown(table, {*TEXTS, "hide", "omit", "guess", "live", "view"}, block, mistakes)
+    texts = _texts(table, block, mistakes, *TEXTS)
     if not texts.get("page"):
         mistakes.append(Mistake(block.start, 'The scene names no page; add for example: page = "explore"'))
         return None
@@ -100,7 +100,8 @@ def _scene(block: Block, mistakes: list[Mistake]) -> Scene | None:
     view = _view(table.get("view", {}), block, mistakes)
     said = texts.get("notes", ""), texts.get("point", "")
     live, files = _switch(table, "live", block, mistakes), (texts.get("trace", ""), texts.get("arrays", ""))
-    return Scene(title, texts["page"], view, *said, hide, omit, live, *files, block.lines)
+    choices = _choices(table, block, mistakes)
+    return Scene(title, texts["page"], view, *said, hide, omit, live, *files, choices, block.lines)
 
 
 def _table(block: Block, mistakes: list[Mistake]) -> dict[str, Any] | None:
@@ -141,6 +142,20 @@ def _parts(table: Mapping[str, Any], name: str, block: Block, mistakes: list[Mis
             known = ", ".join(PARTS)
             mistakes.append(Mistake(block.line(name), f"There is nothing called {part!r} to {name}; use {known}."))
     return tuple(part for part in PARTS if part in listed)
+
+
+def _choices(table: Mapping[str, Any], block: Block, mistakes: list[Mistake]) -> tuple[str, ...]:
+    """What the audience chooses among; nothing where it is no list of so many texts."""
+    value = table.get("guess", [])
+    texts = [str(one).strip() for one in value] if isinstance(value, list) else []
+    choices = tuple(dict.fromkeys(one for one in texts if 0 < len(one) <= guess.LONGEST))
+    if "guess" not in table or (len(choices) == len(texts) and guess.FEWEST <= len(choices) <= guess.MOST):
+        return choices
+    what = (
+        f"guess is to be a list of {guess.FEWEST} to {guess.MOST} different texts of at most {guess.LONGEST} characters"
+    )
+    mistakes.append(Mistake(block.line("guess"), f"{what}, so the scene asks nothing."))
+    return ()
 
 
 def _switch(table: Mapping[str, Any], name: str, block: Block, mistakes: list[Mistake]) -> bool:

@@ -56,14 +56,14 @@ def test_a_talk_and_its_files_are_packed_and_unpacked(files: dict[str, beside.Fi
     assert again.trace.source == "Ich lese viel"
 
 
-def test_a_scene_without_its_file_is_left_out_with_its_line() -> None:
+def test_a_scene_without_its_file_is_left_out_with_its_line(files: dict[str, beside.File]) -> None:
     talk, _ = read(write(TALK))
-    checked = check(talk, {}, {"mask.npy"})
+    checked = check(talk, {}, {"mask.npy": files["mask.npy"]})
     assert [scene.title for scene in checked.shown] == ["My mask"]
     (mistake,) = checked.mistakes
     assert "no file 'mine.safetensors' beside the talk" in mistake.text
     assert write(talk).splitlines()[mistake.line - 1] == 'trace = "mine.safetensors"'
-    (wrong,) = check(Talk("", (Scene("", "why", trace="mine.safetensors"),)), {}, {"mine.safetensors"}).mistakes
+    (wrong,) = check(Talk("", (Scene("", "why", trace="mine.safetensors"),)), {}, files).mistakes
     assert "The page why shows no trace of a file" in wrong.text
 
 

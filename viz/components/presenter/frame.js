@@ -42,6 +42,12 @@ async function still(frame) {
   return before !== null;
 }
 
+/** `--zoom` is for the style sheet: a length there is as many pixels of the zoomed frame. */
+function zoomTo(element, zoom) {
+  element.style.zoom = zoom;
+  element.style.setProperty("--zoom", zoom);
+}
+
 /** As large as it fits: a page's own zoom, so that type, strokes and pictures grow alike and stay sharp. */
 function fit(frame) {
   const page = frame.element.contentDocument;
@@ -49,7 +55,7 @@ function fit(frame) {
     tall: () => tall(page),
     room: () => page.defaultView.innerHeight,
     zoom(value) {
-      frame.element.style.zoom = value;
+      zoomTo(frame.element, value);
       return still(frame);
     },
     cut: (over) => cutLists(page, over, 1) && still(frame),
@@ -64,8 +70,9 @@ function fit(frame) {
 export function openFrame(box, scene, listen) {
   const element = document.createElement("iframe");
   element.title = scene.title || "The page, presented";
-  const frame = { scene, element, revealed: !scene.hide.length, done: false };
-  element.style.zoom = readable();
+  const frame = { scene, element, revealed: !scene.hide.length && !scene.guess.length, done: false };
+  element.classList.toggle("asks", scene.guess.length > 0);
+  zoomTo(element, readable());
   element.src = `${scene.address}${scene.address.includes("?") ? "&" : "?"}present=1&embed=true`;
   element.setAttribute("aria-hidden", "true");
   element.onload = () => {

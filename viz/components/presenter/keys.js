@@ -11,6 +11,7 @@ export function inField(event, fields = TYPED) {
 const STEPS = {
   PageDown: "next", ArrowRight: "next", ArrowDown: "next", PageUp: "previous", ArrowLeft: "previous",
   ArrowUp: "previous", Home: "first", End: "last", Escape: "close", p: "close", n: "notes", c: "contrast", f: "full",
+  Backspace: "takeBack",
 };
 
 /**

@@ -1,3 +1,5 @@
+import { add } from "./add.js";
+
 const STYLE = `
   body { font: 22px/1.5 system-ui, sans-serif; margin: 2rem 2.5rem; color-scheme: light dark; color: CanvasText; background: Canvas; }
   header, footer { display: flex; justify-content: space-between; gap: 2rem; opacity: 0.75; font-size: 18px; }
@@ -6,13 +8,6 @@ const STYLE = `
   .point { font-weight: 600; margin: 0 0 1rem; }
   .notes { white-space: pre-wrap; max-width: 40em; margin: 0 0 1.5rem; }
   footer { border-top: 1px solid GrayText; padding-top: 0.8rem; }`;
-
-function add(parent, tag, className) {
-  const made = parent.ownerDocument.createElement(tag);
-  made.className = className;
-  parent.append(made);
-  return made;
-}
 
 const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 
@@ -38,8 +33,8 @@ export function openNotes(show, title, listen) {
   const timer = setInterval(tick, 1000);
   listen(opened);
   return {
-    follow({ scene, at, count, following, covered }) {
-      where.textContent = `Scene ${at + 1} of ${count}${covered ? " · something is still hidden" : ""}`;
+    follow({ scene, at, count, following, covered, guessed }) {
+      where.textContent = [`Scene ${at + 1} of ${count}`, guessed, covered && "something is still hidden"].filter(Boolean).join(" · ");
       parts.title.textContent = scene.title;
       parts.point.textContent = scene.point;
       parts.notes.textContent = scene.notes;

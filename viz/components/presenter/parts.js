@@ -18,6 +18,11 @@ const WHERE = {
   verdict: [".st-key-verdict", ".st-key-fault-lead", `${column(".st-key-fault-lead")} [data-testid="stColumn"]`],
 };
 
+// Names over charts say which is which, and so does the colour of wrong weights.
+const UNNAMED = `
+  .js-plotly-plot .annotation-text { visibility: hidden !important; }
+  .js-plotly-plot .heatmaplayer { filter: grayscale(1); }`;
+
 const BESIDE_A_TREE = `
   :root:has(.st-key-tree) :is(.st-key-decode-player, .st-key-best),
   .slide:is(:has(> [data-role=tree]), :has(:not([hidden]) > [data-role=tree])) [data-role=decoding] { display: none !important; }
@@ -32,8 +37,9 @@ export function partRules(hide, omit, always) {
   const shade = unseen ? ".text .source .piece { color: var(--st-text-color) !important; background: none !important; }" : "";
   // The tree of a beam search needs the room: the player stands there where the tree is left out.
   const tree = always && !omit.includes("tree") ? BESIDE_A_TREE : "";
-  const gone = `${always}${tree}${shade}${wide}${omit.length ? `:is(${of(omit)}) { display: none !important; }` : ""}`;
-  if (!hide.length) return gone;
+  const names = hide.includes("broken or fixed") ? UNNAMED : "";
+  const gone = `${always}${tree}${shade}${wide}${names}${omit.length ? `:is(${of(omit)}) { display: none !important; }` : ""}`;
+  if (!hide.some((part) => WHERE[part])) return gone;
   const plain = ":is(span, b, svg, p, .piece)";
   return `${gone}
     :is(${of(hide)}):not(${plain}) { position: relative; }

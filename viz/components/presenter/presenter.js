@@ -1,4 +1,5 @@
 import { mounted, unmount } from "../shared/mounted.js";
+import { guessesOf } from "./guesses.js";
 import { inField } from "./keys.js";
 import { openShow } from "./show.js";
 
@@ -7,7 +8,7 @@ function here(file) {
   const query = new URLSearchParams(location.search);
   for (const name of ["present", "scene", "contrast"]) query.delete(name);
   if (file) query.set("file", file);
-  return [{ address: `${location.pathname}?${query}`, title: "", notes: "", point: "", hide: [], omit: [] }];
+  return [{ address: `${location.pathname}?${query}`, title: "", notes: "", point: "", hide: [], omit: [], guess: [] }];
 }
 
 /** What the address asks for when the page is opened: `present=1`, and in a talk `scene=3`. */
@@ -33,6 +34,7 @@ function build(root, view) {
     view.show = openShow(root, { scenes, title: view.title, at, contrast, numbered: Boolean(view.scenes) }, (scene) => {
       view.show = null;
       leaveNoTrace();
+      view.look?.();
       if (view.scenes && scene >= 0) view.tell("left", { scene });
     });
   };
@@ -46,19 +48,22 @@ function build(root, view) {
   return { dispose: () => (document.removeEventListener("keydown", listen), view.show?.close()) };
 }
 
+function button(className, text, title, act) {
+  const made = document.createElement("button");
+  Object.assign(made, { className, textContent: text, title, onclick: act });
+  return made;
+}
+
 function buttons(view) {
-  const start = document.createElement("button");
-  start.className = "start";
-  start.textContent = "Start the talk";
-  start.title = "Or press p";
-  start.onclick = () => view.start(0);
-  const here = document.createElement("button");
-  here.className = "here";
-  here.textContent = "Start here";
-  here.title = "Begin at the scene that is edited";
-  here.onclick = () => view.start(view.at);
-  view.root.prepend(start, here);
-  Object.assign(view, { button: start, here });
+  view.button = button("start", "Start the talk", "Or press p", () => view.start(0));
+  view.here = button("here", "Start here", "Begin at the scene that is edited", () => view.start(view.at));
+  const guesses = () => guessesOf(view.title, view.scenes);
+  view.ofGuesses = [
+    button("here", "Save guesses", "What the audience guessed, as CSV", () => guesses().save()),
+    button("here", "Clear guesses", "Forget what the audience guessed at this talk", () => (guesses().clear(), view.look())),
+  ];
+  view.look = () => view.ofGuesses.forEach((one) => (one.hidden = !guesses().any()));
+  view.root.prepend(view.button, view.here, ...view.ofGuesses);
 }
 
 export default function presenter({ data, parentElement, setTriggerValue }) {
@@ -70,6 +75,7 @@ export default function presenter({ data, parentElement, setTriggerValue }) {
   Object.assign(view, { at: data.at, tell: setTriggerValue });
   if (view.button) view.button.disabled = !data.scenes.length;
   if (view.here) view.here.hidden = !data.at;
+  view.look?.();
   const at = sceneAsked();
   if (at !== null && !view.asked) view.start(at);
   view.asked = true; // Of the address only once: what follows are changes of the talk.

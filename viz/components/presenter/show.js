@@ -1,25 +1,21 @@
+import { add } from "./add.js";
+import { ballot, guessesSaid } from "./ballot.js";
 import { openFrame } from "./frame.js";
 import { asked, inField } from "./keys.js";
+import { guessesOf } from "./guesses.js";
 import { openNotes } from "./notes.js";
 
 const AHEAD = [0, 1, 2, -1]; // Scenes kept ready around the one that is shown, the most wanted first.
 const SETTLES = 250; // Milliseconds a new scene has for itself.
 const TYPING = 1500; // Milliseconds after a digit until the number counts as typed.
 
-function element(tag, className, parent) {
-  const made = document.createElement(tag);
-  made.className = className;
-  parent.append(made);
-  return made;
-}
-
 function buildScreen(root, numbered) {
-  const dialog = element("dialog", "show", root);
+  const dialog = add(root, "dialog", "show");
   dialog.setAttribute("aria-label", numbered ? "The talk" : "This page, presented");
-  const title = element("h1", "title", dialog);
-  const box = element("div", "frames", dialog);
-  const foot = element("div", "foot", dialog);
-  const [point, place] = [element("div", "point", foot), element("div", "place", foot)];
+  const title = add(dialog, "h1", "title");
+  const box = add(dialog, "div", "frames");
+  const foot = add(dialog, "div", "foot");
+  const [point, place] = [add(foot, "div", "point"), add(foot, "div", "place")];
   title.setAttribute("aria-live", "polite");
   title.hidden = foot.hidden = !numbered;
   title.textContent = place.textContent = "\u00a0"; // Lines of their own from the start: scenes are fitted into what they leave.
@@ -35,6 +31,8 @@ const isDark = (shown) => getComputedStyle(shown).backgroundColor.match(/\d+/g).
 export function openShow(root, { scenes, title, at, contrast, numbered }, closed) {
   const screen = buildScreen(root, numbered);
   const frames = new Map();
+  const guesses = guessesOf(title, scenes);
+  const poll = ballot(add(screen.box, "div", ""), count);
   const show = { at: -1, wanted: -1, typed: "", timer: 0, started: performance.now(), notes: null };
   const listen = (target) => target.addEventListener("keydown", pressed, true);
 
@@ -45,9 +43,14 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
     if (what === "enter" && !show.typed) return;
     event.preventDefault();
     event.stopPropagation();
-    if (/^\d$/.test(what)) type(what);
+    if (/^\d$/.test(what)) (asking() ? count : type)(Number(what));
     else if (what === "enter") goToTyped();
     else ACTIONS[what](event.timeStamp + event.view.performance.timeOrigin - performance.timeOrigin);
+  }
+  const asking = () => show.at === show.wanted && scenes[show.at]?.guess.length > 0 && !frames.get(show.at).revealed;
+  function count(choice) {
+    if (asking()) guesses.add(show.at, choice);
+    describe();
   }
   function type(digit) {
     show.typed = (show.typed + digit).slice(-2);
@@ -105,9 +108,11 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
     if (!scene) return;
     screen.title.textContent = scene.title;
     screen.point.textContent = scene.point;
-    screen.place.textContent = `${show.at + 1} / ${scenes.length}`;
+    const guessed = scene.guess.length ? guessesSaid(guesses.total(show.at)) : "";
+    screen.place.textContent = [guessed, `${show.at + 1} / ${scenes.length}`].filter(Boolean).join(" · ");
+    poll(scene.guess, guesses.counts(show.at), !frame.revealed);
     Object.assign(screen.dialog.dataset, { scene: show.at + 1, revealed: frame.revealed });
-    show.notes?.follow({ scene, at: show.at, count: scenes.length, following: scenes[show.at + 1], covered: !frame.revealed });
+    show.notes?.follow({ scene, at: show.at, count: scenes.length, following: scenes[show.at + 1], covered: !frame.revealed, guessed });
   }
   const ACTIONS = {
     next(time) {
@@ -120,6 +125,10 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
     previous: (time) => go(Math.max(show.wanted - 1, 0), time),
     first: (time) => go(0, time),
     last: (time) => go(scenes.length - 1, time),
+    takeBack() {
+      if (asking()) guesses.takeBack(show.at);
+      describe();
+    },
     contrast: () => screen.dialog.classList.toggle("contrast"),
     full: () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen()),
     notes() {

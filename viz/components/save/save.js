@@ -1,15 +1,8 @@
+import { handOut } from "../shared/hand_out.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { composed } from "./compose.js";
 
 const WINDOW = [1280, 720]; // What a view is drawn in: as large as a projector.
-
-function download(blob, name) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
 
 async function asPng({ text, width, height }, scale) {
   const image = new Image();
@@ -40,8 +33,8 @@ async function take(data) {
   const frame = await framed(data.page, data.width);
   try {
     const picture = composed(frame.contentDocument, data);
-    if (data.asked.kind === "svg") download(new Blob([picture.text], { type: "image/svg+xml" }), `${data.name}.svg`);
-    else download(await asPng(picture, data.scale), `${data.name}.png`);
+    if (data.asked.kind === "svg") handOut(new Blob([picture.text], { type: "image/svg+xml" }), `${data.name}.svg`);
+    else handOut(await asPng(picture, data.scale), `${data.name}.png`);
   } finally {
     frame.remove();
   }

@@ -2,7 +2,7 @@ const TYPING = "input, select, textarea, summary";
 
 /**
  * Keys that go through a talk. Arrows, Home and End belong to a picture that has the focus; before a click or a Tab
- * has given it the focus they turn the pages, as Page Down and the digits always do.
+ * has given it the focus they turn the pages, as Page Down always does, and the digits where no guesses are counted.
  */
 export function listen(deck, picture, talk) {
   const turn = {
@@ -16,6 +16,7 @@ export function listen(deck, picture, talk) {
     End: () => deck.go(deck.last),
     c: deck.contrast,
     f: deck.full,
+    Backspace: deck.takeBack,
   };
   let typed = "";
   let timer = 0;
@@ -32,8 +33,8 @@ export function listen(deck, picture, talk) {
     if (event.key === "n") return deck.notes;
     if (!talk) return null;
     if (event.key === "N") return () => deck.speak(hear);
-    if (/^[0-9]$/.test(event.key)) return () => digit(event.key);
-    return inside && !/^(Page|[cf]$)/.test(event.key) ? null : turn[event.key];
+    if (/^[0-9]$/.test(event.key)) return () => (deck.asks() ? deck.guess(Number(event.key)) : digit(event.key));
+    return inside && !/^(Page|Backspace|[cf]$)/.test(event.key) ? null : turn[event.key];
   };
   const onKey = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

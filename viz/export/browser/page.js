@@ -1,3 +1,5 @@
+import { ballot, guessesSaid } from "../../components/presenter/ballot.js";
+import { guessesOf } from "../../components/presenter/guesses.js";
 import { openNotes } from "../../components/presenter/notes.js";
 import { content, prepare } from "./inflate.js";
 import { show } from "./slide.js";
@@ -12,14 +14,15 @@ function frame(talk) {
   const point = element("p", "point");
   main.className = talk ? "talk" : "";
   const heading = head.appendChild(element("h1"));
-  const live = head.appendChild(element("p", "place"));
   const controls = head.appendChild(element("nav"));
+  const live = head.appendChild(element("p", "place"));
   notes.hidden = true;
   notes.setAttribute("aria-label", "Notes");
   if (talk) live.setAttribute("aria-live", "polite");
-  main.append(head, picture, point, notes, foot);
+  const choices = element("div");
+  main.append(head, picture, choices, point, notes, foot);
   document.body.append(main);
-  return { main, heading, live, controls, picture, point, notes, foot };
+  return { main, heading, live, controls, picture, choices, point, notes, foot };
 }
 
 /** `refit` hears when it is opened or closed: the picture above it then has less room, or more. */
@@ -43,6 +46,22 @@ function button(parent, text, label, act) {
 function deckOf(file, components, parts) {
   const { slides } = file.header;
   const deck = { at: -1, last: slides.length - 1, shown: null, speaker: null, started: performance.now() };
+  const guesses = guessesOf(file.header.title, slides);
+  const poll = ballot(parts.choices, (choice) => deck.guess(choice));
+  const look = () => {
+    const { guess } = slides[deck.at];
+    const said = guess.length ? guessesSaid(guesses.total(deck.at)) : "";
+    parts.live.textContent = file.header.talk ? [said, `${deck.at + 1} / ${slides.length}`].filter(Boolean).join(" · ") : "";
+    poll(guess, guesses.counts(deck.at), deck.asks());
+    parts.ofGuesses?.forEach((one) => (one.hidden = !guesses.any()));
+    deck.tell();
+  };
+  deck.covered = true;
+  deck.asks = () => deck.covered && slides[deck.at].guess.length > 0;
+  deck.guess = (choice) => (deck.asks() && guesses.add(deck.at, choice), look());
+  deck.takeBack = () => (deck.asks() && guesses.takeBack(deck.at), look());
+  deck.saveGuesses = guesses.save;
+  deck.clearGuesses = () => (guesses.clear(), look());
   deck.go = async (to, covered = true) => {
     const next = Math.min(Math.max(to, 0), deck.last);
     if (next === deck.at) return;
@@ -51,11 +70,11 @@ function deckOf(file, components, parts) {
     deck.shown?.leave();
     const slide = slides[next];
     parts.heading.textContent = slide.title;
-    parts.live.textContent = file.header.talk ? `${next + 1} / ${slides.length}` : "";
+    deck.covered = covered;
     parts.point.textContent = slide.point;
     parts.point.hidden = !slide.point;
     parts.notes.textContent = slide.notes;
-    deck.tell();
+    look();
     facts(parts.foot, { ...slide, made: file.header.made }, () => deck.shown?.refit());
     const going = performance.now();
     deck.shown = show(parts.picture, slide, file, components, covered);
@@ -64,7 +83,11 @@ function deckOf(file, components, parts) {
     document.body.dataset.slide = next + 1;
     document.body.dataset.took = (performance.now() - going).toFixed(0);
   };
-  deck.next = () => (deck.shown?.reveal() ? undefined : deck.go(deck.at + 1));
+  deck.next = () => {
+    if (!deck.shown?.reveal() && !deck.asks()) return deck.go(deck.at + 1);
+    deck.covered = false;
+    return look();
+  };
   deck.back = () => deck.go(deck.at - 1, false);
   /** The notes in a window of their own, which follows the slides and turns them; `hear` has it listened to. */
   deck.speak = (hear) => {
@@ -74,7 +97,8 @@ function deckOf(file, components, parts) {
   };
   deck.tell = () => {
     const [scene, following] = [slides[deck.at], slides[deck.at + 1]];
-    deck.speaker?.follow({ scene, following, at: deck.at, count: slides.length, covered: false });
+    const guessed = scene.guess.length ? guessesSaid(guesses.total(deck.at)) : "";
+    deck.speaker?.follow({ scene, following, at: deck.at, count: slides.length, covered: deck.asks(), guessed });
   };
   deck.contrast = () => parts.main.classList.toggle("contrast");
   deck.full = () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen());
@@ -100,6 +124,11 @@ export default async function page(components, live = null) {
     button(parts.controls, "→", "Next", deck.next);
   }
   if (slides.some(({ notes }) => notes)) button(parts.controls, "notes", "Show or hide the notes", deck.notes);
+  if (slides.some(({ guess }) => guess.length))
+    parts.ofGuesses = [
+      button(parts.controls, "save guesses", "What the audience guessed, as CSV", deck.saveGuesses),
+      button(parts.controls, "clear", "Forget what the audience guessed", deck.clearGuesses),
+    ];
   listen(deck, parts.picture, talk);
   if (talk) {
     rest(parts.main);
