@@ -10,7 +10,7 @@ from .components.arrival import arrival
 from .components.history import history
 from .components.page_menu import page_menu
 from .components.presenter import on_stage, presenter, presenting, shown_file
-from .talk import beside, session
+from .talk import adding, beside, session
 from .traces.kept import KeptError
 from .traces.session import current, open_kept
 from .ui import theme
@@ -48,8 +48,8 @@ def _around(page: str) -> None:
     """What a page has besides its view while nobody presents it."""
     session.keep_draft(page)
     if page in PAGES:
-        session.add_view_button(PAGES[page])
-        if not session.shows_opened(page):
+        adding.add_view_button(PAGES[page])
+        if not adding.shows_opened(page):
             _presenter(page)
             with st.container(key="page-menu"), st.popover("?", type="tertiary", key="page-help"):
                 page_menu(key="page-actions")

@@ -21,7 +21,8 @@ with st.container(key="talk-head", horizontal=True, vertical_alignment="center")
     files.title(talk)
     at = sum(number < session.current() for number in checked.numbers)
     scenes = [scene.presenter_data(talk.model, keys) for scene in checked.shown]
-    show(talk.title, scenes, min(at, len(scenes) - 1), on_left=lambda left: session.choose(checked.numbers[left]))
+    leave = lambda left: session.choose(checked.numbers[left])  # noqa: E731
+    show(talk.title, scenes, min(at, len(scenes) - 1), own=session.is_own(), on_left=leave)
     files.menu(talk)
     save_talk(talk, models)
 files.mistakes(checked, reading)

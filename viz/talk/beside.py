@@ -7,8 +7,9 @@ import re
 import secrets
 import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ NAME = re.compile(r"[\w+()=-][\w .+()=-]{0,100}\.\w{1,16}")
 TALK, PACKED, TRACE = ".toml", ".zip", ".safetensors"
 MOST = 40
 """Files beside a talk."""
+LARGEST = 10 * 2**20
+"""Bytes of a file that the visitor's browser keeps as well."""
 _KEYS, _OWNER, _STAGE = "talk-files", "talk-owner", "stage-key"
 
 
@@ -114,16 +117,30 @@ def bring(files: Mapping[str, bytes]) -> list[str]:
 
 def keep_trace(opened: OpenedTrace) -> str:
     """Keep a trace that the visitor has opened beside their talk, and return its name there. KeptError."""
-    stem = re.sub(r"[^\w+()=-]+", "-", Path(opened.name).stem).strip("-")[:80] or "trace"
-    for number in range(1, MOST):
-        name = f"{stem}{'' if number == 1 else f'-{number}'}{TRACE}"
-        there = files().get(name)
-        if isinstance(there, OpenedTrace) and there.identity == opened.identity:
-            return name
-        if there is None:
-            break
-    _keep(name, opened, sum(map(_size, opened.trace.maps.values())))
+    same = lambda there: isinstance(there, OpenedTrace) and there.identity == opened.identity  # noqa: E731
+    name = _free(Path(opened.name).stem, TRACE, same)
+    if name not in files():
+        _keep(name, opened, sum(map(_size, opened.trace.maps.values())))
     return name
+
+
+def keep_arrays(given: str, data: bytes) -> str:
+    """Keep a file that the visitor has uploaded beside their talk, and return its name there. KeptError, ValueError."""
+    file = read_one(f"array{Path(given).suffix}", data)  # The visitor's name may be none that a file can have.
+    if not isinstance(file, Arrays):
+        raise ValueError("A scene of Masks shows no saved trace: open it on Explore and add it there.")
+    name = _free(Path(given).stem, Path(given).suffix, lambda there: isinstance(there, Arrays) and there.data == data)
+    if name not in files():
+        _keep(name, replace(file, name=name), len(data))
+    return name
+
+
+def _free(stem: str, ending: str, same: Callable[[File], bool]) -> str:
+    """A name for a file beside the talk that no other there has; that of the same file if it is there."""
+    plain = re.sub(r"[^\w+()=-]+", "-", stem).strip("-")[:80] or "file"
+    there = files()
+    names = (f"{plain}{'' if number == 1 else f'-{number}'}{ending}" for number in range(1, MOST))
+    return next((name for name in names if name not in there or same(there[name])), f"{plain}{ending}")
 
 
 def shown_key(opened: OpenedTrace) -> str:
@@ -161,6 +178,26 @@ def _owner() -> str:
 def keys() -> dict[str, str]:
     """The key of each file that is still kept, by name."""
     return {name: key for name, key in st.session_state.get(_KEYS, {}).items() if kept().get(key) is not None}
+
+
+def known() -> dict[str, str]:
+    """The key of each file beside the talk by name, of those that are no longer kept too."""
+    return dict(st.session_state.get(_KEYS, {}))
+
+
+def saved(name: str) -> bytes:
+    """A file beside the visitor's talk as it is saved; nothing for one that is too large for a browser to keep."""
+    data = _bytes(files()[name])
+    return data if len(data) <= LARGEST else b""
+
+
+def restore(name: str, data: bytes) -> None:
+    """Keep a file again, under the key that it had, which the visitor's browser has given back."""
+    key = known().get(name)
+    if key is None or not data or len(data) > LARGEST or kept().get(key) is not None:
+        return
+    with suppress(OpenError, KeptError, ValueError):  # It is said of the scene that its file is missing.
+        kept().put(_owner(), read_one(name, data), len(data), key)
 
 
 def take_back(found: Mapping[str, str]) -> None:

@@ -17,6 +17,8 @@ from .kept import kept
 T = TypeVar("T")
 ERROR = "open-error"
 """Of the session: the sentence that says why a file could not be opened, until it is shown."""
+UPLOADED_MASKS = "mask_files"
+"""Of the session: the files that were uploaded to the page Masks."""
 OPTION = "--open"
 _TRACE, _RESULTS, _NAMED, _RUN, _ARRAYS = "opened", "opened-results", "named-trace", "opened-run", "opened-arrays"
 

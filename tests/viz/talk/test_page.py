@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from model.network.config import TransformerConfig
-from viz.talk import session
+from viz.talk import adding, session
 from viz.talk.checks import check
 from viz.talk.scenes import Scene, Talk
 from viz.talk.session import shipped_talk
@@ -152,7 +152,9 @@ def test_changes_are_taken_back_one_after_another(page: AppTest) -> None:
 def test_a_scene_is_called_by_its_sentence_and_what_is_seen() -> None:
     view = {"view": "links", "kind": "cross", "layer": "3", "head": "7"}
     assert (
-        session._title("explore", view, "She lost.") == "“She lost.” · Explore, links, cross attention, layer 3, head 7"
+        adding._title("explore", view, "She lost.") == "“She lost.” · Explore, links, cross attention, layer 3, head 7"
     )
-    assert session._title("masks", {}, "") == "Masks"
-    assert len(session._title("decode", {}, "word " * 60)) < 90
+    assert adding._title("masks", {}, "") == "Masks"
+    fault = {"part": "gallery", "fault": "future-visible"}
+    assert adding._title("masks", fault, "") == "Masks, gallery, future visible"
+    assert len(adding._title("decode", {}, "word " * 60)) < 90

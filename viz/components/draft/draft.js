@@ -22,6 +22,6 @@ export default function draft({ data: { name, text }, parentElement, setTriggerV
   const view = mounted(parentElement, name, () => ({}));
   if (text) keep(place, text);
   else if (!view.told && kept(place)) setTriggerValue("found", { text: kept(place) });
-  view.told = true;
+  view.told = !text; // A server that was started again has no text, on a page that is still open.
   return () => unmount(parentElement);
 }

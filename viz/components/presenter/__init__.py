@@ -42,14 +42,16 @@ def presenter(file: str = "") -> None:
     _mount(key="presenter", data={"scenes": None, "file": file})
 
 
-def show(title: str, scenes: Sequence[Mapping[str, Any]], at: int = 0, *, on_left: Callable[[int], None]) -> None:
+def show(
+    title: str, scenes: Sequence[Mapping[str, Any]], at: int = 0, *, own: bool, on_left: Callable[[int], None]
+) -> None:
     """Let the key p, a button, or ``present=1`` in the address, show the scenes of a talk, as JSON-like mappings.
 
-    Each has the texts ``address`` (inside the app), ``title``, ``notes`` and ``point``, and the lists of parts ``hide``
-    and ``omit``; ``live`` says whether it takes sentences. A second button begins at the scene `at`, from 0, and
-    `on_left(scene)` hears which one was shown when the stage was left.
+    Each has the texts ``address`` (inside the app), ``title``, ``notes`` and ``point``, and the lists ``hide`` and
+    ``omit`` of parts and ``guess`` of choices; ``live`` says whether it takes sentences. `own` says whether the talk is
+    the visitor's. A second button begins at the scene `at`, from 0, and `on_left(scene)` hears which one was shown when
+    the stage was left.
     """
     left = lambda: on_left(int(st.session_state["show"].left["scene"]))  # noqa: E731
-    _mount(
-        key="show", data={"title": title, "scenes": [dict(scene) for scene in scenes], "at": at}, on_left_change=left
-    )
+    data = {"title": title, "scenes": [dict(scene) for scene in scenes], "at": at, "own": own}
+    _mount(key="show", data=data, on_left_change=left)

@@ -3,6 +3,8 @@ import { guessesOf } from "./guesses.js";
 import { inField } from "./keys.js";
 import { openShow } from "./show.js";
 
+const COMES_WITHIN = 10_000; // Milliseconds.
+
 /** This page as the only scene: its address as it stands now. */
 function here(file) {
   const query = new URLSearchParams(location.search);
@@ -17,12 +19,12 @@ function sceneAsked() {
   return query.get("present") === "1" ? Math.max(Number(query.get("scene")) || 1, 1) - 1 : null;
 }
 
-/** Leave no trace of presenter mode in the address, so that a reload brings the page. */
-function leaveNoTrace() {
+/** Say in the address which scene is shown, from 0, so that a reload comes back to it; null: none is. */
+function writeScene(scene) {
   const address = new URL(location.href);
-  for (const name of ["present", "scene", "contrast"]) address.searchParams.delete(name);
+  for (const name of ["present", "scene", ...(scene === null ? ["contrast"] : [])]) address.searchParams.delete(name);
+  if (scene !== null) Object.entries({ present: 1, scene: scene + 1 }).forEach((pair) => address.searchParams.set(...pair));
   history.replaceState(history.state, "", address);
-  document.documentElement.classList.add("presented");
 }
 
 function build(root, view) {
@@ -31,17 +33,33 @@ function build(root, view) {
     const scenes = view.scenes ?? here(view.file);
     if (!scenes.length) return;
     const contrast = new URLSearchParams(location.search).get("contrast") === "1";
-    view.show = openShow(root, { scenes, title: view.title, at, contrast, numbered: Boolean(view.scenes) }, (scene) => {
+    view.shown = { scenes, own: view.own };
+    const moved = (scene) => view.scenes && writeScene(scene);
+    const closed = (scene) => {
       view.show = null;
-      leaveNoTrace();
+      writeScene(null); // A reload brings the page.
+      document.documentElement.classList.add("presented");
       view.look?.();
       if (view.scenes && scene >= 0) view.tell("left", { scene });
-    });
+    };
+    view.show = openShow(root, { scenes, title: view.title, at, contrast, numbered: Boolean(view.scenes) }, { moved, closed });
+  };
+  /**
+   * Once the visitor's own talk has come back from where the browser keeps it, and then its files, it takes the place of
+   * what is shown. A server that was started again has neither at first: what is on the stage stays there.
+   */
+  view.renew = () => {
+    const { scenes, own } = view.shown;
+    if (!view.own || (own && view.scenes.length < scenes.length) || JSON.stringify(view.scenes) === JSON.stringify(scenes)) return;
+    view.show.close(false);
+    view.show = null;
+    view.start(sceneAsked() ?? 0);
   };
   const listen = (event) => {
     if (event.key !== "p" || event.ctrlKey || event.metaKey || event.altKey || event.repeat || inField(event)) return;
     if (view.show) return;
     event.preventDefault();
+    if (view.scenes) writeScene(0);
     view.start(0);
   };
   document.addEventListener("keydown", listen);
@@ -55,8 +73,9 @@ function button(className, text, title, act) {
 }
 
 function buttons(view) {
-  view.button = button("start", "Start the talk", "Or press p", () => view.start(0));
-  view.here = button("here", "Start here", "Begin at the scene that is edited", () => view.start(view.at));
+  view.button = button("start", "Start the talk", "Or press p", () => begin(0));
+  view.here = button("here", "Start here", "Begin at the scene that is edited", () => begin(view.at));
+  const begin = (at) => (writeScene(at), view.start(at));
   const guesses = () => guessesOf(view.title, view.scenes);
   view.ofGuesses = [
     button("here", "Save guesses", "What the audience guessed, as CSV", () => guesses().save()),
@@ -66,18 +85,36 @@ function buttons(view) {
   view.root.prepend(view.button, view.here, ...view.ofGuesses);
 }
 
+/** Whether the browser keeps a talk that the page has yet to ask for (components/draft). */
+function comesBack(view) {
+  try {
+    return Boolean(view.scenes) && !view.own && localStorage.getItem("attenscope-talk") !== null;
+  } catch {
+    return false;
+  }
+}
+
+/** Start as the address asks, only once: what follows are changes of the talk. */
+function startAsked(view, patient = true) {
+  const at = sceneAsked();
+  if (view.asked || at === null || !(patient && comesBack(view))) {
+    if (at !== null && !view.asked) view.start(at);
+    view.asked = true;
+  } else view.patience ??= setTimeout(() => startAsked(view, false), COMES_WITHIN);
+}
+
 export default function presenter({ data, parentElement, setTriggerValue }) {
   const view = mounted(parentElement, "presenter", build);
   view.scenes = data.scenes;
   view.title = data.title ?? "";
   view.file = data.file;
+  view.own = data.own;
   if (data.scenes && !view.button) buttons(view);
   Object.assign(view, { at: data.at, tell: setTriggerValue });
   if (view.button) view.button.disabled = !data.scenes.length;
   if (view.here) view.here.hidden = !data.at;
   view.look?.();
-  const at = sceneAsked();
-  if (at !== null && !view.asked) view.start(at);
-  view.asked = true; // Of the address only once: what follows are changes of the talk.
+  if (view.show && view.scenes?.length) view.renew();
+  startAsked(view);
   return () => unmount(parentElement);
 }

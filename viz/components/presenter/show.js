@@ -26,9 +26,10 @@ const isDark = (shown) => getComputedStyle(shown).backgroundColor.match(/\d+/g).
 
 /**
  * The scenes on the whole screen. Each is the app's own page in a frame; the next ones are built out of sight before
- * they are asked for, so a key only changes which frame is seen. `closed(scene)` hears of the end.
+ * they are asked for, so a key only changes which frame is seen. `moved(scene)` hears which one is asked for, and
+ * `closed(scene)` of the end.
  */
-export function openShow(root, { scenes, title, at, contrast, numbered }, closed) {
+export function openShow(root, { scenes, title, at, contrast, numbered }, { moved, closed }) {
   const screen = buildScreen(root, numbered);
   const frames = new Map();
   const guesses = guessesOf(title, scenes);
@@ -45,6 +46,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
     event.stopPropagation();
     if (/^\d$/.test(what)) (asking() ? count : type)(Number(what));
     else if (what === "enter") goToTyped();
+    else if (what === "close") ACTIONS.close();
     else ACTIONS[what](event.timeStamp + event.view.performance.timeOrigin - performance.timeOrigin);
   }
   const asking = () => show.at === show.wanted && scenes[show.at]?.guess.length > 0 && !frames.get(show.at).revealed;
@@ -81,6 +83,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
   }
   async function go(to, pressedAt = performance.now()) {
     if (!scenes[to] || (to === show.wanted && to === show.at)) return describe();
+    if (show.wanted >= 0) moved(to);
     show.wanted = to;
     if (!frames.get(to)?.done) {
       prepare();
@@ -136,8 +139,9 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, closed
       show.notes = openNotes(show, title, listen);
       describe();
     },
-    close() {
-      const before = screen.dialog.isConnected;
+    /** Also without a word, where other scenes are to take the place of these. */
+    close(tell = true) {
+      const before = tell && screen.dialog.isConnected;
       screen.dialog.remove();
       frames.clear();
       removeEventListener("keydown", pressed, true);

@@ -25,6 +25,7 @@ export const ON_STAGE = `
   .value { font-size: 12px; }
   .version { grid-template-columns: 6rem ${GRID} repeat(3, 6.2rem) !important; padding: 0.2rem 0.6rem !important; }
   .masks .readout { display: none; }
+  @media (min-aspect-ratio: 1) { .masks .panels { grid-template-columns: repeat(4, ${GRID}) !important; } }
   .snapshots .pictures { grid-template-columns: minmax(0, 0.7fr) ${GRID} !important; }
   .snapshots .tick .name { font-size: 12px; }
   .snapshots .written { height: auto; font-size: 1.4rem; margin: 0; }

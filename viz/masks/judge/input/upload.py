@@ -12,7 +12,7 @@ import streamlit as st
 from model.diagnosis.inputs.argument_names import is_known
 from model.diagnosis.readers.files import ENDINGS, Contents, UnreadableError, read
 
-from ....traces.session import current_arrays
+from ....traces.session import UPLOADED_MASKS, current_arrays
 from ....ui import widgets
 from ....ui.captions import caption, plain
 from . import from_trace
@@ -31,7 +31,7 @@ def mask_input() -> MaskInput | None:
         files = [handed]
     else:
         files = widgets.file_uploader(
-            "Files", MEGABYTES, accept_multiple_files=True, key="mask_files", label_visibility="collapsed"
+            "Files", MEGABYTES, accept_multiple_files=True, key=UPLOADED_MASKS, label_visibility="collapsed"
         )
     most = min(MEGABYTES, widgets.largest_file())
     caption(f"Read are {', '.join(ENDINGS)} and saved traces, up to {most} MB. Nothing in a file is ever executed.")

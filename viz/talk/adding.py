@@ -1,0 +1,103 @@
+"""The view on the screen, made the next scene of the visitor's talk."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from model.untrusted_trace import OpenedTrace
+
+from ..traces.kept import KeptError
+from ..traces.session import UPLOADED_MASKS, current_run
+from ..traces.session import current as current_trace
+from ..ui.addresses import masks
+from ..ui.addresses.shared import MODEL, SENTENCE
+from ..ui.captions import plain
+from . import beside, session
+from .scenes import MOST_SCENES, Scene, Talk
+
+if TYPE_CHECKING:
+    from ..ui.url_state.page import Page
+
+OF_A_MODEL = (MODEL.name, SENTENCE.name, "changes")
+"""Of the address of Explore, what says nothing of an opened trace."""
+TITLED = 60
+"""Characters of a sentence that a scene's first title has."""
+
+
+def add_view_button(page: Page) -> None:
+    """A quiet button in the header that makes the view on the screen the next scene of the visitor's talk."""
+    with st.container(key="add-view"):
+        what = "Make this view the next scene of your talk (page Talk)"
+        st.button("Add to talk", key="add-this-view", type="tertiary", help=what, on_click=_add, args=(page,))
+
+
+def _add(page: Page) -> None:
+    """Add the view as a scene, with the file that it shows kept beside the talk; or say why it cannot be one."""
+    mine, mistakes = st.session_state.get("talk") or (Talk(session.MINE), ())
+    if problem := _problem(page.name, len(mine.scenes)):
+        st.toast(problem)
+        return
+    opened = current_trace() if page.name == "explore" else None
+    try:
+        trace = beside.keep_trace(opened) if opened else ""
+        arrays = "".join(beside.keep_arrays(*one) for one in _uploads(page.name))
+    except (KeptError, ValueError) as error:
+        st.toast(plain(str(error)))
+        return
+    scene = _scene(page, opened, trace, arrays)
+    session.put(replace(mine, scenes=(*mine.scenes, scene)), mistakes, len(mine.scenes))
+    file = trace or arrays
+    kept = f" {file} is kept beside it: Save on the page Talk hands out both as a zip." if file else ""
+    st.toast(plain(f"Scene {len(mine.scenes) + 1} of your talk. Give it a title and notes on the page Talk.{kept}"))
+
+
+def _scene(page: Page, opened: OpenedTrace | None, trace: str, arrays: str) -> Scene:
+    carried = () if trace or arrays else (MODEL, SENTENCE)
+    left_out = OF_A_MODEL if trace else (masks.FROM.name,) if arrays else ()
+    view = {one.name: st.session_state[one.key] for one in carried if st.session_state.get(one.key)}
+    view |= {name: value for name, value in page.current_view().items() if name not in left_out}
+    source = opened.drawable.source if opened else view.get(SENTENCE.name, arrays)
+    return Scene(_title(page.name, view, source), page.name, view, trace=trace, arrays=arrays)
+
+
+def _problem(page: str, scenes: int) -> str:
+    """Why the view cannot become a scene; "" where it can."""
+    if scenes >= MOST_SCENES:
+        return f"A talk has at most {MOST_SCENES} scenes: save this one and begin another."
+    if shows_opened(page):
+        return "A scene is an address or a file: a training that was opened is neither."
+    if not _judges(page) or masks.FROM.get() == "build" or len(_uploads(page)) == 1:
+        return ""
+    if _uploads(page):
+        return "A scene shows one file: take the other uploads away, or open each on the page Talk."
+    return "A scene is an address or a file: what was pasted is neither. Upload it as a file here."
+
+
+def shows_opened(page: str) -> bool:
+    """Whether the page shows the traces of a training that the visitor opened: no scene holds them."""
+    return page == "training" and current_run() is not None
+
+
+def _judges(page: str) -> bool:
+    return page == "masks" and masks.PART.get() == "judge"
+
+
+def _uploads(page: str) -> list[tuple[str, bytes]]:
+    """The files that the page Masks judges, where it judges uploaded ones: name and bytes of each."""
+    if not _judges(page) or masks.FROM.get() != "upload":
+        return []
+    return [(one.name, bytes(one.getbuffer())) for one in st.session_state.get(UPLOADED_MASKS) or []]
+
+
+def _title(page: str, view: dict[str, str], source: str) -> str:
+    """What a scene is called until it is given a title: its sentence and what is seen of it."""
+    part = ", ".join(filter(None, (view.get("part"), view.get("fault", "").replace("-", " "))))
+    what = part or view.get("view") or view.get("plot") or view.get("move") or view.get("why") or view.get("method")
+    kind = f"{view['kind']} attention" if "kind" in view else ""
+    head = f"layer {view.get('layer', 1)}, head {view.get('head', 1)}" if "layer" in view or "head" in view else ""
+    seen = ", ".join(filter(None, (page.capitalize(), what, kind, head)))
+    shown = source if len(source) <= TITLED else f"{source[: TITLED - 1]}…"
+    return f"“{shown}” · {seen}" if shown else seen
