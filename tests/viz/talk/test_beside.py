@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from viz.talk import beside
 from viz.talk.checks import check
 from viz.talk.scenes import Scene, Talk
 from viz.talk.talk_file import read, write
+from viz.traces.kept import Kept
 
 OWN = Scene("Mine", "explore", {"kind": "encoder"}, trace="mine.safetensors")
 MASK = Scene("My mask", "masks", arrays="mask.npy")
@@ -85,6 +87,40 @@ def test_what_is_no_trace_no_array_or_no_zip_is_named(saved: dict[str, bytes], m
     found, (problem,) = beside.unpacked([("large.zip", whole.getvalue())])
     assert not found
     assert "unpacks to more than 2 MB" in problem
+
+
+def test_a_file_that_the_server_has_lost_comes_back_under_its_key(
+    saved: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visitor: dict[str, object] = {}
+    monkeypatch.setattr(beside.st, "session_state", visitor)
+    monkeypatch.setattr(beside, "kept", cache(lambda: Kept(2**20, 2**20)))
+    data = saved["mask.npy"]
+    assert beside.keep_arrays("my mask, 2.npy", data) == beside.keep_arrays("my mask, 2.npy", data) == "my-mask-2.npy"
+    assert beside.keep_arrays("my mask, 2.npy", _array(4)) == "my-mask-2-2.npy"
+    with pytest.raises(ValueError, match="no saved trace"):
+        beside.keep_arrays("mine.safetensors", saved["mine.safetensors"])
+    keys = beside.known()
+    assert beside.keys() == keys
+    assert beside.saved("my-mask-2.npy") == data
+
+    monkeypatch.setattr(beside, "kept", cache(lambda: Kept(2**20, 2**20)))  # started again
+    visitor.clear()
+    beside.take_back(keys)
+    assert (beside.known(), beside.keys()) == (keys, {})
+    beside.restore("my-mask-2.npy", b"nonsense")
+    beside.restore("another.npy", data)
+    assert not beside.keys()
+    beside.restore("my-mask-2.npy", data)
+    assert beside.keys() == {"my-mask-2.npy": keys["my-mask-2.npy"]}
+    beside.restore("my-mask-2.npy", _array(4))  # Of a file that is there the server's own stays.
+    assert beside.saved("my-mask-2.npy") == data
+
+
+def _array(size: int) -> bytes:
+    whole = io.BytesIO()
+    np.save(whole, np.tri(size, dtype=bool))
+    return whole.getvalue()
 
 
 @pytest.mark.slow
