@@ -167,3 +167,15 @@ def test_pictures_of_several_maps_are_laid_out_on_the_whole_screen_as_in_a_file(
     assert not covered
     assert not plot.evaluate(TIGHT)
     expect(scene.locator(".st-key-overview")).to_be_hidden()
+
+
+def test_a_talk_in_another_page_is_laid_out_in_the_frame_that_it_has(talk: Page, tmp_path: Path) -> None:
+    file = talk.url.rpartition("/")[2].partition("#")[0]
+    frame = f'<iframe src="{file}#scene=3" width="800" height="450"></iframe>'
+    (tmp_path / "other.html").write_text(f"<!doctype html><p>Another page.</p>{frame}", encoding="utf-8")
+    talk.goto((tmp_path / "other.html").as_uri())
+    inside = talk.frame_locator("iframe")
+    expect(inside.locator("body")).to_have_attribute("data-slide", "3", timeout=LOADING)
+    assert inside.locator("html").evaluate("(page) => page.scrollHeight <= page.clientHeight")
+    expect(inside.locator("section .slide")).to_be_in_viewport(ratio=0.99)
+    expect(inside.locator("section .js-plotly-plot, section canvas").first).to_be_in_viewport(ratio=0.99)

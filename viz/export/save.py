@@ -12,7 +12,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from html import escape
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import streamlit as st
 
@@ -100,10 +102,18 @@ def _menu(what: SavedView) -> None:
     file = f"{what.name}.html"
     page = lambda: view_page(what.view(palette), palette, date.today(), notes[0])  # noqa: E731
     _download("Interactive page (HTML)", page, file, "text/html")
+    with st.expander("In another page"):
+        caption("Put the file beside your page, and this line into it:")
+        st.code(frame_of(file, what.title or what.name), language="html", wrap_lines=True)
     if what.numbers:
         _download("Numbers (CSV)", _csv(what.numbers), f"{what.name}.csv", "text/csv")
     for label, (name, made) in what.files.items():
         _download(label, made, name, "application/octet-stream")
+
+
+def frame_of(file: str, title: str) -> str:
+    """The line of HTML that shows a saved file in another page."""
+    return f'<iframe src="{quote(file)}" title="{escape(title)}" width="960" height="640" style="border: 0"></iframe>'
 
 
 def _notes() -> list[str]:

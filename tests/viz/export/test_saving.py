@@ -12,7 +12,7 @@ import pytest
 import viz
 from viz.components.bundle import HERE
 from viz.export.parts import Chart, Columns, Component, Part, Words
-from viz.export.save import PICTURES, has_picture
+from viz.export.save import PICTURES, frame_of, has_picture
 from viz.masks.judge.input.edits import Edits
 from viz.masks.judge.input.mask_input import MaskInput
 from viz.masks.judge.judgement import judge_with_edits
@@ -58,3 +58,8 @@ def test_a_click_is_only_spoken_of_where_cells_can_be_turned_over() -> None:
     drawn = panels(one, found, slice_of(found, 0, 0, 0), 1)
     assert [panel.name for panel in drawn if panel.editable] == ["meant", "given"]
     assert not any("lick" in panel.note for panel in drawn)
+
+
+def test_the_line_for_another_page_names_the_file_and_breaks_no_markup() -> None:
+    line = frame_of('a "b".html', '<b> & "c"')
+    assert line.startswith('<iframe src="a%20%22b%22.html" title="&lt;b&gt; &amp; &quot;c&quot;" width=')

@@ -1,7 +1,10 @@
 import { cutLists } from "../../components/presenter/cut.js";
 import { fitScene } from "../../components/presenter/fit.js";
 
-const NARROW = "(max-width: 1000px)"; // There it is a page to scroll, as its style sheet says too.
+const NARROW = "(max-width: 1000px)"; // There it is a page to scroll, as its style sheet says too, but not in a frame.
+
+/** Whether the file stands in another page: the place it is given is then all the room there is. */
+export const isFramed = () => window !== window.parent;
 
 const painted = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 
@@ -14,7 +17,7 @@ export async function fit(place, inside, state) {
   const put = (name, value) => inside.style.setProperty(name, value);
   const found = { zoom: 1, picture: null };
   const set = ({ zoom, picture }) => (put("zoom", zoom), put("--picture", picture));
-  if (matchMedia(NARROW).matches) return set(found);
+  if (matchMedia(NARROW).matches && !isFramed()) return set(found);
   if (state.fitted === size) return set(state.found);
   inside.style.visibility = "hidden";
   const change = (what) => (Object.assign(found, what), set(found), painted());

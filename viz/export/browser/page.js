@@ -1,6 +1,7 @@
 import { ballot, guessesSaid } from "../../components/presenter/ballot.js";
 import { guessesOf } from "../../components/presenter/guesses.js";
 import { openNotes } from "../../components/presenter/notes.js";
+import { isFramed } from "./fit.js";
 import { content, prepare } from "./inflate.js";
 import { show } from "./slide.js";
 import { listen } from "./keys.js";
@@ -117,6 +118,7 @@ export default async function page(components, live = null) {
   const file = await content();
   file.live = live?.(file.header, components);
   const { talk, slides } = file.header;
+  document.documentElement.classList.toggle("framed", isFramed());
   const parts = frame(talk);
   const deck = deckOf(file, components, parts);
   if (talk) {
