@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,8 +140,8 @@ def _free(stem: str, ending: str, same: Callable[[File], bool]) -> str:
     """A name for a file beside the talk that no other there has; that of the same file if it is there."""
     plain = re.sub(r"[^\w+()=-]+", "-", stem).strip("-")[:80] or "file"
     there = files()
-    names = (f"{plain}{'' if number == 1 else f'-{number}'}{ending}" for number in range(1, MOST))
-    return next((name for name in names if name not in there or same(there[name])), f"{plain}{ending}")
+    names = (f"{plain}{'' if number == 1 else f'-{number}'}{ending}" for number in count(1))
+    return next(name for name in names if name not in there or same(there[name]))
 
 
 def shown_key(opened: OpenedTrace) -> str:
