@@ -4,25 +4,11 @@ import { openFrame } from "./frame.js";
 import { asked, inField } from "./keys.js";
 import { guessesOf } from "./guesses.js";
 import { openNotes } from "./notes.js";
+import { buildScreen, isDark } from "./screen.js";
 
 const AHEAD = [0, 1, 2, -1]; // Scenes kept ready around the one that is shown, the most wanted first.
 const SETTLES = 250; // Milliseconds a new scene has for itself.
 const TYPING = 1500; // Milliseconds after a digit until the number counts as typed.
-
-function buildScreen(root, numbered) {
-  const dialog = add(root, "dialog", "show");
-  dialog.setAttribute("aria-label", numbered ? "The talk" : "This page, presented");
-  const title = add(dialog, "h1", "title");
-  const box = add(dialog, "div", "frames");
-  const foot = add(dialog, "div", "foot");
-  const [point, place] = [add(foot, "div", "point"), add(foot, "div", "place")];
-  title.setAttribute("aria-live", "polite");
-  title.hidden = foot.hidden = !numbered;
-  title.textContent = place.textContent = "\u00a0"; // Lines of their own from the start: scenes are fitted into what they leave.
-  return { dialog, title, box, point, place };
-}
-
-const isDark = (shown) => getComputedStyle(shown).backgroundColor.match(/\d+/g).slice(0, 3).reduce((sum, one) => sum + Number(one), 0) < 384;
 
 /**
  * The scenes on the whole screen. Each is the app's own page in a frame; the next ones are built out of sight before
