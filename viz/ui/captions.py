@@ -39,12 +39,17 @@ def caption(text: str) -> None:
 def badge(model: LiveModel, result: Translation, check: ObserverCheck) -> None:
     """What ran, where, how fast, and whether looking changed anything; stands in the header."""
     device = DEVICES.get(model.device.type, model.device.type)
-    ran, proof = f"{device} · {result.seconds * 1000:.0f} ms", html.escape(check.sentence)
+    ran, proof = f"{device} · {_duration(result.seconds)}", html.escape(check.sentence)
     title = html.escape(f"{model.name}: {check.sentence}. {check.explanation}")
     sign = " ✓" if check.difference == 0 else ""
     with st.container(key="badge"):  # Where there is little room, only what has the class "more" is left out.
         more = [f'<span class="more">{part}</span>' for part in (f"{html.escape(model.name)} · ", f" · {proof}")]
         st.html(f'<span title="{title}">{more[0]}{html.escape(ran)}{more[1]}{sign}</span>')
+
+
+def _duration(seconds: float) -> str:
+    """A time in as many letters whatever it is: where there is little room, the badge has no more."""
+    return f"{seconds * 1000:.0f} ms" if seconds < 0.9995 else f"{seconds:.1f} s"
 
 
 def hints(model: LiveModel, result: Translation) -> None:

@@ -114,3 +114,20 @@ def test_what_the_vocabulary_has_no_piece_for_is_said_with_what_is_read_there(mo
     app = AppTest.from_function(page, args=(model,), default_timeout=60).run()
     assert not app.exception
     assert f"has no pieces for “狗”: the model reads {how} there." in captions(app)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.0421, "42 ms"), (0.9994, "999 ms"), (0.9996, "1.0 s"), (12.345, "12.3 s")]
+)
+def test_a_long_time_takes_no_more_room_in_the_badge(
+    app: AppTest, monkeypatch: pytest.MonkeyPatch, seconds: float, shown: str
+) -> None:
+    class Slow(FakeTranslator):
+        def translate(self, text: str) -> Translation:
+            return replace(super().translate(text), seconds=seconds)
+
+    monkeypatch.setattr(cache, "live", lambda name: Slow())
+    app.query_params["sentence"] = "two words"
+    app.run()
+    assert not app.exception
+    assert any(f" · {shown}<" in one.proto.body for one in app.get("html"))
