@@ -1,5 +1,6 @@
 import { unpack } from "../shared/packed.js";
 import { mounted, unmount } from "../shared/mounted.js";
+import { leastType } from "../shared/stage_sizes.js";
 import { paintPanel } from "./paint.js";
 import { asPicture } from "../shared/as_picture.js";
 
@@ -114,7 +115,8 @@ export default function mask_editor({ data, parentElement, setTriggerValue }) {
   panels.forEach((panel, i) => {
     const { title, note, plot } = view.views[i];
     title.textContent = panel.title;
-    note.textContent = `${panel.note}${panel.editable ? ". Click a cell to turn it over" : ""}`;
+    const told = panel.editable && !leastType(view.root); // An audience does not click.
+    note.textContent = `${panel.note}${told ? ". Click a cell to turn it over" : ""}`;
     if (!panel.drawn) return;
     plot.tabIndex = 0;
     plot.setAttribute("role", panel.editable ? "application" : "img");
