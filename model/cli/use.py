@@ -17,7 +17,7 @@ from ..devices import chosen_device
 from ..evaluation.card_quotes import quotes, with_quotes
 from ..evaluation.familiarity import FILE, measure, summary, write_familiarity
 from ..evaluation.sentence_table import quality_table
-from ..training.data import read_pairs
+from ..training.data import Pair, read_pairs
 from ..translate import Translator
 from .writable import check_writable
 
@@ -55,10 +55,22 @@ def add_quality(parser: argparse.ArgumentParser) -> None:
 
 def add_familiarity(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
+    add_text(parser)
+    parser.add_argument("--sentences", type=int, default=500, help="how many sentences (default 500)")
+
+
+def add_text(parser: argparse.ArgumentParser) -> None:
+    """Arguments that name the parallel text to measure on."""
     parser.add_argument("--data", type=Path, required=True, help="a data folder, as train takes it")
     parser.add_argument("--split", default="dev", help="the text to measure on: SPLIT.en, SPLIT.de (default dev)")
     parser.add_argument("--set", help="its name for people (default: folder and split)")
-    parser.add_argument("--sentences", type=int, default=500, help="how many sentences (default 500)")
+
+
+def named_text(arguments: argparse.Namespace, translator: Translator) -> tuple[list[Pair], str]:
+    """Return the pairs of the text that the arguments name, in the translator's languages, and its name for people."""
+    source, target = (str(translator.card.get(f"{side}_language", "")) for side in ("source", "target"))
+    pairs = read_pairs([arguments.data], source, target, arguments.split)
+    return pairs, arguments.set or f"{arguments.data.name} {arguments.split}"
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -146,9 +158,7 @@ def familiarity(arguments: argparse.Namespace) -> int:
     folder = folder_of(arguments.checkpoint)
     check_writable(folder / FILE)
     translator = _loaded(arguments)
-    source, target = (str(translator.card.get(f"{side}_language", "")) for side in ("source", "target"))
-    pairs = read_pairs([arguments.data], source, target, arguments.split)
-    found = measure(translator, pairs, arguments.set or f"{arguments.data.name} {arguments.split}", arguments.sentences)
+    found = measure(translator, *named_text(arguments, translator), arguments.sentences)
     write_familiarity(folder, found)
     print(f"{summary(found)}\nWrote {folder / FILE}")
     return 0

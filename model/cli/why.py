@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
-from pathlib import Path
 
 from ..attribution.foreign import COMPUTED, foreign_attributions
 from ..attribution.logit_parts import LogitParts, logit_parts
@@ -26,10 +25,9 @@ from ..evaluation.attribution_scores import FILE, table, write_scores
 from ..interventions.apply import intervening
 from ..interventions.changes import parse
 from ..live.live_model import LiveModel
-from ..training.data import read_pairs
 from ..translate import Translator
 from ..user_model import LocalModel, load
-from .use import DEFAULT
+from .use import DEFAULT, add_text, named_text
 from .writable import check_writable
 
 BAR = 24  # characters of the longest bar
@@ -83,9 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def add_measure(parser: argparse.ArgumentParser) -> None:
     _add_checkpoint(parser)
-    parser.add_argument("--data", type=Path, required=True, help="a data folder, as train takes it")
-    parser.add_argument("--split", default="dev", help="the text to measure on: SPLIT.en, SPLIT.de (default dev)")
-    parser.add_argument("--set", help="its name for people (default: folder and split)")
+    add_text(parser)
     parser.add_argument("--sentences", type=int, default=200, help="how many sentences (default 200)")
 
 
@@ -94,10 +90,7 @@ def run_measure(arguments: argparse.Namespace) -> int:
     folder = folder_of(arguments.checkpoint)
     check_writable(folder / FILE)
     translator = Translator.load(arguments.checkpoint, chosen_device(arguments.device))
-    source, target = (str(translator.card.get(name, "")) for name in ("source_language", "target_language"))
-    pairs = read_pairs([arguments.data], source, target, arguments.split)
-    name = arguments.set or f"{arguments.data.name} {arguments.split}"
-    scores = measure(translator, pairs, name, arguments.sentences)
+    scores = measure(translator, *named_text(arguments, translator), arguments.sentences)
     write_scores(folder, scores)
     print(table(scores), end="")
     print(f"Wrote {folder / FILE}")
