@@ -95,7 +95,7 @@ export default function mask_editor({ data, parentElement, setTriggerValue }) {
       put(down, left + column * size, top, size, rows * size);
       put(cursor, left + column * size, top + row * size, size, size);
     }
-    const facts = panels.filter((panel) => panel.drawn).map((panel) => told(panel, row * columns + column));
+    const facts = panels.filter(({ drawn }) => drawn).map((panel) => told(panel, row * columns + column));
     const [query, key] = [row, column].map((at, side) => named(header.tokens[side][at], at));
     view.readout.textContent = `query ${query} → key ${key} · ${facts.join(" · ")}`;
   };
@@ -104,9 +104,8 @@ export default function mask_editor({ data, parentElement, setTriggerValue }) {
     for (const { across, down, cursor } of view.views) across.hidden = down.hidden = cursor.hidden = true;
   };
   const turn = (i, row, column) => {
-    const panel = panels[i];
+    const [panel, at] = [panels[i], row * columns + column];
     if (!panel.editable) return;
-    const at = row * columns + column;
     panel.states[at] = [1, 3].includes(panel.states[at]) ? 0 : panel.states[at] === 0 ? 1 : 0; // At once, before Python.
     panel.marks[at] = 0;
     paintPanel(view.views[i].canvas, panel, header, place);
@@ -115,8 +114,7 @@ export default function mask_editor({ data, parentElement, setTriggerValue }) {
   panels.forEach((panel, i) => {
     const { title, note, plot } = view.views[i];
     title.textContent = panel.title;
-    const told = panel.editable && !leastType(view.root); // An audience does not click.
-    note.textContent = `${panel.note}${told ? ". Click a cell to turn it over" : ""}`;
+    note.textContent = `${panel.note}${panel.editable && !leastType(view.root) ? ". Click a cell to turn it over" : ""}`; // Not for an audience.
     if (!panel.drawn) return;
     plot.tabIndex = 0;
     plot.setAttribute("role", panel.editable ? "application" : "img");
