@@ -12,18 +12,25 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 def split(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """Options such as ``--server.port 8600`` or ``--server.headless=true``, and all else, for the app.
 
-    ValueError for an option without a value.
+    ValueError for an option without a value, and for one that stands behind what is the app's.
     """
     own = list(arguments)
     options: dict[str, Any] = {}
-    while own and own[0].startswith("--") and "." in own[0].partition("=")[0]:
+    while own and _is_streamlits(own[0]):
         name, equals, value = own.pop(0).removeprefix("--").partition("=")
         if not equals:
             if not own or own[0].startswith("--"):
                 raise ValueError(f"--{name} needs a value, such as --{name} 8600.")
             value = own.pop(0)
         options[name] = _value(value)
-    return options, own[1:] if own[:1] == ["--"] else own
+    own = own[1:] if own[:1] == ["--"] else own
+    if late := next(filter(_is_streamlits, own), None):
+        raise ValueError(f"{late} must stand first, as in: python -m viz --server.port 8600 -- --models FOLDER")
+    return options, own
+
+
+def _is_streamlits(argument: str) -> bool:
+    return argument.startswith("--") and "." in argument.partition("=")[0]
 
 
 def _value(text: str) -> Any:

@@ -258,6 +258,18 @@ def test_lengths_are_of_the_vectors() -> None:
     assert parts.share[0] == pytest.approx(2 / 7)
 
 
+@pytest.mark.parametrize(("count", "chosen"), [(40, 3), (41, 0), (60, 7), (200, 199)])
+def test_of_many_pieces_every_nth_is_named_and_the_chosen_one(count: int, chosen: int) -> None:
+    vectors = np.ones((count, 2))
+    parts = EmbeddingParts(tuple(map(str, range(count))), vectors, vectors, 2 * vectors, 1.0)
+    axis = effects.lengths(parts, chosen, LIGHT).layout.xaxis
+    apart = np.diff(axis.tickvals)
+    assert chosen in axis.tickvals
+    assert apart.min() >= -(-count // 40)
+    assert len(axis.tickvals) >= count / -(-count // 40) - 2
+    assert [one.strip("</b>") for one in axis.ticktext] == [str(at) for at in axis.tickvals]
+
+
 def test_equations_are_plain_latex_of_the_numbers() -> None:
     text = texts.equation(cell(12, 5, 512), 512, 10000.0)
     assert "PE_{12,\\,5}" in text

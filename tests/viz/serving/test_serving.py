@@ -201,6 +201,10 @@ def test_the_command_line_parts_options_of_the_server_from_those_of_the_app() ->
     assert split([*own, "--", "--model", "hf:folder"]) == (options, ["--model", "hf:folder"])
     assert split(["--model", "hf:folder"]) == ({}, ["--model", "hf:folder"])
     assert split([]) == ({}, [])
+    assert split(["--", "--model=package.module:factory"]) == ({}, ["--model=package.module:factory"])
+    for late in (["--models", "folder", "--server.port", "8600"], ["--", "--open", "a.b", "--server.port=8600"]):
+        with pytest.raises(ValueError, match=r"^--server\.port(=8600)? must stand first, as in: python -m viz"):
+            split(late)
     with pytest.raises(ValueError, match=r"--server\.port needs a value"):
         split(["--server.port", "--", "x"])
 

@@ -47,13 +47,13 @@ def lengths(parts: EmbeddingParts, chosen: int, palette: Palette) -> go.Figure:
         before = {"x": place - 0.2, "y": tokens / parts.scale, "text": names}
         traces.append(
             {"type": "scatter", "mode": "markers", **before}
-            | {"marker": {"symbol": "line-ew", "size": 20, "line": line}}
+            | {"marker": {"symbol": "line-ew", "size": min(20, 400 / len(names)), "line": line}}
             | {"hovertemplate": "%{text}<br>embedding before scaling: <b>%{y:.3f}</b><extra></extra>"}
         )
-    shown = len(names) <= LONGEST_WITH_LABELS
+    named = _named(len(names), chosen)
     ticks: dict = {
-        "tickvals": place,
-        "ticktext": [f"<b>{one}</b>" if at == chosen else one for at, one in enumerate(names)],
+        "tickvals": named,
+        "ticktext": [f"<b>{names[at]}</b>" if at == chosen else names[at] for at in named],
     }
     return go.Figure(
         {
@@ -63,13 +63,19 @@ def lengths(parts: EmbeddingParts, chosen: int, palette: Palette) -> go.Figure:
                 "How long is what is added to what",
                 330,
                 annotations=[_legend(palette)],
-                xaxis=axis(palette, showgrid=False, tickangle=-45, showticklabels=shown, **ticks)
+                xaxis=axis(palette, showgrid=False, tickangle=-45, **ticks)
                 | {"tickfont": {"size": 14, "color": palette.ink}, "range": [-0.7, len(names) - 0.3]},
                 yaxis=axis(palette, "Euclidean length", rangemode="tozero"),
                 margin={"l": 64, "r": 16, "t": 44, "b": 84, "autoexpand": False},
             ),
         }
     )
+
+
+def _named(count: int, chosen: int) -> list[int]:
+    """The pieces whose names have room: every nth, but for those right beside the chosen one, which is always named."""
+    step = -(-count // LONGEST_WITH_LABELS)
+    return [at for at in range(count) if at == chosen or (at % step == 0 and abs(at - chosen) >= step)]
 
 
 def _legend(palette: Palette) -> dict:
