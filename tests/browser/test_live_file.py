@@ -39,6 +39,8 @@ CALL = """async ([text, options]) => {
   return { ...found, logProbs: Array.from(found.logProbs), maps: Object.fromEntries(maps) };
 }"""
 
+CUT = "all => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)"
+
 
 @pytest.fixture(scope="module")
 def translator() -> Translator:
@@ -129,6 +131,9 @@ def test_the_card_of_a_word(live: Page, translator: Translator) -> None:
     expect(card.locator("h4")).to_contain_text(["Instead of it", "It looked at", "Heads that matter"], timeout=LOADING)
     facts = word_facts(translator, text, plain.target_ids)
     expect(card.locator(".decided")).to_have_text(decided_text(plain.steps[2], facts))
+    for width in (1920, 1280, 390):
+        live.set_viewport_size({"width": width, "height": 900})
+        assert card.locator(".row .text").evaluate_all(CUT) == [], width
     strongest = head_effects(translator.model, plain.source_ids, plain.target_ids).strongest(2)[0][0]
     card.get_by_role("button", name=re.compile("^Show .* nats without it$")).first.click()
     expect(live.locator(".heatmap[data-painted]")).to_have_attribute(
