@@ -51,6 +51,10 @@ class Recipe:
     """How often each pair with the same number on both sides is added with another number of as many digits."""
     renamed_share: float = 0.0
     """Share of the pairs that are added, if the same name stands on both sides, with an invented one in its place."""
+    resegmented: int = 0
+    """How often each pair, copies too, is added in other pieces: by BPE-dropout (Provilkov et al. 2020) on both sides."""
+    merge_dropout: float = 0.1
+    """The chance with which these leave out a merge of the tokenizer."""
     mixture: dict[str, float] = field(default_factory=dict)
     """How often the pairs of a data folder, by its name, are used in one pass; 1 for a folder without a name here.
 

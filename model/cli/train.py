@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -133,19 +133,22 @@ def _batches(recipe: Recipe, pairs: list[Pair], phases: list[Phase], tokenizer: 
         copies.renumbered_copies(pairs, recipe.renumbered, seed),
         copies.renamed_copies(pairs, recipe.renamed_share, seed),
     )
-    phases = [
-        Phase(done, np.concatenate([often, *(often[one.origins].min(axis=1) for one in kinds)]))
-        for done, often in phases
-    ]
     pairs = [*pairs, *(pair for one in kinds for pair in one.pairs)]
-    return Batches(
-        tokenizer.encode_ids([source for source, _ in pairs]),
-        tokenizer.encode_ids([target for _, target in pairs]),
-        recipe.tokens_per_batch,
-        recipe.longest,
-        recipe.seed,
-        phases,
-    )
+    phases = [Phase(done, _often_of_all(often, kinds, 1 + recipe.resegmented)) for done, often in phases]
+    sources, targets = (_pieces(recipe, tokenizer, [pair[side] for pair in pairs]) for side in (0, 1))
+    return Batches(sources, targets, recipe.tokens_per_batch, recipe.longest, seed, phases)
+
+
+def _often_of_all(often: np.ndarray, kinds: Sequence[copies.Copies], times: int) -> np.ndarray:
+    """How often the pairs and their copies are used, each `times` times over."""
+    return np.tile(np.concatenate([often, *(often[one.origins].min(axis=1) for one in kinds)]), times)
+
+
+def _pieces(recipe: Recipe, tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
+    """The ids of all texts, then as often as the recipe asks those of the same in other pieces."""
+    seeds = range(recipe.seed, recipe.seed + recipe.resegmented)
+    others = (tokenizer.sample_ids(texts, recipe.merge_dropout, seed) for seed in seeds)
+    return [*tokenizer.encode_ids(texts), *(ids for one in others for ids in one)]
 
 
 def _tokenizer(recipe: Recipe, pairs: list[Pair], folder: Path, rank: int) -> Tokenizer:

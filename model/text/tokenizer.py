@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -130,6 +131,15 @@ class Tokenizer:
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Many texts at once, ids only, each closed by </s>: what training and batch translation need."""
         return [[*ids, EOS_ID] for ids in self._processor.EncodeAsIds(list(texts))]
+
+    def sample_ids(self, texts: Sequence[str], dropout: float, seed: int) -> list[list[int]]:
+        """The same, each merge left out with the chance `dropout` (BPE-dropout, Provilkov et al. 2020).
+
+        For training alone: SentencePiece has one random generator a process, which this seeds.
+        """
+        sentencepiece.set_random_generator_seed(seed)
+        encode = functools.partial(self._processor.Encode, enable_sampling=True, alpha=dropout, nbest_size=-1)
+        return [[*encode(text), EOS_ID] for text in texts]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Ids -> text; special ones are left out."""

@@ -185,6 +185,7 @@ def test_an_unknown_field_of_the_model_is_named(model: dict[str, Any]) -> None:
             {"renumbered": 3, "renamed_share": 0.1, "shouted_share": 0.1},
             ["renamed_share", "renumbered", "shouted_share"],
         ),
+        (1, {"resegmented": 1, "merge_dropout": 0.2}, ["merge_dropout", "resegmented"]),
         (4, {"snapshots": 12}, ["snapshots"]),
         (4, {"steps": 64_000}, ["steps"]),  # its snapshots stand elsewhere
     ],

@@ -100,7 +100,7 @@ def test_a_mixture_of_folders_goes_on_as_it_was_begun(tmp_path: Path) -> None:
     toy.write_text(tmp_path / "other", count=100)
     (tmp_path / "other" / "train.en").write_text("it's 12 dogs.\n" * 100)
     kinds = {"byte_fallback": True, "split_digits": True, "sloppy_apostrophes": True, "joined_share": 0.2}
-    kinds |= {"shouted_share": 0.1, "renumbered": 2, "renamed_share": 0.5}
+    kinds |= {"shouted_share": 0.1, "renumbered": 2, "renamed_share": 0.5, "resegmented": 1}
     mixtures = {"mixture": {"data": 0.5, "other": 2}, "decay_mixture": {"other": 0}}
     one = {**RUN, **kinds, **mixtures, "vocab_size": 380, "steps": 12, "decay_steps": 5, "evaluate_every": 4}
     for name, stops in (("whole", ["12"]), ("parts", ["6", "9", "12"])):
