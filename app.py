@@ -2,13 +2,15 @@
 
 import streamlit as st
 
-from viz import FOLDER
+from model.language.say import say
+from viz import FOLDER, language
 from viz.traces.session import open_named
 
 # Not wide: viz/ui/style.css says how wide a page is, at once with all else, so that nothing moves as it arrives.
 st.set_page_config(page_title="Attenscope", page_icon=str(FOLDER / "icon.png"))
+language.begin()
 # The name "explore" is taken below.
-EXPLORE = st.Page(FOLDER / "pages/explore.py", title="Explore", url_path="start", default=True)
+EXPLORE = st.Page(FOLDER / "pages/explore.py", title=say("Explore"), url_path="start", default=True)
 open_named()
 
 
@@ -19,14 +21,14 @@ def explore_by_name() -> None:
 
 PAGES = [
     EXPLORE,
-    st.Page(FOLDER / "pages/decode.py", title="Decode"),
-    st.Page(FOLDER / "pages/why.py", title="Why"),
-    st.Page(FOLDER / "pages/heads.py", title="Heads"),
-    st.Page(FOLDER / "pages/positions.py", title="Positions"),
-    st.Page(FOLDER / "pages/training.py", title="Training"),
-    st.Page(FOLDER / "pages/masks.py", title="Masks"),
-    st.Page(FOLDER / "pages/talk.py", title="Talk"),
-    st.Page(explore_by_name, title="Explore", url_path="explore", visibility="hidden"),
+    st.Page(FOLDER / "pages/decode.py", title=say("Decode")),
+    st.Page(FOLDER / "pages/why.py", title=say("Why")),
+    st.Page(FOLDER / "pages/heads.py", title=say("Heads")),
+    st.Page(FOLDER / "pages/positions.py", title=say("Positions")),
+    st.Page(FOLDER / "pages/training.py", title=say("Training")),
+    st.Page(FOLDER / "pages/masks.py", title=say("Masks")),
+    st.Page(FOLDER / "pages/talk.py", title=say("Talk")),
+    st.Page(explore_by_name, title=say("Explore"), url_path="explore", visibility="hidden"),
 ]
 page = st.navigation(PAGES, position="top")
 # A pixel high until the style sheet is there, which makes it as high as it is: nothing is seen without its style.

@@ -20,7 +20,7 @@ START = Path("attenscope", "viz", "start")
 """A folder of the app's script alone: Streamlit lets a script import whatever lies beside it, before all else."""
 BESIDE = {"app.py": "attenscope_app.py", ".streamlit/config.toml": ".streamlit/config.toml"}
 """What stands there: file here -> file in START."""
-DATA = ["*.js", "*.css", "*.json", "icon.png", "*.toml", "*.wasm"]
+DATA = ["*.js", "*.css", "*.json", "icon.png", "*.toml", "*.wasm", "*.mo"]
 CHECKPOINTS = ["everyday-en-de/**", "everyday-zh-en/**", "sentences.*", "phenomena.*"]
 """What the wheel holds of checkpoints/: the two for use. Those that teach presets and training stay in the project."""
 COMMANDS = {

@@ -18,6 +18,7 @@ import pytest
 from .sources import ROOT, Import, files, imports, is_package, room, tree
 
 LEVELS = (
+    "model.language",
     "model.atomic_write model.devices model.masking",
     "model.trace",
     "model.network model.untrusted_trace model.diagnosis.inputs",
@@ -41,6 +42,7 @@ LEVELS = (
     "viz.components.presenter viz.components.save viz.ui.addresses viz.engine",
     "viz.components.*",
     "viz.ui",
+    "viz.language",
     "viz.traces",
     "viz.talk viz.tour",
     "viz.__main__",

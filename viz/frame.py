@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from . import language
 from .components.arrival import arrival
 from .components.history import history
 from .components.page_menu import page_menu
@@ -47,6 +48,7 @@ def begin(page: str) -> None:
 def _around(page: str) -> None:
     """What a page has besides its view while nobody presents it."""
     session.keep_draft(page)
+    language.switch()
     if page in PAGES:
         adding.add_view_button(PAGES[page])
         if not adding.shows_opened(page):

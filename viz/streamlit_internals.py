@@ -63,6 +63,12 @@ def unbind_query_parameters() -> None:
                 parameters.unbind_widget(binding.widget_id)
 
 
+def current_run() -> object | None:
+    """What stands for the run of a page in this thread, itself and no other; None outside of any."""
+    found: object | None = _context()
+    return found
+
+
 def went_through_history() -> bool:
     """Whether the browser's Back or Forward has caused this run. Raises InternalsError."""
     context = _context()

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ..language.say import to_say
 from ..network.transformer import Transformer
 from .load import unique_weights
 
 PARTS = {
-    "source_embedding": "embeddings",
-    "target_embedding": "embeddings",
-    "encoder": "encoder",
-    "decoder": "decoder",
-    "generator": "generator",
+    "source_embedding": to_say("embeddings"),
+    "target_embedding": to_say("embeddings"),
+    "encoder": to_say("encoder"),
+    "decoder": to_say("decoder"),
+    "generator": to_say("generator"),
 }
 
 

@@ -52,7 +52,7 @@ class Recipe:
     renamed_share: float = 0.0
     """Share of the pairs that are added, if the same name stands on both sides, with an invented one in its place."""
     resegmented: int = 0
-    """How often each pair, copies too, is added in other pieces: by BPE-dropout (Provilkov et al. 2020) on both sides."""
+    """How often each pair, copies too, is added in other pieces on both sides: BPE-dropout, Provilkov et al. 2020."""
     merge_dropout: float = 0.1
     """The chance with which these leave out a merge of the tokenizer."""
     mixture: dict[str, float] = field(default_factory=dict)

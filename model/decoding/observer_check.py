@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..language.say import say, sentences
 from ..network.attention import AttentionPath, attention_path, chosen_path
 from ..network.autoregressive import AutoregressiveModel
 from .steps import DecodingStep
@@ -34,24 +35,38 @@ class ObserverCheck:
     def sentence(self) -> str:
         """The verdict in a few words."""
         if self.difference == 0:
-            return "outputs unchanged by looking"
+            return say("outputs unchanged by looking")
         if self.by_capture == 0:
-            return f"looking replaced the {self.path} kernel: log-probabilities moved by {self.difference:.1e}"
-        return f"looking changed the outputs: log-probabilities moved by {self.by_capture:.1e}"
+            return say(
+                "looking replaced the {path} kernel: log-probabilities moved by {difference:.1e}",
+                path=self.path,
+                difference=self.difference,
+            )
+        return say(
+            "looking changed the outputs: log-probabilities moved by {difference:.1e}", difference=self.by_capture
+        )
 
     @property
     def explanation(self) -> str:
         """What was compared with what, the outcome, and on a GPU whether it is more than the kernels' rounding."""
-        outcome = "bitwise equal" if self.difference == 0 else f"largest difference {self.difference:.1e}"
-        compared = (
-            f"{self.compared} log-probabilities, as they came out while the attention shown was recorded, and again "
-            f"with no hook and the {self.path} attention: {outcome}."
+        compared = say(
+            "{count} log-probabilities, as they came out while the attention shown was recorded, and again with no "
+            "hook and the {path} attention: {outcome}.",
+            count=self.compared,
+            path=self.path,
+            outcome=say("bitwise equal")
+            if self.difference == 0
+            else say("largest difference {difference:.1e}", difference=self.difference),
         )
         if self.path == "explicit" or self.difference == 0 or self.by_capture != 0:
             return compared
         if self.difference > ROUNDING:
-            return f"{compared} That is more than the rounding of two kernels explains, which stays below {ROUNDING}."
-        return f"{compared} This is expected: the two kernels add in another order, and round otherwise."
+            more = say(
+                "That is more than the rounding of two kernels explains, which stays below {rounding}.",
+                rounding=ROUNDING,
+            )
+            return sentences(compared, more)
+        return sentences(compared, say("This is expected: the two kernels add in another order, and round otherwise."))
 
 
 def check_observer(

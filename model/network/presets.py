@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..language.say import to_say
 from .config import TransformerConfig
 
 _BASE = {"d_model": 512, "heads": 8, "encoder_layers": 6, "decoder_layers": 6, "feed_forward": 2048, "dropout": 0.1}
@@ -78,14 +79,14 @@ PRESETS: dict[str, dict[str, Any]] = {
 """What differs from the fields' defaults."""
 
 SOURCES = {
-    "pad_row": "notes whose table of positions has a zero row for PAD",
-    "torch_like": "notes that follow the interface of nn.Transformer",
-    "annotated": "notes after The Annotated Transformer",
-    "original": "notes that call their model the original Transformer",
-    "shared_bpe": "notes on translation with one joint vocabulary",
-    "vaswani2017": "the base model of Vaswani et al. (2017)",
+    "pad_row": to_say("notes whose table of positions has a zero row for PAD"),
+    "torch_like": to_say("notes that follow the interface of nn.Transformer"),
+    "annotated": to_say("notes after The Annotated Transformer"),
+    "original": to_say("notes that call their model the original Transformer"),
+    "shared_bpe": to_say("notes on translation with one joint vocabulary"),
+    "vaswani2017": to_say("the base model of Vaswani et al. (2017)"),
 }
-ORIGINAL = (
+ORIGINAL = to_say(
     "The preset original is not the paper's model: as in its notes it is pre-norm with a final norm after each stack, "
     "and its source embedding, target embedding and generator are three matrices. The paper's own is vaswani2017: "
     "post-norm without final norms, one matrix for all three, no biases in the attention and no dropout on its weights."

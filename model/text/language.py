@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections import Counter
 
+from ..language.say import to_say
+
 LITTLE_WORDS = {
     "en": "the a an and is are was were of to in you it that he she i we my not have has do did with for on what how",
     "de": "der die das und ist war ein eine nicht ich du er sie wir ihr es mit von zu den dem auf für wie was hat kein",
@@ -30,22 +32,22 @@ SCRIPTS = {
 }
 """First word of a character's Unicode name -> the language it most likely stands for."""
 NAMES = {
-    "en": "English",
-    "de": "German",
-    "fr": "French",
-    "es": "Spanish",
-    "it": "Italian",
-    "nl": "Dutch",
-    "pt": "Portuguese",
-    "zh": "Chinese",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "ar": "Arabic",
-    "he": "Hebrew",
-    "ru": "Russian",
-    "el": "Greek",
-    "th": "Thai",
-    "hi": "Hindi",
+    "en": to_say("English"),
+    "de": to_say("German"),
+    "fr": to_say("French"),
+    "es": to_say("Spanish"),
+    "it": to_say("Italian"),
+    "nl": to_say("Dutch"),
+    "pt": to_say("Portuguese"),
+    "zh": to_say("Chinese"),
+    "ja": to_say("Japanese"),
+    "ko": to_say("Korean"),
+    "ar": to_say("Arabic"),
+    "he": to_say("Hebrew"),
+    "ru": to_say("Russian"),
+    "el": to_say("Greek"),
+    "th": to_say("Thai"),
+    "hi": to_say("Hindi"),
 }
 
 

@@ -1,28 +1,40 @@
 """How a component's modules are joined: Streamlit takes one JavaScript text, so imports are followed and inlined.
 
 All modules of a component then share one scope: a module's own imports come first, each file once, and the import
-lines are dropped. Names must therefore be unique within a component.
+lines are dropped. Names must therefore be unique within a component. Messages (shared/say.js) are put in the current
+language.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from model.language.catalogue import SOURCE
+from model.language.current import current
+from model.language.say import say
+
 HERE = Path(__file__).parent
 IMPORT = re.compile(r'^import .* from "(?P<path>\.[^"]+)";\n', re.MULTILINE)
 
+MESSAGE = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+SAID = re.compile(rf"\bsay\(\s*{MESSAGE.pattern}|\bsayMany\(\s*{MESSAGE.pattern},\s*{MESSAGE.pattern}")
 SHEET = re.compile(r'^@import "(?P<path>\.[^"]+)";\n', re.MULTILINE)
 
 
 def bundle(entry: Path) -> str:
-    """The JavaScript of `entry` with everything it imports, directly or not, before it."""
+    """The JavaScript of `entry` with everything it imports, directly or not, before it, in the current language."""
     found: dict[Path, str] = {}
     _collect(entry.resolve(), found)
-    return "\n".join(found.values())
+    return SAID.sub(lambda call: MESSAGE.sub(_translated, call[0]), "\n".join(found.values()))
+
+
+def _translated(literal: re.Match[str]) -> str:
+    return json.dumps(say(json.loads(literal[0])), ensure_ascii=False)
 
 
 def _collect(path: Path, found: dict[Path, str]) -> None:
@@ -41,16 +53,17 @@ def component(name: str) -> Callable[..., Any]:
     """
 
     def mount(**arguments: Any) -> Any:
-        return _registered(name)(**arguments)
+        return _registered(name, current())(**arguments)
 
     return mount
 
 
 @functools.cache
-def _registered(name: str) -> Any:
+def _registered(name: str, language: str) -> Any:
     import streamlit as st
 
-    return st.components.v2.component(f"attenscope_{name}", css=style(name), js=bundle(HERE / name / f"{name}.js"))
+    own = f"attenscope_{name}" if language == SOURCE else f"attenscope_{name}_{language}"
+    return st.components.v2.component(own, css=style(name), js=bundle(HERE / name / f"{name}.js"))
 
 
 def told(key: str) -> Any:

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from .frame import heading, surface
 from .labels import KIND_NAMES, LONGEST_WITH_LABELS, escaped, named
 from .palette import Look, Palette, Scale
+from .speech import to_say
 
 if TYPE_CHECKING:
     from model.trace import AttentionMap
@@ -24,7 +25,7 @@ NUMBERED_CELLS = 20
 """Longest side of a map whose cells have room for their weight in figures."""
 Rows = Literal["predicted", "fed"]
 ROWS: tuple[Rows, ...] = get_args(Rows)
-ROW_NAMES: dict[Rows, str] = {"predicted": "predicted", "fed": "fed in"}
+ROW_NAMES: dict[Rows, str] = {"predicted": to_say("predicted"), "fed": to_say("fed in")}
 
 
 def heatmap(

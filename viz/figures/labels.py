@@ -9,7 +9,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 
-KIND_NAMES = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "cross": "Cross-attention"}
+from .speech import to_say
+
+KIND_NAMES = {
+    "encoder": to_say("Encoder self-attention"),
+    "decoder": to_say("Decoder self-attention"),
+    "cross": to_say("Cross-attention"),
+}
 LONGEST = 11
 LONGEST_WITH_LABELS = 64
 """Tokens along an axis beyond which not each can be named."""

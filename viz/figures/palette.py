@@ -9,9 +9,15 @@ from typing import Literal, get_args
 import numpy as np
 from plotly.colors import sequential
 
+from .speech import to_say
+
 Scale = Literal["sqrt", "linear", "log"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
-SCALE_NAMES: dict[Scale, str] = {"sqrt": "by its square root", "linear": "linearly", "log": "by its logarithm"}
+SCALE_NAMES: dict[Scale, str] = {
+    "sqrt": to_say("by its square root"),
+    "linear": to_say("linearly"),
+    "log": to_say("by its logarithm"),
+}
 DECADES = 3
 """The logarithmic scale begins at 10 ** -DECADES; what is less looks like nothing."""
 RampName = Literal["indigo", "viridis", "cividis"]

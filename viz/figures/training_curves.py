@@ -10,15 +10,16 @@ import plotly.graph_objects as go
 
 from .frame import axis, layout, note
 from .palette import Palette, head_colour
+from .speech import say, to_say
 
 if TYPE_CHECKING:
     from model.checkpoint.history import HistoryRow
 
 HEIGHT = 640
 PANELS = {
-    "loss": ("loss, nats a token", (0.56, 1.0), ".3f"),
-    "bleu": ("BLEU on dev", (0.27, 0.49), ".1f"),
-    "rate": ("learning rate", (0.0, 0.2), ".2e"),
+    "loss": (to_say("loss, nats a token"), (0.56, 1.0), ".3f"),
+    "bleu": (to_say("BLEU on dev"), (0.27, 0.49), ".1f"),
+    "rate": (to_say("learning rate"), (0.0, 0.2), ".2e"),
 }
 """Field of a row -> axis title, share of the height, format on hover."""
 
@@ -38,14 +39,14 @@ def curves(
     traces, axes = [], {}
     for at, (field, (heading, domain, _)) in enumerate(PANELS.items(), start=1):
         number = "" if at == 1 else str(at)
-        axes[f"yaxis{number}"] = axis(palette, heading, domain=domain, anchor="x", rangemode="tozero", nticks=6)
+        axes[f"yaxis{number}"] = axis(palette, say(heading), domain=domain, anchor="x", rangemode="tozero", nticks=6)
         traces += [
             _line(rows, field, name, _colour(palette, which, len(histories)), f"y{number}", len(histories) > 1)
             for which, (name, rows) in enumerate(histories.items())
         ]
     axes["yaxis3"] |= {"tickformat": "~e"}
     first, last = _range(histories, log_steps)
-    steps = axis(palette, "training step", range=[first, last], tickformat=",d", showgrid=False, anchor="y3")
+    steps = axis(palette, say("training step"), range=[first, last], tickformat=",d", showgrid=False, anchor="y3")
     if log_steps:
         steps |= {"type": "log", "range": np.log10([first, last]).tolist(), "dtick": "D2"}
     drawn = layout(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
+from model.language.say import listed, number, say, say_many, sentences, to_say
 from model.network.config import TransformerConfig
 from model.network.presets import ORIGINAL, PRESETS, SOURCES, preset
 
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
     from model.translate import Translator
 
 GROUPS = {
-    "sizes": (
+    to_say("sizes"): (
         *("vocab_size", "target_vocab_size", "d_model", "heads", "encoder_layers", "decoder_layers", "feed_forward"),
         "max_length",
     ),
-    "normalisation": ("norm_order", "final_norm", "norm_form", "norm_eps"),
-    "attention and feed-forward": ("scale_scores", "qkv_bias", "output_bias", "feed_forward_bias"),
-    "embeddings and positions": (
+    to_say("normalisation"): ("norm_order", "final_norm", "norm_form", "norm_eps"),
+    to_say("attention and feed-forward"): ("scale_scores", "qkv_bias", "output_bias", "feed_forward_bias"),
+    to_say("embeddings and positions"): (
         *("positions", "scale_embedding", "shared_embedding", "tied_generator", "generator_bias"),
     ),
-    "training": ("dropout", "dropout_places", "init", "equal_layers"),
+    to_say("training"): ("dropout", "dropout_places", "init", "equal_layers"),
 }
 SIZES = (*GROUPS["sizes"], "dropout")
 """What any architecture may choose freely; the rest is what makes it the one it is."""
@@ -37,11 +38,16 @@ SIZES = (*GROUPS["sizes"], "dropout")
 
 def show(model: Translator, bar: DeltaGenerator) -> None:
     presets = {name: preset(name) for name in PRESETS}
-    table(["field", model.name, *presets], rows(model.config, presets), f"Architecture of {model.name}")
-    caption(f"Filled in where a preset differs from {model.name}; · where it is the same.{built_from(model.config)}")
-    caption(ORIGINAL)
+    table(
+        [say("field"), model.name, *presets],
+        rows(model.config, presets),
+        say("Architecture of {model}", model=model.name),
+    )
+    filled_in = say("Filled in where a preset differs from {model}; · where it is the same.", model=model.name)
+    caption(sentences(filled_in, built_from(model.config)))
+    caption(say(ORIGINAL))
     with bar, st.container(key="saving", width="content"):
-        download("Save as CSV", lambda: numbers(model.config, presets), f"architecture-{model.name}")
+        download(say("Save as CSV"), lambda: numbers(model.config, presets), f"architecture-{model.name}")
 
 
 def built_from(config: TransformerConfig) -> str:
@@ -49,8 +55,10 @@ def built_from(config: TransformerConfig) -> str:
     if config.preset not in PRESETS:
         return ""
     differ = [field for field in config.differences(preset(config.preset)) if field not in SIZES]
-    but = f", but for {', '.join(differ)}" if differ else ""
-    return f" It was built from the preset {config.preset} ({SOURCES[config.preset]}){but}."
+    named = {"preset": config.preset, "source": say(SOURCES[config.preset])}
+    if not differ:
+        return say("It was built from the preset {preset} ({source}).", **named)
+    return say("It was built from the preset {preset} ({source}), but for {fields}.", fields=listed(differ), **named)
 
 
 def rows(config: TransformerConfig, presets: dict[str, TransformerConfig]) -> list[list[Cell]]:
@@ -58,14 +66,14 @@ def rows(config: TransformerConfig, presets: dict[str, TransformerConfig]) -> li
     differ = {name: config.differences(other) for name, other in presets.items()}
     found: list[list[Cell]] = []
     for group, fields in GROUPS.items():
-        found.append([(group, "group"), *[("", "group")] * (1 + len(presets))])
+        found.append([(say(group), "group"), *[("", "group")] * (1 + len(presets))])
         for field in fields:
             cells: list[Cell] = [
                 value_text(changes[field][1]) if field in changes else ("·", "same") for changes in differ.values()
             ]
             found.append([field, (value_text(getattr(config, field)), "own"), *cells])
     counts: list[Cell] = [(_count(one), "same") for one in differ.values()]
-    return [*found, [("differs in", "group"), ("", "group"), *counts]]
+    return [*found, [(say("differs in"), "group"), ("", "group"), *counts]]
 
 
 def numbers(config: TransformerConfig, presets: dict[str, TransformerConfig]) -> pd.DataFrame:
@@ -78,16 +86,13 @@ def numbers(config: TransformerConfig, presets: dict[str, TransformerConfig]) ->
 
 def value_text(value: Any) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return say("yes") if value else say("no")
     if isinstance(value, tuple):
         return ", ".join(value)
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return number(value, ",") if isinstance(value, int) else str(value)
 
 
 def _count(differ: dict[str, Any]) -> str:
     sizes = sum(field in SIZES for field in differ)
-    return f"{_plural(len(differ) - sizes, 'choice')}, {_plural(sizes, 'size')}"
-
-
-def _plural(count: int, what: str) -> str:
-    return f"{count} {what}" + ("" if count == 1 else "s")
+    choices = say_many("{count} choice", "{count} choices", len(differ) - sizes)
+    return listed([choices, say_many("{count} size", "{count} sizes", sizes)])

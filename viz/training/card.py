@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.language.say import say
+
 from ..ui import cache
 from ..ui.captions import caption
 from ..ui.table import table
@@ -26,8 +28,8 @@ def show(model: Translator) -> None:
         if text.strip():
             st.markdown(harmless(text))
         else:
-            caption(f"{model.name} has no card yet. Its configuration says:")
-            table(["", ""], [[str(name), str(fact)] for name, fact in model.card.items()], "Facts")
+            caption(say("{model} has no card yet. Its configuration says:", model=model.name))
+            table(["", ""], [[str(name), str(fact)] for name, fact in model.card.items()], say("Facts"))
 
 
 def harmless(text: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from model.language.say import say
+
 from ..ui import widgets
 from ..ui.addresses.training import AT, LOGSTEPS, TRAINING, View
 
@@ -14,12 +16,12 @@ RELEASED = "released"
 
 def view() -> View:
     """Which view of the training is shown."""
-    return widgets.segmented_control("View", TRAINING)
+    return widgets.segmented_control(say("View"), TRAINING)
 
 
 def log_steps() -> bool:
     """Whether the axis of steps is logarithmic."""
-    return widgets.toggle("Logarithmic steps", LOGSTEPS)
+    return widgets.toggle(say("Logarithmic steps"), LOGSTEPS)
 
 
 def chosen_stop(steps: Sequence[int | None]) -> int:

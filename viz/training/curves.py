@@ -9,6 +9,7 @@ import streamlit as st
 
 from model.checkpoint.history import HistoryError, HistoryRow
 from model.checkpoint.load import CheckpointError
+from model.language.say import say, say_many, sentences
 
 from ..components.chart import chart
 from ..export.parts import Chart, Words
@@ -36,14 +37,14 @@ def show(model: Translator, bar: DeltaGenerator) -> None:
         st.error(plain(str(error)))
         return
     if not history:
-        st.info(plain(f"{model.name} has no history.csv, so there is nothing to draw."))
+        st.info(plain(say("{model} has no history.csv, so there is nothing to draw.", model=model.name)))
         return
-    title = f"Training of {model.name}"
+    title = say("Training of {model}", model=model.name)
     said = summary(history, bool(marked))
 
     def drawn(palette: Palette) -> Chart:
         figure = curves({model.name: history}, palette, title, log_steps=log_steps, marked=marked)
-        return Chart(figure, f"{title}: loss, BLEU and learning rate")
+        return Chart(figure, say("{title}: loss, BLEU and learning rate", title=title))
 
     with st.container(key="picture"):
         shown = drawn(theme.palette())
@@ -62,13 +63,22 @@ def summary(history: tuple[HistoryRow, ...], marked: bool) -> str:
     """What was measured, and how the training went."""
     last = history[-1]
     best = max((row for row in history if row.bleu is not None), key=lambda row: row.bleu or 0, default=None)
-    said = (
-        f"{last.step:,} steps, {last.epoch + 1} passes over the data, {last.seconds / 3600:.1f} hours. Loss: smoothed "
-        "cross-entropy of a target token on the training text, mean since the point before."
+    return sentences(
+        say_many(
+            "{steps:,} steps, {count} pass over the data, {hours:.1f} hours.",
+            "{steps:,} steps, {count} passes over the data, {hours:.1f} hours.",
+            last.epoch + 1,
+            steps=last.step,
+            hours=last.seconds / 3600,
+        ),
+        say("Loss: smoothed cross-entropy of a target token on the training text, mean since the point before."),
+        say(
+            "BLEU: greedy, on a part of the dev text; best {bleu:.1f} at step {step:,}.", bleu=best.bleu, step=best.step
+        )
+        if best
+        else "",
+        say("Dotted: steps with a snapshot.") if marked else "",
     )
-    if best:
-        said += f" BLEU: greedy, on a part of the dev text; best {best.bleu:.1f} at step {best.step:,}."
-    return said + (" Dotted: steps with a snapshot." if marked else "")
 
 
 def numbers(history: tuple[HistoryRow, ...]) -> pd.DataFrame:

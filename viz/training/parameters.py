@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from model.checkpoint.parameters import StateTensor, parameters_by_part, state_tensors
+from model.language.say import listed, number, say
 
 from ..components.presenter import on_stage
 from ..ui.captions import caption
@@ -24,29 +25,36 @@ def show(model: Translator, bar: DeltaGenerator) -> None:
     total = sum(counts.values())
     left, right = st.columns([0.34, 0.66], gap="large")
     with left:
-        rows: list[list[Cell]] = [[part, f"{count:,}", f"{count / total:.1%}"] for part, count in counts.items()]
-        table(["part", "parameters", "share"], [*rows, ["all", (f"{total:,}", "own"), ""]], "Parameters by part")
+        rows: list[list[Cell]] = [
+            [say(part), number(count, ","), number(count / total, ".1%")] for part, count in counts.items()
+        ]
+        table(
+            [say("part"), say("parameters"), say("share")],
+            [*rows, [say("all"), (number(total, ","), "own"), ""]],
+            say("Parameters by part"),
+        )
         caption(sharing_text(tensors))
     with right:
         rows = [[one.name, " × ".join(map(str, one.shape)), _count(one)] for one in tensors]
         with st.container(key="tensors", height="content" if on_stage() else 560, border=False):
-            table(["state dict", "shape", "parameters"], rows, "State dict")
+            table([say("state dict"), say("shape"), say("parameters")], rows, say("State dict"))
     with bar, st.container(key="saving", horizontal=True, width="content"):
         download(
-            "Parts as CSV",
+            say("Parts as CSV"),
             lambda: pd.DataFrame({"part": list(counts), "parameters": list(counts.values())}),
             f"parts-{model.name}",
         )
-        download("State dict as CSV", lambda: numbers(tensors), f"state-dict-{model.name}")
+        download(say("State dict as CSV"), lambda: numbers(tensors), f"state-dict-{model.name}")
 
 
 def sharing_text(tensors: tuple[StateTensor, ...]) -> str:
     shared = [one for one in tensors if one.shared_with]
     if not shared:
-        return "No tensor is shared: every part has its own."
-    names = ", ".join(one.name for one in shared)
-    return (
-        f"Shared tensors count once, where they stand first: {names} are the same numbers as {shared[0].shared_with}."
+        return say("No tensor is shared: every part has its own.")
+    return say(
+        "Shared tensors count once, where they stand first: {names} are the same numbers as {first}.",
+        names=listed(one.name for one in shared),
+        first=shared[0].shared_with,
     )
 
 
@@ -57,4 +65,4 @@ def numbers(tensors: tuple[StateTensor, ...]) -> pd.DataFrame:
 
 
 def _count(one: StateTensor) -> tuple[str, str]:
-    return (f"= {one.shared_with}", "same") if one.shared_with else (f"{one.parameters:,}", "")
+    return (f"= {one.shared_with}", "same") if one.shared_with else (number(one.parameters, ","), "")

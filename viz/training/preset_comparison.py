@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from model.checkpoint.preset_comparison import PresetModel, differing_fields
+from model.language.say import listed, number, say, sentences
 from model.network.presets import PRESETS
 
 from ..components.chart import chart
@@ -32,47 +33,54 @@ def show(bar: DeltaGenerator) -> None:
         st.error(plain(fault))
     if not found:
         st.info(
-            "No checkpoint of a preset is here yet. Train one with `python -m model train --config "
-            "checkpoints/five-original/recipe.json --data FOLDER`, then reload this page."
+            say(
+                "No checkpoint of a preset is here yet. Train one with `python -m model train --config "
+                "checkpoints/five-original/recipe.json --data FOLDER`, then reload this page."
+            )
         )
         return
-    table(*cells(found), "Architectures trained alike")
+    table(*cells(found), say("Architectures trained alike"))
     caption(
-        "Built from the presets, small, and trained on the same data with the same number of steps; only fields in "
-        "which they differ are listed. Choose one as the model to see its attention on the other pages."
-        + _without_checkpoint(found)
+        sentences(
+            say(
+                "Built from the presets, small, and trained on the same data with the same number of steps; only "
+                "fields in which they differ are listed. Choose one as the model to see its attention on the other "
+                "pages."
+            ),
+            _without_checkpoint(found),
+        )
     )
     histories = {one.name: one.history for one in found if one.history}
     if histories and not on_stage():  # There the table has all the room; curves are a view of their own.
-        figure = curves(histories, theme.palette(), "Trained alike", log_steps=log_steps)
+        figure = curves(histories, theme.palette(), say("Trained alike"), log_steps=log_steps)
         with st.container(key="picture"):
-            chart(figure, "Loss, BLEU and learning rate of each", key="alike", on_cell=lambda _, __: None)
+            chart(figure, say("Loss, BLEU and learning rate of each"), key="alike", on_cell=lambda _, __: None)
 
 
 def _without_checkpoint(models: Sequence[PresetModel]) -> str:
     """The presets that nothing was trained from, in a sentence."""
     absent = [name for name in PRESETS if name not in {model.config.preset for model in models}]
-    return f" Without a checkpoint here: {', '.join(absent)}." if absent else ""
+    return say("Without a checkpoint here: {presets}.", presets=listed(absent)) if absent else ""
 
 
 def cells(found: Sequence[PresetModel]) -> tuple[list[str], list[list[Cell]]]:
     """A column a model, a row a fact: scores first, then the fields in which they differ."""
     sets = list(dict.fromkeys((score.set, score.beam) for one in found for score in one.released_scores))
     rows: list[list[Cell]] = [
-        ["parameters", *[f"{one.parameters:,}" for one in found]],
-        ["steps", *[f"{one.steps:,}" for one in found]],
-        ["last loss", *[f"{one.history[-1].loss:.3f}" if one.history else "–" for one in found]],
-        ["last dev BLEU", *[_known(one.dev_bleu) for one in found]],
+        [say("parameters"), *[number(one.parameters, ",") for one in found]],
+        [say("steps"), *[number(one.steps, ",") for one in found]],
+        [say("last loss"), *[number(one.history[-1].loss, ".3f") if one.history else "–" for one in found]],
+        [say("last dev BLEU"), *[_known(one.dev_bleu) for one in found]],
     ]
     for name, beam in sets:
         bleu = [next((s.bleu for s in one.released_scores if (s.set, s.beam) == (name, beam)), None) for one in found]
-        rows.append([f"BLEU, {name}, beam {beam}", *[(_known(value), "own") for value in bleu]])
+        rows.append([say("BLEU, {set}, beam {beam}", set=name, beam=beam), *[(_known(value), "own") for value in bleu]])
     fields = differing_fields(found)
     if fields:
-        rows.append([("what differs", "group"), *[("", "group")] * len(found)])
+        rows.append([(say("what differs"), "group"), *[("", "group")] * len(found)])
     rows += [[field, *[value_text(getattr(one.config, field)) for one in found]] for field in fields]
     return ["", *[one.name for one in found]], rows
 
 
 def _known(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1f}"
+    return "–" if value is None else number(value, ".1f")

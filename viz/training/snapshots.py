@@ -11,6 +11,7 @@ import streamlit as st
 from model.checkpoint.bleu_scores import ScoresError
 from model.checkpoint.history import HistoryError
 from model.checkpoint.load import CheckpointError
+from model.language.say import say
 
 from ..components.snapshots import Scrubbed, StopShown, packed, snapshots
 from ..export.parts import Component, Words
@@ -58,7 +59,12 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> None:
     said = texts.axes(model.name, result.text, len(moments) - 2)
     caption(said)
     if shared.is_lent(model.name):
-        caption(f"Training begins with {model.name}, which kept snapshots; every other page goes on with your model.")
+        caption(
+            say(
+                "Training begins with {model}, which kept snapshots; every other page goes on with your model.",
+                model=model.name,
+            )
+        )
     if len(moments) == 2:
         _offer_model_with_snapshots(model.name)
     with menu:
@@ -71,7 +77,7 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> None:
                     Words(said),
                 ],
                 lambda: numbers(scrubbed),
-                title=f"Training of {model.name}",
+                title=say("Training of {model}", model=model.name),
                 facts=facts_of(result.trace),
                 width=1280,
             )
@@ -99,7 +105,7 @@ def _offer_model_with_snapshots(name: str) -> None:
     """Draw a button that goes on with a model that kept snapshots, where one reads the same language."""
     best = _with_most_snapshots(name)
     if best != name:
-        text = f"Use {best}, which kept {len(cache.snapshot_steps(best))}"
+        text = say("Use {model}, which kept {count}", model=best, count=len(cache.snapshot_steps(best)))
         st.button(plain(text), key="use-model-with-snapshots", on_click=choose_model, args=(best,))
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.language.say import say
+
 from ..components.snapshots import Scrubbed, StopShown, packed, snapshots
 from ..export.parts import Component, Words
 from ..export.save import SavedView, facts_of, save
@@ -23,8 +25,10 @@ def show(run: OpenedRun) -> None:
     """Draw the bar with the name of the run, its pictures, and what they are."""
     last = run.traces[-1].drawable
     with st.container(key="openedbar", horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{plain(run.name)}** · a training of {plain(last.model)}", width="content")
-        st.button("Back to the models", type="tertiary", key="close-run", on_click=close_run)
+        st.markdown(
+            say("**{name}** · a training of {model}", name=plain(run.name), model=plain(last.model)), width="content"
+        )
+        st.button(say("Back to the models"), type="tertiary", key="close-run", on_click=close_run)
     st.fragment(_pictures)(run)
 
 
@@ -38,8 +42,8 @@ def _pictures(run: OpenedRun) -> None:
         menu = st.container(width="content")
     maps = [opened.drawable.maps[kind] for opened in run.traces]
     steps = list(run.steps)
-    names = [f"step {step:,} of {steps[-1]:,}" for step in steps]
-    shown = [StopShown(f"{step:,}", name, None, None, "") for step, name in zip(steps, names, strict=True)]
+    names = [texts.stop_name(step, steps[-1]) for step in steps]
+    shown = [StopShown(texts.tick(step), name, None, None, "") for step, name in zip(steps, names, strict=True)]
     identity = f"{run.traces[-1].identity} {kind}"
     place = min(place[0], maps[0].layers - 1), min(place[1], maps[0].heads - 1)
     scrubbed = Scrubbed(shown, maps, controls.chosen_stop(steps), place, look, rows, identity)
@@ -56,7 +60,7 @@ def _pictures(run: OpenedRun) -> None:
                     Component("snapshots", packed(replace(scrubbed, look=replace(look, palette=palette)))),
                     Words(said),
                 ],
-                title=f"Training of {last.model}",
+                title=say("Training of {model}", model=last.model),
                 facts=facts_of(last, steps=", ".join(map(str, steps))),
                 width=1280,
             )

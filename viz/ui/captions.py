@@ -9,6 +9,7 @@ import streamlit as st
 
 from model.devices import has_left_gpu
 from model.evaluation.familiarity import FALSE_ALARMS, mean_log_prob
+from model.language.say import listed, number, say, sentences
 from model.text.language import NAMES, foreign
 
 from ..components.tokens import SURE, is_unsure
@@ -49,7 +50,7 @@ def badge(model: LiveModel, result: Translation, check: ObserverCheck) -> None:
 
 def _duration(seconds: float) -> str:
     """A time in as many letters whatever it is: where there is little room, the badge has no more."""
-    return f"{seconds * 1000:.0f} ms" if seconds < 0.9995 else f"{seconds:.1f} s"
+    return f"{seconds * 1000:.0f} ms" if seconds < 0.9995 else f"{number(seconds, '.1f')} s"
 
 
 def hints(model: LiveModel, result: Translation) -> None:
@@ -58,17 +59,31 @@ def hints(model: LiveModel, result: Translation) -> None:
     other = foreign(result.source, language) if language else None
     if other:
         reads = NAMES.get(language, language)
-        caption(f"This looks like {NAMES[other]}. The model reads {reads}, so its translation may make no sense.")
+        caption(
+            say(
+                "This looks like {other}. The model reads {own}, so its translation may make no sense.",
+                other=say(NAMES[other]),
+                own=say(reads),
+            )
+        )
         _offer_model_of(other)
     if has_left_gpu():
-        caption("The GPU has no memory left, so the CPU computes now, with the same numbers but for rounding.")
+        caption(say("The GPU has no memory left, so the CPU computes now, with the same numbers but for rounding."))
     if result.unknown:
-        pieces = ", ".join(map(quoted, dict.fromkeys(result.unknown)))
-        how = "bytes" if any(one.startswith("<0x") for one in result.source_tokens) else "an unknown token"
-        caption(f"The vocabulary has no pieces for {pieces}: the model reads {how} there.")
+        pieces = listed(map(quoted, dict.fromkeys(result.unknown)))
+        if any(one.startswith("<0x") for one in result.source_tokens):
+            caption(say("The vocabulary has no pieces for {pieces}: the model reads bytes there.", pieces=pieces))
+        else:
+            caption(
+                say("The vocabulary has no pieces for {pieces}: the model reads an unknown token there.", pieces=pieces)
+            )
     if result.stopped == "length":
-        ended = "sentence" if model.can("translate") else "text"
-        caption(f"Cut off at the limit of {len(result.steps)} pieces: the model had not ended the {ended}.")
+        count = len(result.steps)
+        caption(
+            say("Cut off at the limit of {count} pieces: the model had not ended the sentence.", count=count)
+            if model.can("translate")
+            else say("Cut off at the limit of {count} pieces: the model had not ended the text.", count=count)
+        )
     for note in model.notes:
         caption(note)
     if model.can("translate") and (doubt := _doubt(model, result)):  # What follows a prompt is open.
@@ -78,24 +93,41 @@ def hints(model: LiveModel, result: Translation) -> None:
 def _doubt(model: LiveModel, result: Translation) -> str:
     """That the model doubts its own translation; by what was measured of it, where that was."""
     known = cache.familiarity(model.name)
-    closer = "Try a sentence that is closer to its training text."
+    closer = say("Try a sentence that is closer to its training text.")
     if known and not any(step.forced for step in result.steps):
-        return (
-            f"The model is less sure of this translation than of {1 - FALSE_ALARMS:.0%} of {known.sentences} sentences "
-            f"of {known.set}: its mean log-probability is {signed(mean_log_prob(result.steps))} a piece. {closer}"
-            if known.is_unlike(result.steps)
-            else ""
+        if not known.is_unlike(result.steps):
+            return ""
+        said = say(
+            "The model is less sure of this translation than of {share:.0%} of {sentences} sentences of {set}: its "
+            "mean log-probability is {mean} a piece.",
+            share=1 - FALSE_ALARMS,
+            sentences=known.sentences,
+            set=known.set,
+            mean=signed(mean_log_prob(result.steps)),
         )
+        return sentences(said, closer)
     unsure = sum(map(is_unsure, result.steps))
-    below = f"it gave {unsure} of {len(result.steps)} a probability below {SURE:.0%}"
-    return f"The model was unsure of most pieces: {below}. {closer}" if 2 * unsure > len(result.steps) else ""
+    if 2 * unsure <= len(result.steps):
+        return ""
+    said = say(
+        "The model was unsure of most pieces: it gave {unsure} of {count} a probability below {sure:.0%}.",
+        unsure=unsure,
+        count=len(result.steps),
+        sure=SURE,
+    )
+    return sentences(said, closer)
 
 
 def _offer_model_of(language: str) -> None:
     """Draw a button that goes on with a model that reads the language, where there is one."""
     reading = [name for name, reads in cache.source_languages().items() if reads == language]
     if reading:
-        st.button(plain(f"Use {reading[0]}"), key="use-other-model", on_click=choose_model, args=(reading[0],))
+        st.button(
+            plain(say("Use {model}", model=reading[0])),
+            key="use-other-model",
+            on_click=choose_model,
+            args=(reading[0],),
+        )
 
 
 def choose_model(name: str) -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 from model.checkpoint.load import CheckpointError
 from model.checkpoint.summary import Summary, grouped
 from model.decoding.observer_check import ObserverCheck
+from model.language.say import say, sentences
 from model.live.abilities import Ability
 from model.live.live_model import LiveModel
 from model.text.language import NAMES
@@ -125,7 +126,7 @@ def plain_sentence(beside: Callable[[], None]) -> str:
     box = st.container(key="sentence-box")
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         _earlier()
-        st.selectbox("Model", _names(), width=215, **MODEL.binding)
+        st.selectbox(say("Model"), _names(), width=215, **MODEL.binding)
         beside()
     return _box(box, EXAMPLES["en"][0])
 
@@ -135,8 +136,8 @@ def _box(place: DeltaGenerator, first: str) -> str:
     with place:
         if presenting() and not live():
             return _written(SENTENCE.get() or first)
-        hint = "Type a sentence and press Enter"
-        return widgets.sentence_input("Sentence", SENTENCE, first, placeholder=hint, label_visibility="collapsed")
+        hint = say("Type a sentence and press Enter")
+        return widgets.sentence_input(say("Sentence"), SENTENCE, first, placeholder=hint, label_visibility="collapsed")
 
 
 def _written(text: str) -> str:
@@ -159,24 +160,20 @@ def translation(model: LiveModel, text: str) -> tuple[Translation, ObserverCheck
 
 def kind() -> Kind:
     """Which attention is looked at."""
-    return widgets.segmented_control("Attention", KIND)
+    return widgets.segmented_control(say("Attention"), KIND)
 
 
 def kind_of(kinds: Sequence[Kind]) -> Kind:
     """Which of the maps of a trace is looked at; the last until one is chosen."""
-    if st.session_state.get(KIND.key) not in (None, *kinds):
-        st.session_state[KIND.key] = kinds[-1]  # chosen where there were more
-    options = [one for one in KIND_ORDER if one in kinds]
-    return st.segmented_control(
-        "Attention", options, default=kinds[-1], required=True, label_visibility="collapsed", **KIND.binding
-    )
+    KIND.hold((kinds[-1], *kinds))
+    return widgets.segmented_control(say("Attention"), KIND, [one for one in KIND_ORDER if one in kinds])
 
 
 def place(attention: AttentionMap) -> tuple[int, int]:
     """The chosen layer and head, counted from 0; people and the URL count from 1."""
     with st.container(key="place", horizontal=True):
-        layer = st.selectbox("Layer", range(1, attention.layers + 1), width=120, **LAYER.binding)
-        head = st.selectbox("Head", range(1, attention.heads + 1), width=120, **HEAD.binding)
+        layer = st.selectbox(say("Layer"), range(1, attention.layers + 1), width=120, **LAYER.binding)
+        head = st.selectbox(say("Head"), range(1, attention.heads + 1), width=120, **HEAD.binding)
     return layer - 1, head - 1
 
 
@@ -193,7 +190,7 @@ def look() -> tuple[Look, Rows]:
 
 def display() -> Any:
     """The folded place for how a page's pictures look."""
-    return st.popover("Display", type="tertiary", key="display")
+    return st.popover(say("Display"), type="tertiary", key="display")
 
 
 def look_choices() -> tuple[Look, Rows]:
@@ -202,26 +199,40 @@ def look_choices() -> tuple[Look, Rows]:
         one.hold()
     more: dict[str, Any] = {"horizontal": True}
     rows = st.radio(
-        "Decoder rows are named by the token", ROWS.options, format_func=ROW_NAMES.get, **ROWS.storage | more
+        say("Decoder rows are named by the token"),
+        ROWS.options,
+        format_func=lambda one: say(ROW_NAMES[one]),
+        **ROWS.storage | more,
     )
-    scale = st.radio("Colour grows with the weight", SCALE.options, format_func=SCALE_NAMES.get, **SCALE.storage | more)
-    ramp = st.radio("Colours", COLOURS.options, **COLOURS.storage | more)
+    scale = st.radio(
+        say("Colour grows with the weight"),
+        SCALE.options,
+        format_func=lambda one: say(SCALE_NAMES[one]),
+        **SCALE.storage | more,
+    )
+    ramp = st.radio(say("Colours"), COLOURS.options, **COLOURS.storage | more)
     return Look(theme.palette(), ramp, scale), rows
 
 
 def _model(first: str) -> LiveModel:
     names = _names()
     if not names:
-        st.info("There is no trained model yet. Train one with `python -m model train`, then reload this page.")
+        st.info(say("There is no trained model yet. Train one with `python -m model train`, then reload this page."))
         st.stop()
-    name = st.selectbox("Model", names, names.index(first) if first in names else 0, width=215, **MODEL.binding)
+    name = st.selectbox(say("Model"), names, names.index(first) if first in names else 0, width=215, **MODEL.binding)
     _model_list(name)
     chosen = cache.brought(name)
     if isinstance(chosen, LocalError):
         st.error(plain(str(chosen)))
         st.stop()
     if isinstance(chosen, LocalModel):
-        st.info(plain(f"{name} only reads, and writes nothing: look at it on Explore, or choose another here."))
+        st.info(
+            plain(
+                say(
+                    "{model} only reads, and writes nothing: look at it on Explore, or choose another here.", model=name
+                )
+            )
+        )
         st.stop()
     try:
         return cache.live(name)
@@ -270,12 +281,11 @@ def _model_list(current: str) -> None:
 def summary_text(one: Summary) -> str:
     """What a model is, how large, and how well it translates, as far as its folder says."""
     score = one.score
-    said = (
-        one.title,
-        f"{one.parameters / 1e6:.1f} M parameters",
-        f"{score.bleu:.1f} BLEU on {score.set}, beam {score.beam}" if score else "",
+    return sentences(
+        say("{title}.", title=one.title) if one.title else "",
+        say("{millions:.1f} M parameters.", millions=one.parameters / 1e6),
+        say("{bleu:.1f} BLEU on {set}, beam {beam}.", bleu=score.bleu, set=score.set, beam=score.beam) if score else "",
     )
-    return ". ".join(filter(None, said)) + "."
 
 
 def _licence(model: LiveModel) -> None:
@@ -293,7 +303,7 @@ def _earlier() -> None:
     # Keyed by the sentence, so that the list closes once another one is chosen.
     with (
         st.container(key="earlier", width="content"),
-        st.popover("Earlier", type="tertiary", key=f"earlier than {current}"),
+        st.popover(say("Earlier"), type="tertiary", key=f"earlier than {current}"),
     ):
         for at, text in enumerate(earlier):
             shown = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

@@ -18,24 +18,18 @@ T = TypeVar("T")
 def segmented_control(label: str, of: Choice[T], options: Sequence[T] | None = None, **more: Any) -> T:
     """One of the options beside each other, the first where the default is none of them; only heard is the label."""
     listed = of.options if options is None else tuple(options)
-    default = of.default if of.default in listed else listed[0]
+    held = of.hold(listed)
     found = st.segmented_control(
-        label,
-        listed,
-        default=default,
-        required=True,
-        format_func=of.label,
-        label_visibility="collapsed",
-        **of.binding | more,
+        label, listed, required=True, format_func=of.label, label_visibility="collapsed", **of.storage | more
     )
-    return default if found is None else found
+    return held if found is None else found
 
 
 def selectbox(label: str, of: Choice[T], options: Sequence[T] | None = None, **more: Any) -> T:
     """One of the options in a list; the first of them where the default is not there."""
     listed = of.options if options is None else tuple(options)
-    index = listed.index(of.default) if of.default in listed else 0
-    return st.selectbox(label, listed, index, format_func=of.label, **of.binding | more)
+    of.hold(listed)
+    return st.selectbox(label, listed, format_func=of.label, **of.storage | more)
 
 
 def following_selectbox(label: str, of: Parameter[T | None], options: Sequence[T], default: T, **more: Any) -> T:

@@ -263,7 +263,7 @@ def test_what_stands_where_an_address_says_nothing() -> None:
     """Links leave out what is at its default, so a default should never change."""
     found = {one.name: one.default for one in EVERY if isinstance(one, Choice)}
     assert found == {
-        **{"rows": "predicted", "scale": "sqrt", "colours": "indigo", "kind": "cross"},
+        **{"lang": "", "rows": "predicted", "scale": "sqrt", "colours": "indigo", "kind": "cross"},
         **{"view": "heatmap", "order": "layer", "pictures": "changed", "layout": "vertical", "threshold": "strongest"},
         **{"flow": "rollout", "with": "head", "compared": "heatmap", "with-kind": None, "method": "greedy"},
         **{"plot": "table", "table": "own", "form": "float64", "arranged": "interleaved", "measure": "cosine"},

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from model.language.say import say, to_say
+
 from ..bundle import component
 
 _mount = component("page_menu")
 
 KEYS: tuple[tuple[str, str], ...] = (
-    ("p", "the view on the whole screen, and back"),
-    ("← → ↑ ↓", "the next tile, cell or step of what has the focus"),
-    ("Home, End", "the first and the last step"),
-    ("Space", "plays a decoding, and pauses it"),
-    ("Enter", "opens the tile, pins the cell"),
-    ("Esc", "closes a menu, leaves the whole screen"),
+    ("p", to_say("the view on the whole screen, and back")),
+    ("← → ↑ ↓", to_say("the next tile, cell or step of what has the focus")),
+    (to_say("Home, End"), to_say("the first and the last step")),
+    (to_say("Space"), to_say("plays a decoding, and pauses it")),
+    (to_say("Enter"), to_say("opens the tile, pins the cell")),
+    (to_say("Esc"), to_say("closes a menu, leaves the whole screen")),
 )
 """The keys and what each does."""
 
 
 def page_menu(*, key: str) -> None:
     """Draw buttons that present the page and copy its address, and the list of keys."""
-    words = {"present": "Present this page", "copy": "Copy the link", "copied": "Copied", "keys": "Keys"}
-    _mount(key=key, data={"words": words, "keys": [list(one) for one in KEYS]})
+    words = {
+        "present": say("Present this page"),
+        "copy": say("Copy the link"),
+        "copied": say("Copied"),
+        "keys": say("Keys"),
+    }
+    _mount(key=key, data={"words": words, "keys": [[say(keys), say(what)] for keys, what in KEYS]})

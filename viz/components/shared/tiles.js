@@ -1,3 +1,5 @@
+import { say } from "./say.js";
+
 export function element(tag, className, text = "") {
   const made = document.createElement(tag);
   made.className = className;
@@ -9,8 +11,8 @@ export function tileOf(layer, head) {
   const tile = element("button", "tile");
   tile.append(document.createElement("canvas"));
   tile.dataset.place = JSON.stringify({ layer, head });
-  tile.setAttribute("aria-label", `Layer ${layer + 1}, head ${head + 1}`);
-  tile.title = `Layer ${layer + 1}, head ${head + 1}`;
+  tile.title = say("Layer {layer}, head {head}", { layer: layer + 1, head: head + 1 });
+  tile.setAttribute("aria-label", tile.title);
   return tile;
 }
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from model.language.say import say
+
 from ...figures.labels import KIND_NAMES, label_text
 from ..bundle import component
 from ..packing import pack, quantise
@@ -77,7 +79,7 @@ def packed(scrubbed: Scrubbed) -> bytes:
     layers, heads, queries, keys = first.weights.shape
     header = {
         "id": scrubbed.run,
-        "kind": KIND_NAMES[first.kind],
+        "kind": say(KIND_NAMES[first.kind]),
         "moments": [asdict(one) for one in scrubbed.shown],
         "start": scrubbed.start,
         "layers": layers,

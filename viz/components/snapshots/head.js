@@ -1,4 +1,5 @@
 import { FULL, MASKED } from "../shared/packed.js";
+import { say } from "../shared/say.js";
 import { leastType } from "../shared/stage_sizes.js";
 import { element } from "../shared/tiles.js";
 
@@ -17,7 +18,7 @@ export function buildHead(root, header) {
   const [columns, rows] = [element("div", "columns"), element("div", "rows")];
   const canvas = element("canvas", "");
   canvas.setAttribute("role", "img");
-  const axes = element("div", "axes", "query ↓ key →");
+  const axes = element("div", "axes", say("query ↓ key →"));
   frame.append(axes, columns, rows, canvas);
   box.append(title, frame, reading);
   root.append(box);
@@ -93,6 +94,11 @@ export function readCell(view, cells, stop, { keys, rows, columns, moments }) {
   const last = moments.length - 1;
   view.reading.textContent =
     cells[stop][query * keys + key] === MASKED
-      ? `${pair}: masked, it may not look there`
-      : `${pair}: ${weight(stop)} now · ${weight(0)} at random · ${weight(last)} at the end`;
+      ? say("{pair}: masked, it may not look there", { pair })
+      : say("{pair}: {now} now · {first} at random · {last} at the end", {
+          pair,
+          now: weight(stop),
+          first: weight(0),
+          last: weight(last),
+        });
 }

@@ -1,3 +1,4 @@
+import { say } from "../shared/say.js";
 import { element } from "../shared/tiles.js";
 
 const A_STOP = 700; // Milliseconds while playing.
@@ -26,11 +27,11 @@ function buildTicks(moments, go) {
 export function buildSlider(root, moments, show, settle) {
   root.className = "player";
   const last = moments.length - 1;
-  const beginning = moments[0].belief === null ? "the beginning" : "random weights";
+  const again = moments[0].belief === null ? say("Play from the beginning") : say("Play from random weights");
   const play = element("button", "play", "");
   const slider = element("input", "");
   Object.assign(slider, { type: "range", min: 0, max: last, step: 1 });
-  slider.setAttribute("aria-label", "Training step");
+  slider.setAttribute("aria-label", say("Training step"));
   const player = { step: -1, timer: 0, rest: 0 };
   player.go = (stop, rests = RESTS) => {
     const to = Math.min(Math.max(stop, 0), last);
@@ -47,7 +48,7 @@ export function buildSlider(root, moments, show, settle) {
   };
   const { ticks, made } = buildTicks(moments, player.go);
   const playing = (on) => {
-    play.textContent = on ? "❚❚ Pause" : player.step === last ? `▶ Play from ${beginning}` : "▶ Play";
+    play.textContent = on ? `❚❚ ${say("Pause")}` : `▶ ${player.step === last ? again : say("Play")}`;
   };
   player.pause = () => {
     clearInterval(player.timer);

@@ -3,12 +3,13 @@ import { lookup } from "../shared/colours.js";
 import { listenToKeys } from "../shared/keys.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
+import { say } from "../shared/say.js";
 import { byLayer, element, mark, paint, smooth } from "../shared/tiles.js";
 import { buildHead, layHead, readCell, showHead } from "./head.js";
 import { buildSlider } from "./slider.js";
 
 function percent(share) {
-  if (share < 0.0001) return "less than 0.01%";
+  if (share < 0.0001) return say("less than 0.01%");
   return `${share < 0.995 ? (100 * share).toPrecision(2) : 100}%`;
 }
 
@@ -20,10 +21,10 @@ function buildWords(root) {
 }
 
 function showWords(words, { name, text, belief, quality }) {
-  const gives = belief === null ? "" : `gives a piece of the fixed translation ${percent(belief)}`;
+  const gives = belief === null ? "" : say("gives a piece of the fixed translation {share}", { share: percent(belief) });
   words.where.textContent = [name, quality, gives].filter(Boolean).join(" · ");
   words.written.hidden = text === null;
-  words.written.textContent = text || "(nothing)";
+  words.written.textContent = text || say("(nothing)");
   words.written.title = text ?? "";
 }
 
@@ -60,7 +61,8 @@ function build(root, view, header) {
   const choose = (place) => {
     view.place = place;
     mark(tiles, place);
-    head.title.textContent = `${header.kind} · layer ${Math.floor(place / header.heads) + 1}, head ${(place % header.heads) + 1}`;
+    const [layer, head1] = [Math.floor(place / header.heads) + 1, (place % header.heads) + 1];
+    head.title.textContent = say("{kind} · layer {layer}, head {head}", { kind: header.kind, layer, head: head1 });
     if (view.stop !== undefined) show(view.stop);
   };
   grid.onclick = (event) => {
@@ -95,7 +97,7 @@ export default function snapshots({ data, parentElement, setTriggerValue }) {
   view.now = header;
   view.body = body;
   view.table = lookup(header.stops, header.masked, header.scale);
-  view.grid.setAttribute("aria-label", `${header.kind}: all layers and heads`);
+  view.grid.setAttribute("aria-label", say("{kind}: all layers and heads", { kind: header.kind }));
   if (renamed) layHead(view.head, header); // Before it is painted: laying it out clears it.
   view.choose(header.layer * header.heads + header.head);
   if (view.stop === undefined) view.player.go(header.start, null);

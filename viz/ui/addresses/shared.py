@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from model.language.catalogue import LANGUAGES, PSEUDO
 from model.trace import KINDS
 from viz.figures.heatmap import ROWS as ROW_LABELS
 from viz.figures.palette import RAMPS, SCALES
@@ -11,6 +12,8 @@ from ..url_state.kinds import choice, number, switch, text
 MOST = 999
 """The last layer, head or position that an address can name; what a model has is found out by the page."""
 
+LANGUAGE = choice("lang", ("", *LANGUAGES, PSEUDO))
+"""The language of the interface; "" for that of the browser."""
 MODEL = text("model", longest=200)
 SENTENCE = text("sentence", longest=10_000)
 GIVEN = text("given", longest=10_000)
@@ -29,5 +32,5 @@ SCALE = choice("scale", SCALES)
 COLOURS = choice("colours", RAMPS)
 LOOK = (ROWS, SCALE, COLOURS)
 
-COMMON = (MODEL, SENTENCE, *LOOK)
+COMMON = (LANGUAGE, MODEL, SENTENCE, *LOOK)
 """Of every page with a sentence and pictures of attention."""

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from model.language.say import say
+
 from .parameter import Parameter
 
 T = TypeVar("T")
@@ -26,10 +28,15 @@ class Choice(Parameter[T]):
 
     options: tuple[T, ...] = field(kw_only=True)
     labels: Mapping[T, str] = field(default_factory=dict, kw_only=True)
-    """What a person reads for an option, which Streamlit writes into the address as well; an option without one is
+    """What a person reads for an option, in English, which stands in the address as well; an option without one is
     read as it is."""
 
     def label(self, option: T) -> str:
+        """What the visitor reads for an option."""
+        return say(self.written(option))
+
+    def written(self, option: T) -> str:
+        """What stands in the address for an option: English, whatever the visitor reads."""
         return self.labels.get(option, str(option))
 
 
@@ -59,7 +66,8 @@ def choice(
     name: str, options: Sequence[T], default: T | None = None, labels: Mapping[T, str] | None = None, **more: Any
 ) -> Choice[T]:
     """One of `options`, the first where no other is the default."""
-    shown = {(labels or {}).get(option, str(option)): option for option in options}
+    names = {option: (labels or {}).get(option, str(option)) for option in options}
+    shown = {name: option for option, name in names.items()}
 
     def read(text: str) -> T:
         if text not in shown:
@@ -67,7 +75,7 @@ def choice(
         return shown[text]
 
     first = options[0] if default is None else default
-    return Choice(name, first, read, options=tuple(options), labels=labels or {}, **more)
+    return Choice(name, first, read, write=names.__getitem__, options=tuple(options), labels=labels or {}, **more)
 
 
 def switch(name: str, default: bool = False, **more: Any) -> Parameter[bool]:

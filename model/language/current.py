@@ -1,0 +1,37 @@
+"""Whose language it is that is spoken: a block of code's own, else that of the visitor for whom this thread runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from .catalogue import SOURCE, catalogue
+
+_OF_BLOCK: ContextVar[str | None] = ContextVar("language of a block", default=None)
+_of_visitor: Callable[[], str] = lambda: SOURCE  # noqa: E731
+
+
+def current() -> str:
+    """The language of what is said now."""
+    return _OF_BLOCK.get() or _of_visitor()
+
+
+@contextmanager
+def speaking(language: str) -> Iterator[None]:
+    """Say everything in a language for one block of code. Raises ValueError where there is no catalogue of it."""
+    catalogue(language)
+    token = _OF_BLOCK.set(language)
+    try:
+        yield
+    finally:
+        _OF_BLOCK.reset(token)
+
+
+def ask(of_visitor: Callable[[], str]) -> None:
+    """Take the language from `of_visitor` where no block says one: it knows for whom the calling thread runs.
+
+    An app that serves visitors calls this once; everything else speaks English.
+    """
+    global _of_visitor
+    _of_visitor = of_visitor

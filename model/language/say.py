@@ -1,0 +1,66 @@
+"""Messages in the current language: whole sentences with named values, written in English where they are said.
+
+``say("{model} kept no snapshots.", model=name)``; gettext finds the sentence in the catalogue, then the values are put
+in. Sentences are never joined from parts: another language orders them otherwise.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .catalogue import catalogue
+from .current import current
+
+GERMAN = str.maketrans(",.", ".,")
+
+
+def say(message: str, **values: Any) -> str:
+    """The message in the current language, with values put in its {fields}, numbers as the language writes them."""
+    language = current()
+    return _filled(catalogue(language).gettext(message), values, language)
+
+
+def say_many(one: str, many: str, count: int, **values: Any) -> str:
+    """The same of a message whose words depend on the number `count`, which stands in it as {count}."""
+    language = current()
+    return _filled(catalogue(language).ngettext(one, many, count), {"count": count, **values}, language)
+
+
+def to_say(message: str) -> str:
+    """The message as it stands, marked for the catalogues: a constant that :func:`say` says when it is read."""
+    return message
+
+
+def sentences(*texts: str) -> str:
+    """Whole sentences one after the other, as the language parts them; empty ones are left out."""
+    return ("" if current() == "zh" else " ").join(filter(None, texts))
+
+
+def listed(items: Iterable[str]) -> str:
+    """Items in a row, as the language parts them."""
+    return ("、" if current() == "zh" else ", ").join(items)
+
+
+def number(value: float, form: str = "") -> str:
+    """A number formatted as Python's format specifier says, with the language's signs: 1.234,5 and 12 % in German."""
+    return _numbers(format(value, form), current())
+
+
+def _filled(text: str, values: Mapping[str, Any], language: str) -> str:
+    if not values:
+        return text
+    return _German().vformat(text, (), values) if language == "de" else text.format(**values)
+
+
+class _German(string.Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        text = super().format_field(value, format_spec)
+        return _numbers(text, "de") if isinstance(value, int | float) and not isinstance(value, bool) else text
+
+
+def _numbers(text: str, language: str) -> str:
+    if language != "de":
+        return text
+    return text.translate(GERMAN).replace("%", "\N{NARROW NO-BREAK SPACE}%")

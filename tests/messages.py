@@ -1,0 +1,103 @@
+"""The catalogues brought up to date with the sources: ``python -m tests.messages``.
+
+Messages are what `say`, `say_many` and `to_say` are given as literals, in Python and in JavaScript, and the choices of
+the address, which stand there in English.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from babel.messages.catalog import Catalog, Message
+from babel.messages.extract import extract_from_dir
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+from model.language.catalogue import DOMAIN, LANGUAGES, LOCALE, SOURCE
+from viz.ui.addresses.pages import PAGES
+from viz.ui.url_state.kinds import Choice
+
+ROOT = Path(__file__).parent.parent
+KEYWORDS = {"say": None, "to_say": None, "say_many": (1, 2), "sayMany": (1, 2)}
+METHODS = [("**.py", "python"), ("**.js", "javascript")]
+BEGUN = datetime(2026, 11, 23, tzinfo=UTC)
+"""The date in a catalogue's head, which stays: what has changed is told by the history."""
+TRANSLATED = tuple(language for language in LANGUAGES if language != SOURCE)
+
+
+def messages() -> Catalog:
+    """Every message of the sources, in the order of the files, without a translation."""
+    found = Catalog(domain=DOMAIN)
+    for part in ("model", "viz"):
+        rows = extract_from_dir(ROOT / part, METHODS, keywords=KEYWORDS, strip_comment_tags=True)
+        for file, _, message, _, _ in sorted(rows, key=lambda row: row[:2]):
+            found.add(message, locations=[(f"{part}/{file}", 0)])
+    for _, _, message, _, _ in extract_from_dir(
+        ROOT, [("app.py", "python")], keywords=KEYWORDS, directory_filter=_none
+    ):
+        found.add(message, locations=[("app.py", 0)])
+    for page in PAGES.values():
+        for option in _choices(page.parameters.values()):
+            found.add(option, locations=[(f"viz/ui/addresses/{page.name}.py", 0)])
+    return found
+
+
+def _none(_: str) -> bool:
+    return False
+
+
+def _choices(parameters: Iterable[object]) -> list[str]:
+    """What a person reads of the choices, as far as it is words."""
+    read = (one.written(option) for one in parameters if isinstance(one, Choice) for option in one.options)
+    return [text for text in read if any(map(str.isalpha, text))]
+
+
+def path(language: str) -> Path:
+    """The catalogue of a language, as people edit it."""
+    return LOCALE / language / "LC_MESSAGES" / f"{DOMAIN}.po"
+
+
+def read(language: str) -> Catalog:
+    """The catalogue of a language; an empty one where there is none yet."""
+    if not path(language).exists():
+        comment = f"# The interface in {language}; brought up to date by `python -m tests.messages`."
+        return Catalog(language, DOMAIN, comment, "Attenscope", revision_date=BEGUN, creation_date=BEGUN, fuzzy=False)
+    with path(language).open("rb") as file:
+        return read_po(file, locale=language, domain=DOMAIN)
+
+
+def compiled(catalog: Catalog) -> bytes:
+    """A catalogue as gettext reads it."""
+    made = io.BytesIO()
+    write_mo(made, catalog)
+    return made.getvalue()
+
+
+def update(language: str) -> int:
+    """Bring a language's catalogue up to date; what is no longer said goes. Returns how many have no translation."""
+    catalog = read(language)
+    catalog.update(messages(), no_fuzzy_matching=True, update_creation_date=False)
+    catalog.obsolete.clear()
+    path(language).parent.mkdir(parents=True, exist_ok=True)
+    with path(language).open("wb") as file:
+        write_po(file, catalog, width=120, omit_header=False, include_lineno=False, sort_by_file=False)
+    path(language).with_suffix(".mo").write_bytes(compiled(read(language)))
+    return sum(not is_translated(one) for one in catalog if one.id)
+
+
+def is_translated(message: Message) -> bool:
+    """Return whether every form of a message has a translation."""
+    forms = message.string if isinstance(message.string, list | tuple) else [message.string]
+    return bool(forms) and all(forms)
+
+
+def main() -> None:
+    for language in TRANSLATED:
+        print(f"{path(language).relative_to(ROOT)}: {update(language)} of {len(read(language))} without a translation")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""Messages in a language: which one speaks, how values and numbers are put in, and what the catalogues must hold."""
+
+from __future__ import annotations
+
+import gettext
+import io
+import string
+import threading
+from collections.abc import Iterator
+
+import pytest
+from babel.messages.catalog import Catalog, Message
+
+from model.language import catalogue, current
+from model.language.catalogue import COMPLETE, LANGUAGES, PSEUDO, SOURCE, closest
+from model.language.current import speaking
+from model.language.say import listed, number, say, say_many, sentences, to_say
+from tests import messages
+
+
+@pytest.fixture
+def german(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A German catalogue of two messages, and German spoken."""
+    catalog = Catalog(locale="de")
+    catalog.add("{model} took {steps:,} steps.", "{steps:,} Schritte brauchte {model}.")
+    catalog.add(("{count} head", "{count} heads"), ("{count} Kopf", "{count} Köpfe"))
+    made = gettext.GNUTranslations(io.BytesIO(messages.compiled(catalog)))
+    monkeypatch.setattr("model.language.say.catalogue", lambda _: made)
+    with speaking("de"):
+        yield
+
+
+def test_a_message_and_its_values_in_english() -> None:
+    assert say("{model} took {steps:,} steps.", model="{x}", steps=12000) == "{x} took 12,000 steps."
+    assert say("braces {stay} as they are") == to_say("braces {stay} as they are")
+    assert [say_many("{count} head", "{count} heads", count) for count in (1, 2)] == ["1 head", "2 heads"]
+    assert sentences("One.", "", "Two.") == "One. Two."
+    assert listed(["a", "b"]) == "a, b"
+    assert number(1234.5, ",.1f") == "1,234.5"
+
+
+@pytest.mark.usefixtures("german")
+def test_the_order_of_words_and_the_signs_of_numbers_are_the_languages() -> None:
+    assert say("{model} took {steps:,} steps.", model="a.b", steps=12000) == "12.000 Schritte brauchte a.b."
+    assert [say_many("{count} head", "{count} heads", count) for count in (1, 2)] == ["1 Kopf", "2 Köpfe"]
+    assert number(0.125, ".1%") == "12,5\N{NARROW NO-BREAK SPACE}%"
+    assert say("not in the catalogue") == "not in the catalogue"
+
+
+def test_chinese_sentences_stand_without_a_space() -> None:
+    with speaking("zh"):
+        assert sentences("一。", "二。") == "一。二。"
+        assert listed("ab") == "a、b"
+
+
+def test_a_block_speaks_before_the_visitor_and_no_other_thread_hears_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(current, "_of_visitor", lambda: "zh")
+    heard: list[str] = []
+    with speaking("de"), speaking(PSEUDO):
+        assert current.current() == PSEUDO
+        thread = threading.Thread(target=lambda: heard.append(current.current()))
+        thread.start()
+        thread.join()
+    assert heard == [current.current()] == ["zh"]
+    with pytest.raises(ValueError, match="no catalogue of 'fr', only of en, de, zh"), speaking("fr"):
+        pass
+
+
+def test_the_language_closest_to_a_browsers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "COMPLETE", tuple(LANGUAGES))
+    browsers = {"de-AT": "de", "zh-Hans-CN": "zh", "zh_TW": "zh", "en-GB": "en", "fr": "en", "": "en"}
+    assert {name: closest(name) for name in browsers} == browsers
+
+
+def test_the_pseudo_language_is_longer_and_leaves_what_is_no_word() -> None:
+    with speaking(PSEUDO):
+        said = say("Train **it** with `python -m model`, {name}.", name="Anna")
+        longer = say("What the reader must know of the axes")
+    assert said == "Ťŕááííññ **ííť** ŵííťĥ `python -m model`, Anna."
+    assert len(longer) > 1.3 * len("What the reader must know of the axes")
+
+
+def fields(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def test_the_catalogues_are_of_the_sources_as_they_are() -> None:
+    """`python -m tests.messages` brings them up to date; a language that is offered has every message."""
+    said = {one.id for one in messages.messages()}
+    for language in messages.TRANSLATED:
+        catalog = messages.read(language)
+        assert {one.id for one in catalog} == said, language
+        translated = [one for one in catalog if one.id and messages.is_translated(one)]
+        for one in translated:
+            assert not one.fuzzy, one.id
+            assert all(fields(form) == wanted(one) for form in forms(one)), one.id
+        assert len(translated) == len(catalog) or language not in COMPLETE
+        assert messages.path(language).with_suffix(".mo").read_bytes() == messages.compiled(catalog)
+
+
+def forms(message: Message) -> list[str]:
+    return [str(one) for one in (message.string if isinstance(message.string, list | tuple) else [message.string])]
+
+
+def wanted(message: Message) -> set[str]:
+    """The fields that a translation has: those of the English plural, where there is one."""
+    return fields(message.id[1] if isinstance(message.id, tuple) else str(message.id))
+
+
+def test_english_is_always_offered() -> None:
+    assert COMPLETE[0] == SOURCE
+    assert set(COMPLETE) <= set(LANGUAGES)

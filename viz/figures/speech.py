@@ -1,0 +1,60 @@
+"""The messages of pictures: in English, unless who draws them for a visitor speaks for them (:func:`spoken_by`)."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+
+class Speaker(Protocol):
+    """What says a message in somebody's language, as :mod:`model.language.say` does."""
+
+    def say(self, message: str, **values: Any) -> str: ...
+
+    def say_many(self, one: str, many: str, count: int, **values: Any) -> str: ...
+
+    def number(self, value: float, form: str = "") -> str: ...
+
+
+class English:
+    """Messages as they stand in the source, with their values."""
+
+    def say(self, message: str, **values: Any) -> str:
+        """Return the message with values in its {fields}."""
+        return message.format(**values) if values else message
+
+    def say_many(self, one: str, many: str, count: int, **values: Any) -> str:
+        """Return the same of a message whose words depend on {count}."""
+        return self.say(one if count == 1 else many, count=count, **values)
+
+    def number(self, value: float, form: str = "") -> str:
+        """Return a number formatted as Python's format specifier says."""
+        return format(value, form)
+
+
+_speaker: Speaker = English()
+
+
+def spoken_by(speaker: Speaker) -> None:
+    """Have `speaker` say the messages of all pictures from now on; it knows for whom the calling thread draws."""
+    global _speaker
+    _speaker = speaker
+
+
+def say(message: str, **values: Any) -> str:
+    """The message in the reader's language, with values in its {fields}."""
+    return _speaker.say(message, **values)
+
+
+def say_many(one: str, many: str, count: int, **values: Any) -> str:
+    """The same of a message whose words depend on the number `count`, which stands in it as {count}."""
+    return _speaker.say_many(one, many, count, **values)
+
+
+def number(value: float, form: str = "") -> str:
+    """A number as the reader's language writes it."""
+    return _speaker.number(value, form)
+
+
+def to_say(message: str) -> str:
+    """The message as it stands, marked for the catalogues: a constant that :func:`say` says when it is read."""
+    return message
