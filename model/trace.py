@@ -52,6 +52,9 @@ class AttentionMap:
     """(L,) the module of each layer, by its path in the model; empty where that is not known."""
     layer_calls: tuple[str, ...] = ()
     """(L,) where in the code each layer called attention, as JSON (:class:`.masking.attention_call.AttentionCall`)."""
+    passed_masks: np.ndarray | None = None
+    """(1 or L, 1 or H, Q, K) bool, True = may attend: the mask that each layer's call was given, whatever took effect,
+    all open where none arrived. None where it is not known, or none arrived anywhere; ``layer_calls`` say which."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -66,9 +69,7 @@ class AttentionMap:
         self._check("key tokens", (len(self.key_tokens),), (keys,))
         if self.predicted_tokens:
             self._check("predicted tokens", (len(self.predicted_tokens),), (queries,))
-        if self.layer_masks is not None:
-            heads = 1 if self.layer_masks.shape[1:2] == (1,) else self.heads
-            self._check("layer masks", self.layer_masks.shape, (self.layers, heads, queries, keys))
+        self._check_masks()
         for name in ("layer_paths", "layer_calls"):
             if own := getattr(self, name):
                 self._check(name.replace("_", " "), (len(own),), (self.layers,))
@@ -79,6 +80,15 @@ class AttentionMap:
             rows = queries if name == "q" or scores else keys
             columns = (keys,) if scores else tensor.shape[-1:]  # any head width
             self._check(name, tensor.shape, (*self.weights.shape[:2], rows, *columns))
+
+    def _check_masks(self) -> None:
+        if self.layer_masks is not None:
+            heads = 1 if self.layer_masks.shape[1:2] == (1,) else self.heads
+            self._check("layer masks", self.layer_masks.shape, (self.layers, heads, *self.weights.shape[2:]))
+        if self.passed_masks is not None:
+            sizes = zip(self.passed_masks.shape[:2], self.weights.shape[:2], strict=False)
+            first = (1 if size == 1 else whole for size, whole in sizes)
+            self._check("passed masks", self.passed_masks.shape, (*first, *self.weights.shape[2:]))
 
     def _check(self, what: str, have: tuple[int, ...], want: tuple[int, ...]) -> None:
         if have != want:
@@ -202,6 +212,8 @@ def _arrays(one: AttentionMap) -> Iterator[tuple[str, np.ndarray]]:
     yield "mask", one.mask
     if one.layer_masks is not None:
         yield "layer_masks", one.layer_masks
+    if one.passed_masks is not None:
+        yield "passed_masks", one.passed_masks
     yield from one.tensors.items()
 
 
@@ -209,10 +221,12 @@ def _read_map(kind: Kind, described: Any, arrays: dict[str, np.ndarray]) -> Atte
     own = {name.removeprefix(f"{kind}."): array for name, array in arrays.items() if name.startswith(f"{kind}.")}
     tokens = {name: tuple(str(token) for token in described[name]) for name in _TOKENS}
     paths, calls = (tuple(str(one) for one in described.get(name, ())) for name in _OF_LAYERS)
-    weights, mask, layer_masks = own.pop("weights"), own.pop("mask").astype(bool), own.pop("layer_masks", None)
-    layer_masks = None if layer_masks is None else layer_masks.astype(bool)
-    one = AttentionMap(kind, weights=weights, mask=mask, layer_masks=layer_masks, tensors=own, **tokens)
-    return dataclasses.replace(one, layer_paths=paths, layer_calls=calls)
+    weights, mask = own.pop("weights"), own.pop("mask").astype(bool)
+    masks = {name: own.pop(name).astype(bool) for name in ("layer_masks", "passed_masks") if name in own}
+    layer_masks, passed = masks.get("layer_masks"), masks.get("passed_masks")
+    queries, keys, predicted = (tokens[name] for name in _TOKENS)
+    one = AttentionMap(kind, weights, queries, keys, mask, predicted, own, layer_masks)
+    return dataclasses.replace(one, layer_paths=paths, layer_calls=calls, passed_masks=passed)
 
 
 def with_tokens(

@@ -59,7 +59,14 @@ def attention_flow(
         )
     flow[rows] = _flow(edges, rows, keys)
     return dataclasses.replace(
-        attention, weights=flow[None, None], mask=flow > 0, layer_masks=None, layer_paths=(), layer_calls=(), tensors={}
+        attention,
+        weights=flow[None, None],
+        mask=flow > 0,
+        layer_masks=None,
+        layer_paths=(),
+        layer_calls=(),
+        passed_masks=None,
+        tensors={},
     )
 
 

@@ -97,7 +97,14 @@ def single_head(attention: AttentionMap, layer: int, head: int) -> AttentionMap:
     weights, mask = attention.weights[layer, head][None, None], attention.mask_of(layer, head)
     paths = attention.layer_paths[layer : layer + 1]
     return dataclasses.replace(
-        attention, weights=weights, mask=mask, layer_masks=None, layer_paths=paths, layer_calls=(), tensors={}
+        attention,
+        weights=weights,
+        mask=mask,
+        layer_masks=None,
+        layer_paths=paths,
+        layer_calls=(),
+        passed_masks=None,
+        tensors={},
     )
 
 
@@ -117,5 +124,6 @@ def _part(attention: AttentionMap, queries: list[int], keys: list[int]) -> Atten
         predicted_tokens=tuple(predicted[row] for row in queries) if predicted else (),
         mask=attention.mask[np.ix_(queries, keys)],
         layer_masks=None if attention.layer_masks is None else attention.layer_masks[:, :, queries][..., keys],
+        passed_masks=None,
         tensors={},
     )

@@ -37,7 +37,7 @@ def mean_map(attention: AttentionMap, over: Literal["heads", "layers", "all"]) -
     weights = attention.weights.mean(axes, keepdims=True)
     paths = attention.layer_paths if over == "heads" else ()
     return dataclasses.replace(
-        attention, weights=weights, layer_masks=own, layer_paths=paths, layer_calls=(), tensors={}
+        attention, weights=weights, layer_masks=own, layer_paths=paths, layer_calls=(), passed_masks=None, tensors={}
     )
 
 
@@ -119,4 +119,4 @@ def _with(attention: AttentionMap, rolled: list[np.ndarray]) -> AttentionMap:
     """A map of what was rolled out; a cell that no path reaches after the last layer is masked."""
     weights = np.stack(rolled)[:, None]
     mask, weights = weights.max((0, 1)) > 0, weights.astype(np.float32)
-    return dataclasses.replace(attention, weights=weights, mask=mask, layer_masks=None, tensors={})
+    return dataclasses.replace(attention, weights=weights, mask=mask, layer_masks=None, passed_masks=None, tensors={})

@@ -82,6 +82,7 @@ class Translation:
             query_tokens=own.query_tokens[rows],
             predicted_tokens=own.predicted_tokens[rows],
             key_tokens=own.key_tokens[columns],
+            passed_masks=None,
             tensors={},
         )
 

@@ -30,6 +30,10 @@ class AttentionCall:
     line: int
     arguments: Mapping[str, str]
     """Every argument for masks that the call takes: what arrived, or ``None``."""
+    passed: str | None = None
+    """Which masks were passed and how they are read; empty where none arrived, None where that was not recorded."""
+    passed_cells: bool = True
+    """Whether what was passed can be laid out as queries x keys; else ``passed`` says what cannot."""
 
     def as_json(self) -> str:
         """Return the call as text."""
@@ -39,8 +43,10 @@ class AttentionCall:
     def from_json(cls, text: str) -> AttentionCall:
         """Return a call from the text of :meth:`as_json`. Raises ValueError and TypeError for other text."""
         call = cls(**json.loads(text))
-        texts = (call.path, call.module, call.function, call.file, *call.arguments, *call.arguments.values())
-        if not all(isinstance(one, str) for one in texts) or not isinstance(call.line, int):
+        texts = [call.path, call.module, call.function, call.file, call.passed or ""]
+        texts += [*call.arguments, *call.arguments.values()]
+        right = isinstance(call.line, int) and isinstance(call.passed_cells, bool)
+        if not right or not all(isinstance(one, str) for one in texts):
             raise TypeError("A call of attention consists of texts and a line number.")
         return call
 

@@ -133,6 +133,7 @@ def hide_special(attention: AttentionMap, rows: Label = "fed") -> WithoutSpecial
         else (),
         mask=attention.mask[np.ix_(queries, keys)],
         layer_masks=None if attention.layer_masks is None else attention.layer_masks[:, :, queries][..., keys],
+        passed_masks=None,
         tensors={},
     )
     return WithoutSpecial(shown, hidden, before.sum(-1) - left[..., 0])

@@ -81,7 +81,10 @@ def side_by_side(calls: Run) -> Call:
     names = set.intersection(*(set(part.tensors) for part in parts))
     tensors = {name: torch.cat([part.tensors[name] for part in parts], 1) for name in names}
     weights, allowed = (torch.cat([getattr(part, name) for part in parts], 1) for name in ("weights", "allowed"))
-    return replace(calls[0], attention=replace(parts[0], weights=weights, allowed=allowed, tensors=tensors))
+    masks = [part.passed for part in parts if part.passed is not None]
+    passed = torch.cat(masks, 1) if len(masks) == len(parts) else None
+    joined = replace(parts[0], weights=weights, allowed=allowed, passed=passed, tensors=tensors)
+    return replace(calls[0], attention=joined)
 
 
 def map_of(kind: Kind, runs: list[Run], sample: int) -> AttentionMap:
@@ -97,6 +100,7 @@ def map_of(kind: Kind, runs: list[Run], sample: int) -> AttentionMap:
     extra = runs[-1][0].attention.extra_keys
     keys = [*(str(number + 1) for number in range(runs[-1][0].shape[1])), *extra]
     mask, layer_masks = _masks([[_without_copies(one.allowed[sample]) for one in step] for step in steps], len(extra))
+    calls = _calls(runs[-1])
     return AttentionMap(
         kind,
         weights=_below([[one.weights[sample] for one in step] for step in steps], 0.0, len(extra)),
@@ -105,7 +109,8 @@ def map_of(kind: Kind, runs: list[Run], sample: int) -> AttentionMap:
         mask=mask,
         layer_masks=layer_masks,
         layer_paths=tuple(call.path for call in runs[-1]),
-        layer_calls=_calls(runs[-1]),
+        layer_calls=calls,
+        passed_masks=_passed(steps, sample, len(extra)) if calls else None,
         tensors={name: _tensor(name, steps, sample, len(extra)) for name in sorted(names)},
     )
 
@@ -114,6 +119,21 @@ def _calls(run: Run) -> tuple[str, ...]:
     """Where each layer was called, as text; nothing where that is not known of all."""
     known = tuple(call.origin.as_json() for call in run if call.origin is not None)
     return known if len(known) == len(run) else ()
+
+
+def _passed(steps: list[list[Attention]], sample: int, extra: int) -> np.ndarray | None:
+    """The masks that the calls were given, (1 or L, 1 or H, Q, K), all open where none was; None if none was at all."""
+    if all(one.passed is None for step in steps for one in step):
+        return None
+    own = [[_without_copies(_passed_or_open(one)[sample]) for one in step] for step in steps]
+    heads = max(len(one) for step in own for one in step)
+    found = _below([[one.expand(heads, -1, -1) for one in step] for step in own], 0, extra, bool)
+    found = found[:, :1] if (found == found[:, :1]).all() else found
+    return found[:1] if (found == found[:1]).all() else found
+
+
+def _passed_or_open(one: Attention) -> Tensor:
+    return torch.ones_like(one.allowed[:, :1]).expand(one.allowed.shape) if one.passed is None else one.passed
 
 
 def _without_copies(allowed: Tensor) -> Tensor:

@@ -47,4 +47,6 @@ def _below_each_other(steps: list[Call]) -> Call:
         elif all(torch.equal(found[0], one) for one in found):
             tensors[name] = found[0]
     weights, allowed = (torch.cat([getattr(part, name) for part in parts], 2) for name in ("weights", "allowed"))
-    return replace(steps[0], attention=Attention(weights, allowed, tensors), is_cross=True)
+    masks = [part.passed for part in parts if part.passed is not None]
+    passed = torch.cat(masks, 2) if len(masks) == len(parts) else None
+    return replace(steps[0], attention=Attention(weights, allowed, tensors, passed=passed), is_cross=True)

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from ...masking.attention_call import AttentionCall
 from ...network.hooks import hook_outputs, observing
 from ...network.torch_internals import check_watchable, is_flex_attention, without_override_check
 from ...trace import Kind
@@ -24,6 +23,7 @@ from .calls.call import Call
 from .calls.call_site import CallSite, call_site, is_leaf
 from .calls.fused_weights import Attention, attended, from_arguments, from_scores, unfold_heads
 from .calls.origin import origin_of
+from .calls.passed_mask import passed_mask
 from .head_edits import edited, paused
 from .named_modules import match_modules, weights_in
 from .recording import ForeignRecording
@@ -79,10 +79,16 @@ class Watcher(TorchFunctionMode):
         finally:
             self._is_cross, self._multi_head_arguments = None, {}
 
-    def _origin(self, site: CallSite, function: Callable[..., Any], given: Mapping[str, Any] | None) -> AttentionCall:
+    def _with_origin(
+        self, call: Call, site: CallSite, function: Callable[..., Any], given: Mapping[str, Any] | None
+    ) -> Call:
+        """The call with where it was made, and the mask that was passed to it."""
         if self._multi_head_arguments:
-            return origin_of(site, F.multi_head_attention_forward, self._multi_head_arguments)
-        return origin_of(site, function, given)
+            function, given = F.multi_head_attention_forward, self._multi_head_arguments
+        passed = passed_mask(site, function, given, call.attention)
+        cells = passed.allowed is not None or not passed.words
+        origin = replace(origin_of(site, function, given), passed=passed.words, passed_cells=cells)
+        return replace(call, attention=replace(call.attention, passed=passed.allowed), origin=origin)
 
     def _fused(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor, graph: Tensor | None) -> None:
         site = call_site(self.recording.modules)
@@ -101,9 +107,9 @@ class Watcher(TorchFunctionMode):
         is_cross = self.recording.provenance.is_cross(query, key, site.calls)
         in_graph = None if graph is None else (graph, layout)
         call = Call(site.path, attention, self._crosses(is_cross), True, site.fast_path, in_graph, difference)
-        origin = self._origin(site, F.scaled_dot_product_attention, dict(zip(_FUSED, args, strict=False)) | given)
-        call = replace(call, reordered=self.recording.provenance.is_reordered(key), origin=origin)
-        self.recording.add(call, site)
+        call = replace(call, reordered=self.recording.provenance.is_reordered(key))
+        arguments = dict(zip(_FUSED, args, strict=False)) | given
+        self.recording.add(self._with_origin(call, site, F.scaled_dot_product_attention, arguments), site)
 
     def _softmax(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor) -> None:
         scores = args[0] if args else given.get("input")
@@ -131,8 +137,7 @@ class Watcher(TorchFunctionMode):
             in_graph = (weights, layout) if layout is not None and self.recording.graph else None
             call = Call(site.path, attention, self._crosses(is_cross), False, site.fast_path, in_graph)
             reordered = self.recording.provenance.scores_are_reordered(scores)
-            call = replace(call, reordered=reordered, origin=self._origin(site, F.softmax, None))
-            self.recording.add(call, site)
+            self.recording.add(self._with_origin(replace(call, reordered=reordered), site, F.softmax, None), site)
 
     def _with_names(self, attention: Attention, scores: Tensor, site: CallSite) -> Attention:
         """Name the columns that are no tokens: of a learned sink, and those that nn.MultiheadAttention adds."""

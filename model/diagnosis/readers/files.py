@@ -20,6 +20,7 @@ from ...trace import FORMAT, AttentionTrace, Kind, TraceError
 from ..inputs.arrays import NAMES, DiagnosisError
 from .binary import read_npy, read_npz, read_safetensors, safetensors_metadata
 from .naming import group_by_map, known_names, name_array, unread_note
+from .passed_masks import PassedMasks, passed_masks_of
 from .printed import read_printed
 from .text import read_table
 from .torch_file import read_torch
@@ -46,6 +47,8 @@ class Contents:
     """What the file holds and was not read, a sentence each."""
     calls: tuple[AttentionCall, ...] = ()
     """Where in the code each layer called attention, where a trace knows it."""
+    passed: PassedMasks | None = None
+    """The masks that these calls were given beside those in force, where a trace knows them."""
 
 
 def read(path: str | Path) -> list[Contents]:
@@ -135,7 +138,9 @@ def contents_of_trace(trace: AttentionTrace) -> list[Contents]:
         arrays |= {name: tensor[None] for name, tensor in attention.tensors.items() if name in NAMES}
         arrays |= padding_of(trace, kind)
         calls = AttentionCall.all_from_json(attention.layer_calls)
-        contents.append(Contents(kind, arrays, (attention.query_tokens, attention.key_tokens), calls=calls))
+        passed = passed_masks_of(attention, calls)
+        tokens = (attention.query_tokens, attention.key_tokens)
+        contents.append(Contents(kind, arrays, tokens, calls=calls, passed=passed))
     return contents
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 
@@ -258,6 +259,27 @@ def test_a_finding_of_a_trace_says_where_in_the_code() -> None:
     app.run()
     said = f"Where: layers.0.attn (Attn), {file}:31, calls softmax; none arrived: mask=None; and 1 more layer."
     assert said in told(app)
+
+
+def test_what_was_passed_to_a_captured_call_stands_beside_what_took_effect() -> None:
+    given = ("attn_mask, True = may attend", "")
+    calls = tuple(AttentionCall("a", "Attn", "softmax", "m.py", 3, {}, words).as_json() for words in given)
+    names, causal = ("a", "b", "c"), np.tri(3) > 0
+    passed = np.stack([causal, causal | True])[:, None]
+    weights = np.full((2, 1, 3, 3), 1 / 3)
+    open_map = AttentionMap("decoder", weights, names, names, causal | True, layer_calls=calls, passed_masks=passed)
+    app = page()
+    app.session_state["opened"] = open_trace("mine", AttentionTrace(decoder=open_map))
+    app.run()
+    assert not app.exception
+    labels = [one.label for one in app.expander]
+    assert "Passed and in force: they differ in layer 1 of 2" in labels
+    assert "none of the 3 cells that it blocks is blocked in force" in told(app)
+    assert "No mask arrived, and none is in force." in told(app)
+    old = dataclasses.replace(open_map, layer_calls=())
+    app.session_state["opened"] = open_trace("old", AttentionTrace(decoder=old))
+    app.run()
+    assert not any(one.label.startswith("Passed") for one in app.expander)
 
 
 def test_a_pasted_mask_is_read_in_the_convention_that_a_person_chooses() -> None:

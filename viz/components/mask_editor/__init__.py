@@ -77,12 +77,13 @@ def mask_editor(
     key: str,
     marked: tuple[Sequence[int], Sequence[int]] = ((), ()),
     tokens: Tokens = ((), ()),
+    words: Sequence[str] = (),
     on_cell: Callable[[str, int, int], None] | None = None,
 ) -> None:
     """Draw ``panels``; ``on_cell(panel, query, key)`` hears of a cell that was turned over in an editable one.
 
     ``marked`` are queries and keys to draw a frame around, from 0; ``tokens`` are the names of the queries and of the
-    keys, where they are known.
+    keys, where they are known; ``words`` say what each :class:`State` is, where it is not against what was meant.
     """
 
     def turned() -> None:
@@ -90,7 +91,7 @@ def mask_editor(
         if on_cell:
             on_cell(str(cell["panel"]), int(cell["row"]), int(cell["column"]))
 
-    _mount(key=key, data=packed(panels, colours, marked, tokens), on_cell_change=turned)
+    _mount(key=key, data=packed(panels, colours, marked, tokens, words), on_cell_change=turned)
 
 
 def packed(
@@ -98,6 +99,7 @@ def packed(
     colours: MaskColours,
     marked: tuple[Sequence[int], Sequence[int]],
     tokens: Tokens = ((), ()),
+    words: Sequence[str] = (),
 ) -> bytes:
     """What mask_editor.js reads: for every panel with arrays (Q, K) float32, then (Q, K) states, then marks."""
     drawn = [panel for panel in panels if panel.states is not None]
@@ -108,6 +110,7 @@ def packed(
         "marked": [list(marked[0]), list(marked[1])],
         "colours": vars(colours),
         "tokens": [list(side) for side in tokens],
+        "words": list(words),
         "panels": [
             {
                 "name": panel.name,

@@ -60,11 +60,11 @@ function fit(grid, { rows, columns }) {
 }
 
 const named = (token, at) => (token?.trim() ? `${at + 1} “${token.trim()}”` : at + 1);
-const told = (panel, at) => {
+const told = (panel, at, words) => {
   const value = panel.values[at];
   const number = Number.isNaN(value) ? "" : ` ${Math.abs(value) < 0.0005 && value !== 0 ? value.toExponential(1) : +value.toFixed(3)}`;
   const how = HOWS[panel.marks[at]];
-  return `${panel.title.toLowerCase()}: ${WORDS[panel.states[at]]}${how ? ` ${how}` : ""}${number}`;
+  return `${panel.title.toLowerCase()}: ${words[panel.states[at]]}${how ? ` ${how}` : ""}${number}`;
 };
 
 export default function mask_editor({ data, parentElement, setTriggerValue }) {
@@ -95,7 +95,7 @@ export default function mask_editor({ data, parentElement, setTriggerValue }) {
       put(down, left + column * size, top, size, rows * size);
       put(cursor, left + column * size, top + row * size, size, size);
     }
-    const facts = panels.filter(({ drawn }) => drawn).map((panel) => told(panel, row * columns + column));
+    const facts = panels.filter(({ drawn }) => drawn).map((panel) => told(panel, row * columns + column, header.words.length ? header.words : WORDS));
     const [query, key] = [row, column].map((at, side) => named(header.tokens[side][at], at));
     view.readout.textContent = `query ${query} → key ${key} · ${facts.join(" · ")}`;
   };

@@ -119,6 +119,7 @@ def pool(attention: AttentionMap, cells: int) -> AttentionMap:
         predicted_tokens=attention.predicted_tokens[::step],
         mask=_block_maximum(_block_maximum(attention.mask, step, 0), step, 1),
         layer_masks=None if masks is None else _block_maximum(_block_maximum(masks, step, 2), step, 3),
+        passed_masks=None,
         tensors={},
     )
 

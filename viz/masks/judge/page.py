@@ -18,7 +18,7 @@ from ...traces.session import Handed
 from ...ui import widgets
 from ...ui.addresses.masks import FROM
 from ...ui.captions import caption, plain
-from . import pictures, saving, steps, verdict
+from . import passed, pictures, saving, steps, verdict
 from .input import build, edits, from_trace, paste, upload
 from .input.mask_input import MaskInput
 from .judgement import judge_with_edits
@@ -95,5 +95,7 @@ def _draw(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) -> None:
     with menu:
         save(saving.saved_view(mask_input, judgement, drawn))
     verdict.rest(mask_input, judgement)
+    if mask_input.passed is not None:
+        passed.show(mask_input.passed, mask_input.tokens, at)
     with st.expander("Step by step: scores, mask, softmax, dropout"):
         steps.show(judgement, at)

@@ -24,7 +24,7 @@ def panels(mask_input: MaskInput, judgement: Judgement, one: Slice, depth: int) 
         _effect(one),
         _depends(one, depth),
     ]
-    return [_cut(panel) for panel in made]
+    return [cut(panel) for panel in made]
 
 
 def _meant(mask_input: MaskInput, judgement: Judgement, one: Slice) -> Panel:
@@ -34,7 +34,7 @@ def _meant(mask_input: MaskInput, judgement: Judgement, one: Slice) -> Panel:
         return Panel("meant", "Meant", "Cannot be told from this.")
     editable = "meant" in mask_input.editable
     note = f"{mask_input.rule or judgement.diagnosis.meaning} ({how})"
-    return _plain("meant", "Meant", note, one.meant, editable)
+    return plain_panel("meant", "Meant", note, one.meant, editable)
 
 
 def _given(mask_input: MaskInput, one: Slice) -> Panel:
@@ -71,7 +71,8 @@ def _depends(one: Slice, depth: int) -> Panel:
     return Panel("depends", "Output depends on", note, states, np.zeros_like(marks), found)
 
 
-def _plain(name: str, title: str, note: str, allowed: np.ndarray, editable: bool) -> Panel:
+def plain_panel(name: str, title: str, note: str, allowed: np.ndarray, editable: bool) -> Panel:
+    """Return a mask (Q, K) that is compared with nothing."""
     counts = {"row_sums": allowed.sum(1).tolist(), "column_sums": allowed.sum(0).tolist()}
     values = allowed.astype(np.float32)
     return Panel(name, title, note, compared(allowed, None), None, values, editable, **counts)
@@ -84,7 +85,8 @@ def _counts(states: np.ndarray) -> str:
     return f": {', '.join(found)}" if found else ""
 
 
-def _cut(panel: Panel) -> Panel:
+def cut(panel: Panel) -> Panel:
+    """Return what is drawn of a large mask: its first rows and columns."""
     if panel.states is None or max(panel.states.shape) <= MOST_DRAWN:
         return panel
     part = (slice(MOST_DRAWN), slice(MOST_DRAWN))

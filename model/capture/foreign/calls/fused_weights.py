@@ -25,6 +25,8 @@ class Attention:
     """Those of q, k, v, scores and masked_scores that are known."""
     extra_keys: tuple[str, ...] = ()
     """Names of the last keys that are no tokens, such as a sink."""
+    passed: Tensor | None = None
+    """Booleans (B, H, Q, K), True = may attend: the mask that the call was given; None where none can be laid out."""
     padding: int = 0
     """How many of the last rows and keys a model with blocks added to what it was given."""
 
@@ -35,7 +37,9 @@ class Attention:
         if end is None or bool(self.weights[..., :end, end:].any()):
             return self
         cut = {name: tensor[..., :end, :end] for name, tensor in self.tensors.items()}
-        return replace(self, weights=self.weights[..., :end, :end], allowed=self.allowed[..., :end, :end], tensors=cut)
+        passed = None if self.passed is None else self.passed[..., :end, :end]
+        weights, allowed = self.weights[..., :end, :end], self.allowed[..., :end, :end]
+        return replace(self, weights=weights, allowed=allowed, passed=passed, tensors=cut)
 
 
 @torch.no_grad()

@@ -22,6 +22,8 @@ _NAMES: dict[Any, tuple[str, tuple[str, ...]]] = {
 }
 """What a function is called, and its arguments for masks."""
 _DEFAULTS = {"is_causal": False}
+_OF_HEADS = frozenset({"head_mask", "layer_head_mask", "cross_attn_layer_head_mask"})
+"""Arguments that switch heads off and hide no key."""
 
 
 def origin_of(site: CallSite, function: Callable[..., Any], given: Mapping[str, Any] | None = None) -> AttentionCall:
@@ -33,12 +35,29 @@ def origin_of(site: CallSite, function: Callable[..., Any], given: Mapping[str, 
     frame = next(_outside(), None)
     file, line = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
     if given is None:
-        arguments = next(filter(None, map(_mask_arguments, _within(site))), {})
+        found = next(filter(None, map(_mask_arguments, _within(site))), {})
         name = "softmax"
     else:
         name, takes = _NAMES[function]
-        arguments = {one: _in_words(given.get(one, _DEFAULTS.get(one))) for one in takes}
+        found = {one: given.get(one, _DEFAULTS.get(one)) for one in takes}
+    arguments = {one: _in_words(value) for one, value in found.items()}
     return AttentionCall(site.path, type(site.module).__name__, name, file, line, arguments)
+
+
+def masks_around(site: CallSite) -> tuple[dict[str, Tensor], str]:
+    """Return the masks given to the functions around a call, up to that of its module, and the function's name.
+
+    The innermost function that was given any; nothing where none was.
+    """
+    for frame in _within(site):
+        found = {
+            name: value
+            for name, value in _mask_arguments(frame).items()
+            if isinstance(value, Tensor) and name not in _OF_HEADS
+        }
+        if found:
+            return found, frame.f_code.co_qualname
+    return {}, ""
 
 
 def _outside() -> Iterator[FrameType]:
@@ -61,10 +80,10 @@ def _first(frame: FrameType) -> Any:
     return frame.f_locals.get(frame.f_code.co_varnames[0])
 
 
-def _mask_arguments(frame: FrameType) -> dict[str, str]:
+def _mask_arguments(frame: FrameType) -> dict[str, Any]:
     code = frame.f_code
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    return {name: _in_words(frame.f_locals.get(name)) for name in names if "mask" in name or name == "is_causal"}
+    return {name: frame.f_locals.get(name) for name in names if "mask" in name or name == "is_causal"}
 
 
 def _in_words(value: Any) -> str:

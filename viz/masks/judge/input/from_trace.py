@@ -79,4 +79,5 @@ def _layer(one: Contents, whole: AttentionMap, layer: int) -> Contents:
     """Only one layer of every array that has layers."""
     per_layer = {name for name, array in one.arrays.items() if array.shape[:2] == (1, whole.layers) and array.ndim == 5}
     arrays = {name: array[:, layer : layer + 1] if name in per_layer else array for name, array in one.arrays.items()}
-    return Contents(one.map, arrays, one.tokens, calls=one.calls[layer : layer + 1])
+    passed = None if one.passed is None else one.passed.layer(layer)
+    return Contents(one.map, arrays, one.tokens, calls=one.calls[layer : layer + 1], passed=passed)

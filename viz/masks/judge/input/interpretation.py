@@ -47,7 +47,7 @@ def interpret(contents: Contents, identity: str) -> MaskInput | None:
         caption(" ".join([*notes, *mask.notes]))
     queries, keys = map(clean_tokens, contents.tokens)
     blocks = any(role == "mask blocks" for role, _ in roles.values())
-    return replace(mask, tokens=(queries, keys), blocks=blocks, calls=contents.calls)
+    return replace(mask, tokens=(queries, keys), blocks=blocks, calls=contents.calls, passed=contents.passed)
 
 
 def _meaning(kind: str, identity: str) -> tuple[str | None, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from model.diagnosis.readers.passed_masks import PassedMasks
 from model.masking.attention_call import AttentionCall
 from model.masking.toy_attention import Reader
 
@@ -40,5 +41,7 @@ class MaskInput:
     """Whether the mask was written as True = blocked: then so are the fixes."""
     calls: tuple[AttentionCall, ...] = ()
     """Where in the code each layer called attention, where a trace knows it."""
+    passed: PassedMasks | None = None
+    """The masks that these calls were given beside those in force, where a trace knows them."""
     tokens: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """The tokens of the queries and of the keys, where they are known."""
