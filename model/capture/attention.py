@@ -37,7 +37,7 @@ def capture_attention(
     """Record the attention of whatever `model` runs inside the block, in this thread.
 
     Args:
-        model: one of this project, or any other: what it does by ``F.scaled_dot_product_attention``,
+        model: one of this project, or any other: what it does by ``F.scaled_dot_product_attention``, flex_attention,
             nn.MultiheadAttention, or a softmax in a module called attention is recorded.
         tensors: more to keep: any of q, k, v, scores, masked_scores. Of a foreign model only those that can be seen.
         modules: paths or patterns (``blocks.*.mixer``) of the modules that are attention, where names do not say

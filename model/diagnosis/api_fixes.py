@@ -32,6 +32,7 @@ API_NAMES: dict[Api, str] = {
 }
 OF_FUNCTIONS: dict[str, Api] = {
     "F.scaled_dot_product_attention": "sdpa",
+    "flex_attention": "flex_attention",
     "nn.MultiheadAttention": "multihead_attention",
 }
 """The interface of a captured call."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType, FunctionType
 from typing import Any
 
@@ -131,6 +132,70 @@ def fast_path_overridden(frame: FrameType) -> bool:
 def is_flex_attention(function: Callable[..., Any]) -> bool:
     """Whether a function that a TorchFunctionMode sees is what flex_attention calls in the end."""
     return type(function).__name__ == "FlexAttentionHOP"
+
+
+def operator_arguments(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the arguments of an operator of ``torch.ops``; nothing for any other function."""
+    if isinstance(function, torch._ops.OpOverloadPacket):
+        names = function.overloads()
+        function = getattr(function, names[0]) if len(names) == 1 else function
+    schema = getattr(function, "_schema", None) if isinstance(function, torch._ops.OpOverload) else None
+    return () if schema is None else tuple(argument.name for argument in schema.arguments)
+
+
+@dataclass(frozen=True, eq=False)
+class FlexCall:
+    """What flex_attention hands to its kernel."""
+
+    query: Tensor
+    """(B, H, Q, d); key and value are (B, Hkv, K, d)."""
+    key: Tensor
+    value: Tensor
+    score_mod: Callable[..., Tensor]
+    scale: float
+    blocks: tuple[Tensor | None, Tensor | None]
+    """How many blocks of keys each block of queries has (B, H, blocks), and which (B, H, blocks, blocks)."""
+    full_blocks: tuple[Tensor | None, Tensor | None]
+    """The same of blocks of which no cell is blocked; None where they were not told apart."""
+    block_size: tuple[int, int]
+    """Queries and keys of a block."""
+    mask_mod: Callable[..., Tensor]
+    score_others: tuple[Any, ...]
+    mask_others: tuple[Any, ...]
+    """What the compiler took out of the two functions, to be handed to them after the cell."""
+
+
+def flex_call(args: tuple[Any, ...]) -> FlexCall:
+    """Return the arguments of what :func:`is_flex_attention` recognises."""
+    query, key, value, score_mod, block_mask, scale, _, *others = args
+    try:
+        _, _, count, indices, full_count, full_indices, *_, rows, columns, mask_mod = block_mask
+    except (TypeError, ValueError) as error:
+        raise TorchInternalsError("BlockMask.as_tuple as it is known", "record flex_attention") from error
+    of_score, of_mask = others or ((), ())
+    blocks, full = (count, indices), (full_count, full_indices)
+    return FlexCall(query, key, value, score_mod, scale, blocks, full, (rows, columns), mask_mod, of_score, of_mask)
+
+
+def over_cells(
+    function: Callable[..., Tensor],
+    sizes: Sequence[int],
+    device: torch.device,
+    scores: Tensor | None = None,
+    others: tuple[Any, ...] = (),
+) -> Tensor:
+    """Return a score_mod of ``scores``, or a mask_mod without them, at every cell: (B, H, Q, K)."""
+    try:
+        from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+    except ImportError as error:
+        raise TorchInternalsError("TransformGetItemToIndex", "evaluate a score_mod at all cells at once") from error
+    first, rest = ((0,) if scores is not None else ()), (None,) * len(others)
+    for axis in reversed(range(4)):
+        cell = tuple(0 if at == axis else None for at in range(4))
+        function = torch.vmap(function, in_dims=(*first, *cell, *rest))
+    indices = [torch.arange(size, device=device) for size in sizes]
+    with TransformGetItemToIndex():
+        return function(*(() if scores is None else (scores,)), *indices, *others)
 
 
 def materialize(mask: Tensor, device: torch.device) -> Tensor:

@@ -33,8 +33,8 @@ def with_gradients(calls: Sequence[Call], target: Tensor) -> list[Call]:
     """Return the calls with gradients for weights. Raises TraceError for a call whose gradients are not known."""
     kept = [call.graph for call in calls if call.graph is not None]
     if len(kept) < len(calls) and kept:
-        blocks = next(call.path for call in calls if call.graph is None)
-        raise TraceError(f"The weights of {blocks} are put together from blocks: their gradients are not known.")
+        path = next(call.path for call in calls if call.graph is None)
+        raise TraceError(f"The weights of {path} are made of blocks or beside a kernel: their gradients are not known.")
     changed = []
     for call, gradient, (_, layout) in zip(calls, gradients_of(target, [one for one, _ in kept]), kept, strict=True):
         weights = layout(gradient).float()

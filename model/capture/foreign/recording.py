@@ -24,7 +24,7 @@ from .gradients import with_gradients
 from .kinds import Facts, is_causal, kinds
 from .layer_store import LayerStore
 from .named_modules import named_ancestor
-from .refusals import flex_in_words, not_laid_out, nothing_in_words
+from .refusals import not_laid_out, not_understood, nothing_in_words
 from .stacking import BEAMS, Run, last_runs, map_of, side_by_side
 from .time_steps import as_rows, is_step
 
@@ -59,8 +59,8 @@ class ForeignRecording:
     """Modules that made a softmax and were not taken for attention."""
     refused: dict[str, str] = field(default_factory=dict)
     """Modules whose attention is left out, as it cannot be laid out as queries x keys, and what was seen there."""
-    flex: set[str] = field(default_factory=set)
-    """Modules that called flex_attention."""
+    refused_kernels: dict[str, str] = field(default_factory=dict)
+    """Modules whose kernel was given what is not understood, and what that is."""
 
     def __post_init__(self) -> None:
         self.provenance = Provenance(self.model)
@@ -221,7 +221,7 @@ class ForeignRecording:
     def _left_out(self) -> list[str]:
         """What was seen and not recorded, in sentences."""
         refused = [not_laid_out(self.refused)] if self.refused else []
-        return [*refused, flex_in_words(self.flex)] if self.flex else refused
+        return [*refused, not_understood(self.refused_kernels)] if self.refused_kernels else refused
 
     def _nothing(self) -> str:
         if left_out := self._left_out():

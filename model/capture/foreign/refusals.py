@@ -20,12 +20,10 @@ def not_laid_out(refused: Mapping[str, str]) -> str:
     return f"Not recorded, because it cannot be laid out as samples, heads, queries and keys: softmax of {some}."
 
 
-def flex_in_words(paths: Collection[str]) -> str:
-    """Return which modules called flex_attention, whose weights are not recorded."""
-    return (
-        f"Not recorded, because its weights are never computed: flex_attention in {_listed(sorted(paths))}. Run the "
-        'model with another kernel; in transformers, attn_implementation="sdpa" or "eager".'
-    )
+def not_understood(refused: Mapping[str, str]) -> str:
+    """Return which kernels of packed sequences were left out, and the argument whose effect is not known."""
+    some = _listed(f"{reason}, in {path or 'the model itself'}" for path, reason in sorted(refused.items()))
+    return f"Not recorded, because its effect on the weights is not known: {some}."
 
 
 def nothing_in_words(model: nn.Module, ran: bool, other_softmaxes: Collection[str]) -> str:

@@ -15,15 +15,17 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from ...network.hooks import hook_outputs, observing
-from ...network.torch_internals import check_watchable, is_flex_attention, without_override_check
+from ...network.torch_internals import check_watchable, flex_call, is_flex_attention, without_override_check
 from ...trace import Kind
 from .calls.axes import Layout, added_keys, evidence_of, layout_of
 from .calls.block_layouts import block_attention
 from .calls.call import Call
 from .calls.call_site import CallSite, call_site, is_leaf
+from .calls.flex import flex_arguments, flex_passed, flex_weights, laid_out
 from .calls.fused_weights import Attention, attended, from_arguments, from_scores, unfold_heads
-from .calls.origin import origin_of
+from .calls.origin import origin_of, origin_with
 from .calls.passed_mask import passed_mask
+from .calls.varlen import UnknownArgumentError, varlen_arguments, varlen_in_words, varlen_weights
 from .head_edits import edited, paused
 from .named_modules import match_modules, weights_in
 from .recording import ForeignRecording
@@ -55,6 +57,8 @@ class Watcher(TorchFunctionMode):
         if func is F.multi_head_attention_forward:
             return self._from_inside(args, given)
         weights = None
+        if is_flex_attention(func):
+            return self._flex(func, args, given)
         if func is F.scaled_dot_product_attention and self.recording.graph:
             output, weights = attended(*args, **given)
         else:
@@ -64,11 +68,51 @@ class Watcher(TorchFunctionMode):
             self._fused(args, given, output, weights)
         elif func in SOFTMAX:
             self._softmax(args, given, output)
-        elif is_flex_attention(func):
-            site = call_site(self.recording.modules)
-            if site is not None and self.recording.records(site.path):
-                self.recording.flex.add(site.path)
+        elif arguments := varlen_arguments(func, args, given):
+            self._varlen(func, arguments, output)
         return output
+
+    def _varlen(self, func: Callable[..., Any], arguments: dict[str, Any], output: Any) -> None:
+        """Record a kernel of packed sequences, or which of its arguments is not understood."""
+        site = call_site(self.recording.modules)
+        if site is None or not self.recording.records(site.path):
+            return
+        name = str(func)
+        try:
+            with paused():
+                attention = varlen_weights(arguments)
+        except UnknownArgumentError as error:
+            self.recording.refused_kernels[site.path] = f"{error} of {name}"
+            return
+        first = output[0] if isinstance(output, tuple | list) else output
+        difference = _difference(attention.weights, attention.tensors["v"], first.transpose(0, 1))
+        words = varlen_in_words(arguments)
+        origin = replace(origin_with(site, name, words), passed=", ".join(f"{one}={two}" for one, two in words.items()))
+        call = Call(site.path, attention, bool(self._is_cross), True, site.fast_path, None, difference, origin=origin)
+        self.recording.add(call, site)
+
+    def _flex(self, func: Callable[..., Any], args: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        """Run flex_attention and record its attention; its weights are no part of a graph of gradients."""
+        output, *more = func(*args, **given)
+        site = call_site(self.recording.modules)
+        if site is None or not self.recording.records(site.path):
+            return (output, *more)
+        called = flex_call(args)
+        query, key = called.query, called.key
+        layout = self._layout((*query.shape[:-1], key.shape[-2]), -1, site, fused=True)
+        if layout is None:
+            return (output, *more)
+        with paused():
+            attention = flex_weights(called)
+        self.recording.provenance.note(func, args, given, output)
+        difference = _difference(attention.weights, attention.tensors["v"], output)
+        is_cross = self._crosses(self.recording.provenance.is_cross(query, key, site.calls))
+        arguments = flex_arguments(called)
+        origin = replace(origin_with(site, "flex_attention", arguments), passed=flex_passed(arguments, attention))
+        call = Call(site.path, laid_out(attention, layout), is_cross, True, site.fast_path, None, difference)
+        reordered = self.recording.provenance.is_reordered(key)
+        self.recording.add(replace(call, reordered=reordered, origin=origin), site)
+        return (output, *more)
 
     def _from_inside(self, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
         bound = inspect.signature(F.multi_head_attention_forward).bind(*args, **given).arguments

@@ -32,8 +32,6 @@ def origin_of(site: CallSite, function: Callable[..., Any], given: Mapping[str, 
     ``given`` are the arguments by name, of a function that takes masks. A softmax takes none: then the arguments whose
     names speak of masks are read off the functions between it and its module, the innermost that has any.
     """
-    frame = next(_outside(), None)
-    file, line = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
     if given is None:
         found = next(filter(None, map(_mask_arguments, _within(site))), {})
         name = "softmax"
@@ -41,6 +39,13 @@ def origin_of(site: CallSite, function: Callable[..., Any], given: Mapping[str, 
         name, takes = _NAMES[function]
         found = {one: given.get(one, _DEFAULTS.get(one)) for one in takes}
     arguments = {one: _in_words(value) for one, value in found.items()}
+    return origin_with(site, name, arguments)
+
+
+def origin_with(site: CallSite, name: str, arguments: Mapping[str, str]) -> AttentionCall:
+    """Return the call of a function of this name being made at ``site``, with its arguments for masks in words."""
+    frame = next(_outside(), None)
+    file, line = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
     return AttentionCall(site.path, type(site.module).__name__, name, file, line, arguments)
 
 

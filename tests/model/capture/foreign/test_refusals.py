@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.attention.flex_attention import flex_attention
 
 from model.capture.attention import capture_attention
 from model.trace import TraceError
@@ -19,13 +18,12 @@ X = torch.randn(1, 2, 4, 8)
 
 
 class Kernel(nn.Module):
-    def __init__(self, flex: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.q, self.flex = nn.Linear(8, 8), flex
+        self.q = nn.Linear(8, 8)
 
     def forward(self, x: Tensor) -> Tensor:
-        attend: Any = flex_attention if self.flex else nn.functional.scaled_dot_product_attention
-        return attend(self.q(x), x, x)
+        return nn.functional.scaled_dot_product_attention(self.q(x), x, x)
 
 
 def refusal(model: nn.Module, run: Any) -> str:
@@ -64,17 +62,6 @@ def test_programs_that_run_past_python() -> None:
     with pytest.warns(DeprecationWarning, match=r"torch\.jit"):
         traced = torch.jit.trace(Kernel(), (X,))
     assert "is scripted or traced by torch.jit" in refusal(traced, lambda: traced(X))
-
-
-@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
-def test_flex_attention_is_named() -> None:
-    model = nn.ModuleDict({"attention": Kernel(flex=True)})
-    assert "flex_attention in attention. Run the model with another" in refusal(model, lambda: model["attention"](X))
-    both = nn.ModuleDict({"attention": Kernel(flex=True), "other_attention": Kernel()})
-    with torch.no_grad(), capture_attention(both) as capture:
-        both["attention"](X), both["other_attention"](X)
-    assert capture.trace.maps.popitem()[1].layers == 1
-    assert "flex_attention in attention" in capture.observer_effect
 
 
 @pytest.mark.parametrize(
