@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 import torch
@@ -12,6 +13,7 @@ from .checkpoint.load import Checkpoint, available, load_checkpoint
 from .decoding.beam_search import Stop, beam_batch
 from .decoding.steps import greedy_batch
 from .devices import chosen_device
+from .live.abilities import Ability
 from .live.live_model import TEACHER_FORCING, LiveModel
 from .live.translation import InputError, Translation
 from .network.autoregressive import pad
@@ -24,10 +26,16 @@ BATCH_TOKENS = 4000  # padded source tokens translated at once
 
 
 class Translator(LiveModel):
-    """A loaded checkpoint that translates, and can do all that there is on the pages."""
+    """A loaded checkpoint that translates, and can do all that there is on the pages but compare kernels of others."""
 
     model: Transformer
     tokenizer: Tokenizer
+    lacks: Mapping[Ability, str] = MappingProxyType(
+        {
+            "backends": "Kernels and caches are compared of models of Hugging Face: start the app with --models and a "
+            "directory of their folders, or with --model hf:FOLDER, and choose one here."
+        }
+    )
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.checkpoint = checkpoint

@@ -15,6 +15,7 @@ Ability = Literal[
     "attribution",
     "source words",
     "mask trial",
+    "backends",
     "positions",
     "position pictures",
     "training",
@@ -33,6 +34,7 @@ Ability = Literal[
 - ``attribution``: all methods of the page Why;
 - ``source words``: of these, those that need no more of a model than its embeddings;
 - ``mask trial``: masks replaced, inputs poked;
+- ``backends``: kernels of transformers, caches, paddings and packing compared;
 - ``positions``: a positional table that is added to the token embeddings, to be read and changed;
 - ``position pictures``: that table drawn and explained, and heads told by the places they look at;
 - ``training``: history, snapshots, card and configuration;

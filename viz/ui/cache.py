@@ -10,6 +10,8 @@ import numpy as np
 import streamlit as st
 
 from model.analysis.attention_flow import attention_flow as flow_through
+from model.behaviour.backends.compare import Comparison as BackendComparison
+from model.behaviour.backends.live import compare_live
 from model.behaviour.outcomes import Outcome
 from model.checkpoint.bleu_scores import CARD, Score, read_scores
 from model.checkpoint.files import CheckpointError, config_of, folder_of, read_facts
@@ -382,3 +384,9 @@ def mask_poke(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> P
 def mask_checks(name: str, sentence: str, kind: Kind, trial: MaskTrial | None) -> tuple[Outcome, ...]:
     """The behaviour tests on a model that writes, with a mask tried or its own; frozen."""
     return run_checks(live(name), mask_trial(name, sentence, None, 0), kind, trial)
+
+
+@computed(16, "Computing the same in every way …", is_long=True)
+def backends(name: str, sentence: str) -> BackendComparison:
+    """The ways to the same outputs of a Hugging Face folder's model; frozen. Raises InputError."""
+    return compare_live(live(name), sentence)

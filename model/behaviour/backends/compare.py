@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 from torch.nn.attention import SDPBackend
 
 from ...capture.foreign.kinds import is_language_model
+from ...capture.foreign.recording import ForeignRecording
+from ...trace import Kind, TraceError
 from . import runs
 from .runs import Batch, Layers, NotPossibleError
 
@@ -35,6 +40,10 @@ WAYS: dict[str, str] = {
 """Every way by its name, in the order in which they run, and what it is."""
 
 
+MasksOfKinds = Mapping[Kind, np.ndarray]
+"""(L, Q, K) bool of each kind of attention, True = some head may attend."""
+
+
 @dataclass(frozen=True)
 class BackendResult:
     """One way beside the model as it is, on the batch as given."""
@@ -52,6 +61,10 @@ class BackendResult:
     """The largest difference of that layer; of all layers where none parts."""
     noise: float = 0.0
     """How far that layer may differ: the noise of another batch size, and rounding."""
+    masks: MasksOfKinds = field(default_factory=dict, compare=False, repr=False)
+    """The masks in force of its last sample, with its padding, where they were asked for."""
+    no_masks: str = ""
+    """Why there are none, where they were asked for."""
 
     def __str__(self) -> str:
         if self.status == "not run":
@@ -68,6 +81,8 @@ class Comparison:
     """All ways of :func:`compare_backends`."""
 
     results: tuple[BackendResult, ...]
+    masks: MasksOfKinds = field(default_factory=dict, compare=False, repr=False)
+    """Those of the model as it is, where they were asked for."""
 
     @property
     def parting(self) -> tuple[BackendResult, ...]:
@@ -87,6 +102,7 @@ def compare_backends(
     *,
     ways: Collection[str] = tuple(WAYS),
     causal: bool | None = None,
+    masks: bool = False,
 ) -> Comparison:
     """Compare the outputs of every layer of a Hugging Face model, by each of ``ways`` (:data:`WAYS`).
 
@@ -96,6 +112,7 @@ def compare_backends(
             both also ``decoder_input_ids`` and ``decoder_attention_mask``, padded at the right. Source and target of a
             sample stay together; the padding that is moved is that of the source.
         causal: whether it hides the future; by its class unless given.
+        masks: whether the masks that each way applied are recorded as well.
 
     Raises:
         TypeError and ValueError: for a model or inputs that cannot be compared, and for unknown ways.
@@ -104,12 +121,34 @@ def compare_backends(
         raise ValueError(f"There is no way {', '.join(sorted(unknown))}; there are {', '.join(WAYS)}.")
     batch = _batch(model, inputs)
     hides = causal if causal is not None else batch.target is not None or is_language_model(type(model).__name__)
-    reference = runs.as_given(model, batch)
+    with _recorded(masks) as recordings:
+        reference = runs.as_given(model, batch)
     noise = _noise(reference, runs.twice(model, batch))
     functions = _functions(hides)
-    return Comparison(
-        tuple(_result(name, functions[name], model, batch, reference, noise) for name in WAYS if name in ways)
-    )
+    found = []
+    for name in WAYS:
+        if name in ways:
+            with _recorded(masks) as seen:
+                result = _result(name, functions[name], model, batch, reference, noise)
+            found.append(replace(result, **_masks(seen)) if masks and result.status != "not run" else result)
+    return Comparison(tuple(found), _masks(recordings)["masks"])
+
+
+def _recorded(masks: bool) -> AbstractContextManager[list[ForeignRecording]]:
+    return runs.recorded() if masks else nullcontext([])
+
+
+def _masks(recordings: Sequence[ForeignRecording]) -> dict[str, Any]:
+    """``masks`` of the last sample that ran, or ``no_masks``: why they are not known."""
+    if not recordings:
+        return {"masks": {}}
+    last = recordings[-1]
+    try:
+        trace = last.sample(max(last.batches(), default=1) - 1)
+    except TraceError as error:
+        steps = _steps_of_a_fixed_cache(last)
+        return {"masks": steps} if steps else {"masks": {}, "no_masks": str(error)}
+    return {"masks": {kind: one.masks.any(1) for kind, one in trace.maps.items()}}
 
 
 def _batch(model: Any, inputs: Mapping[str, Tensor] | Tensor) -> Batch:
@@ -169,6 +208,21 @@ def _noise(reference: Layers, again: Layers) -> dict[str, float]:
         measured = max(float((row - other).abs().max()) for row, other in zip(rows, again[path], strict=True))
         found[path] = max(_UNITS * torch.finfo(rows[0].dtype).eps * max(1.0, largest), _NOISES * measured)
     return found
+
+
+def _steps_of_a_fixed_cache(recording: ForeignRecording) -> MasksOfKinds:
+    """The rows of all steps of a decoder, over the slots of its cache; nothing where it has fewer than tokens."""
+    by_path: dict[str, list[Tensor]] = {}
+    for call in recording.calls:
+        by_path.setdefault(call.path, []).append(call.attention.allowed[-1].any(0))
+    widths = [[step.shape[1] for step in steps] for steps in by_path.values()]
+    if any(one != widths[0] or one != sorted(one) for one in widths):
+        return {}
+    most = widths[0][-1] if widths else 0
+    if most < sum(len(step) for steps in list(by_path.values())[:1] for step in steps):  # slots are used again
+        return {}
+    rows = [[F.pad(step, (0, most - step.shape[1])) for step in steps] for steps in by_path.values()]
+    return {"decoder": np.stack([torch.cat(steps).cpu().numpy() for steps in rows])}
 
 
 def _result(

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import importlib
 import inspect
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -21,13 +23,16 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
 from ...capture.foreign.kinds import DECODER
-from ...network.torch_internals import is_flex_attention
+from ...capture.foreign.recording import ForeignRecording
+from ...capture.foreign.watcher import watch
+from ...network.torch_internals import COMPILER, eagerly, is_flex_attention
 from ..hugging_face import output_of, takes_positions
 
 OUTPUT = "output"
 """The name of what stands after the last layer: logits, or the last hidden state."""
 Layers = dict[str, list[Tensor]]
 """By the path of each layer: for each sample (real tokens, width)."""
+_recordings: ContextVar[list[ForeignRecording] | None] = ContextVar("recordings", default=None)
 
 
 class NotPossibleError(RuntimeError):
@@ -84,11 +89,15 @@ class _Recorder:
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
         handles = [module.register_forward_hook(partial(self._note, path)) for path, module in layers_of(self.model)]
+        kept = _recordings.get()
         try:
-            yield
+            with contextlib.nullcontext() if kept is None else watch(self.model) as attention:
+                yield
         finally:
             for handle in handles:
                 handle.remove()
+        if kept is not None and attention is not None:
+            kept.append(attention)
 
     def _note(self, path: str, module: nn.Module, args: Any, output: Any) -> None:
         first = output[0] if isinstance(output, tuple) else output
@@ -104,6 +113,33 @@ class _Recorder:
     def joined(self) -> dict[str, Tensor]:
         """Return the outputs of all calls below each other: (B, T, D) by path."""
         return {path: torch.cat(parts, 1) for path, parts in self.calls.items()}
+
+
+@contextlib.contextmanager
+def recorded() -> Iterator[list[ForeignRecording]]:
+    """Record the attention of all that runs inside the block: one recording of each batch, or of each sample alone."""
+    kept: list[ForeignRecording] = []
+    token = _recordings.set(kept)
+    try:
+        yield kept
+    finally:
+        _recordings.reset(token)
+
+
+class _PlainKernel(TorchFunctionMode):
+    """F.scaled_dot_product_attention by its plain kernel: for one thread, where torch's own switch is for all."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = dict(kwargs or {})
+        if func is not F.scaled_dot_product_attention:
+            return func(*args, **given)
+        names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
+        given |= dict(zip(names, args, strict=False))
+        query, key, value = (given.pop(name) for name in names[:3])
+        mask = given.pop("attn_mask", None)
+        if mask is not None and mask.dtype == torch.bool:
+            mask = torch.zeros(mask.shape, dtype=query.dtype, device=mask.device).masked_fill(~mask, -torch.inf)
+        return torch.ops.aten._scaled_dot_product_attention_math(query, key, value, mask, **given)[0]
 
 
 class _Kernels(TorchFunctionMode):
@@ -160,10 +196,13 @@ def by_kernel(model: Any, batch: Batch, implementation: str, backend: SDPBackend
         other.set_attn_implementation(implementation)
     except (AttributeError, ValueError, ImportError) as error:
         raise NotPossibleError(f"the model has no {implementation} attention: {_first_line(error)}") from error
-    chosen = contextlib.nullcontext() if backend is None else sdpa_kernel([backend])
+    chosen: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+    if backend is not None:
+        chosen = _PlainKernel() if backend is SDPBackend.MATH else sdpa_kernel([backend])
+    importlib.import_module(COMPILER)  # else what loads it inside the block would compile
     kernels = _Kernels()
     try:
-        with chosen, torch.compiler.set_stance("force_eager"), kernels:
+        with chosen, eagerly(), kernels:
             found = _run_batch(other, batch)
     except (RuntimeError, NotImplementedError, ValueError, IndexError) as error:
         raise NotPossibleError(f"it does not run here: {_first_line(error)}") from error

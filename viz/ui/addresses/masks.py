@@ -16,7 +16,7 @@ from ..url_state.page import Page, parameters_in
 from ..url_state.parameter import Parameter
 from . import shared
 
-Part = Literal["judge", "try on the model", "gallery", "convert"]
+Part = Literal["judge", "try on the model", "backends", "gallery", "convert"]
 Source = Literal["paste", "upload", "build", "opened trace"]
 SIDES: tuple[PaddingSide, ...] = ("right", "left")
 Effect = Literal["attention", "one token", "tests"]
@@ -36,7 +36,7 @@ MASK_LABELS: dict[MaskName, str] = {
     "rule": "A rule",
 }
 RATES = (0.0, 0.1, 0.2, 0.5)
-JUDGE, TRY, GALLERY, CONVERT = ((part,) for part in get_args(Part))
+JUDGE, TRY, BACKENDS, GALLERY, CONVERT = ((part,) for part in get_args(Part))
 
 
 def read_cells(text: str) -> frozenset[Cell]:
@@ -82,6 +82,7 @@ WORD = number("tried_word", None, 1, 9999, views=TRY, slot="hidden word")
 TRIED_RULE = text("tried_rule", views=TRY)
 PADDING = number("pads", 3, 0, 16, views=TRY)
 EFFECT = choice("tried", get_args(Effect), views=TRY)
+BACKEND_LAYER = number("backend_layer", None, 1, 9999, views=BACKENDS)
 TOKEN = number("poked", None, 1, 9999, views=TRY, slot="exchanged token")
 """The token that is exchanged for another, from 1: those of the source, then those of the target."""
 
