@@ -149,10 +149,7 @@ def _jax(structure: Structure, padded: bool) -> str:
 
 def _keras(structure: Structure, padded: bool) -> str:
     define, cells = _cells(structure, "key_keep[:, None, :]" if padded else "", _KERAS)
-    if structure == CAUSAL:
-        mask = ", attention_mask=key_keep[:, None, :]" if padded else ""
-        return f"out = layer(query, value{mask}, use_causal_mask=True)"
-    cells = cells.replace("(i - j).abs()", "ops.abs(i - j)")
+    cells = cells.replace("(i - j).abs()", "ops.abs(i - j)")  # use_causal_mask would count from the top left
     mask = f", attention_mask={cells if padded else f'({cells})[None]'}" if cells else ""
     return f"{define if mask else ''}out = layer(query, value{mask})  # (B, T, S), True keeps"
 
