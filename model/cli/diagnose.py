@@ -20,6 +20,7 @@ from ..diagnosis.inputs.named_arrays import by_role
 from ..diagnosis.readers.files import ENDINGS, Contents, read
 from ..diagnosis.rules.findings import with_origins
 from ..masking.meaning import hides_future, parse_meaning
+from ..masking.structure_names import WORDS as MEANINGS
 
 Verdict = JudgedVerdict | Literal["unreadable"]
 EXIT: dict[Verdict, int] = {"sound": 0, "open": 0, "question": 0, "faulty": 1, "unreadable": 2}
@@ -66,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--meant",
         metavar="KIND",
-        help="what was meant: causal, padding, full, window:W, prefix:N, packed:N,N,..., joined by + or and",
+        help=f"what was meant: {', '.join(MEANINGS)}, joined by + or and; layers in turn by /",
     )
     parser.add_argument("--api", choices=APIS, help="the interface in which fixes are to be written")
     parser.add_argument("--json", action="store_true", help="one JSON object a line, in the order of the files")

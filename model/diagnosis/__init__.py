@@ -18,7 +18,7 @@ from .inputs.argument_names import is_known
 from .inputs.arrays import NAMES, Arrays, DiagnosisError
 from .inputs.named_arrays import by_role
 from .inputs.shapes import arrange
-from .inputs.tensors import from_layers, from_steps, from_tensor, is_tensor
+from .inputs.tensors import from_block_mask, from_layers, from_steps, from_tensor, is_block_mask, is_tensor
 from .judge import judge
 from .rules.fault_catalogue import FAULTS, Fault, Level, Severity
 from .rules.findings import Diagnosis, Finding, Rank, Unknown, Verdict, with_origins
@@ -48,7 +48,7 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str 
     Args:
         weights: (Q, K), (H, Q, K), (B, H, Q, K) or (B, L, H, Q, K) attention weights. They may be left out where
             ``mask`` or ``masked_scores`` is given: then the softmax of those is judged. Like all arrays they may be
-            tensors of torch, or a list of one (B, H, Q, K) tensor a layer.
+            tensors of torch, or a list of one (B, H, Q, K) tensor a layer; a mask may be a BlockMask.
         meant: what the mask should be: booleans (True = may attend) that broadcast to the weights, or a name such as
             ``causal``, ``padding``, ``causal+window:4`` or ``causal and window 4`` (see :mod:`..masking.meaning`);
             ``causal+window:4 / causal`` for layers in turn.
@@ -103,6 +103,8 @@ def _array(name: str, value: Any) -> np.ndarray:
     """Return what was given as an array of numpy. Raises ValueError."""
     if is_tensor(value):
         return from_tensor(name, value)
+    if is_block_mask(value):
+        return from_block_mask(name, value)
     if isinstance(value, (list, tuple)) and value and all(map(is_tensor, value)):
         if value[0].ndim == 4:
             return from_layers(name, value)

@@ -88,7 +88,7 @@ CONVENTIONS: dict[str, Convention] = {
         "true keeps",
         "cells",
         "mask_mod(b, h, q, kv) -> bool",
-        "BlockMask.to_dense() is per block; create_mask is per cell",
+        "BlockMask.to_dense() is per block; create_mask is per cell, and diagnose(mask=block_mask) opens it so",
         "full = mask.expand(-1, heads, -1, -1)\nmask_mod = lambda b, h, q, kv: full[b, h, q, kv]",
         _KEEP,
     ),

@@ -2,16 +2,41 @@
 
 A meaning is a structure, ``causal+window:4`` or ``causal and window 4``, or a rule with ``or``, ``not`` and brackets
 (:mod:`.rule`). Both grammars are read wherever a meaning is taken. Layers that differ stand in turn, with a slash
-between them: ``causal+window:4 / causal`` is a window in every other layer, beginning with the first.
+between them: ``causal+window:4 / causal`` is a window in every other layer, beginning with the first, and
+``5 x causal+window:4 / causal`` in five of six. ``causal+window:4 on odd layers, else causal`` counts layers from 1.
 """
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 
 from .rule import RuleError, Sizes, build_mask
 from .structure import Structure
 from .structure_names import parse_structure
+
+MOST_LAYERS = 1000
+_LAYERS = r"\s+on\s+(odd|even)\s+layers"
+_BY_NUMBER = re.compile(rf"(.+?){_LAYERS}(?:\s*[,;]?\s*(?:and|else)?\s+(.+?)(?:{_LAYERS})?)?")
+_TIMES = re.compile(r"(\d+)\s*x\s+(.+)")
+
+
+def in_turn(text: str) -> list[str]:
+    """Return the meanings of the layers, in turn; one where all share it. Raises RuleError."""
+    if match := _BY_NUMBER.fullmatch(text.strip()):
+        first, which, second, other = match.groups()
+        if second is None or which == other:
+            raise RuleError(f"Say both the odd and the even layers: “{first} on {which} layers, else causal”.")
+        return [first, second] if which == "odd" else [second, first]
+    found: list[str] = []
+    for part in text.split("/"):
+        match = _TIMES.fullmatch(part.strip())
+        times = int(match[1]) if match else 1
+        if not 0 < times <= MOST_LAYERS or len(found) > MOST_LAYERS:
+            raise RuleError(f"“{part.strip()}”: a pattern repeats over 1 to {MOST_LAYERS} layers.")
+        found += [match[2] if match else part] * times
+    return found
 
 
 def parse_meaning(text: str) -> Structure | None:
@@ -20,10 +45,12 @@ def parse_meaning(text: str) -> Structure | None:
     Raises:
         RuleError: for a text that is neither; the message lists the words.
     """
-    if "/" in text:
-        for part in text.split("/"):
+    parts = in_turn(text)
+    if len(parts) > 1:
+        for part in dict.fromkeys(parts):
             parse_meaning(part)
         return None
+    text = parts[0]
     try:
         return parse_structure(text)
     except ValueError:
@@ -33,7 +60,7 @@ def parse_meaning(text: str) -> Structure | None:
 
 def meaning_mask(text: str, queries: int, keys: int) -> np.ndarray:
     """Return (Q, K) bool, True = may attend, of a meaning without its padding, in the first layer. Raises RuleError."""
-    text = text.partition("/")[0]
+    text = in_turn(text)[0]
     structure = parse_meaning(text)
     if structure is not None:
         return structure.allowed(queries, keys)
@@ -42,7 +69,7 @@ def meaning_mask(text: str, queries: int, keys: int) -> np.ndarray:
 
 def layer_masks(text: str, layers: int, queries: int, keys: int) -> np.ndarray:
     """Return (L, Q, K) bool, True = may attend, of a meaning, L being 1 where all layers share it. Raises RuleError."""
-    parts = text.split("/")
+    parts = in_turn(text)
     if len(parts) > layers:
         raise RuleError(f"“{text}” names the masks of {len(parts)} layers in turn, but the weights have {layers}.")
     each = [meaning_mask(part, queries, keys) for part in parts]
@@ -51,8 +78,9 @@ def layer_masks(text: str, layers: int, queries: int, keys: int) -> np.ndarray:
 
 def hides_future(text: str) -> bool:
     """Whether a meaning hides what comes after the query, in every layer. Raises RuleError."""
-    if "/" in text:
-        return all(map(hides_future, text.split("/")))
+    parts = in_turn(text)
+    if len(parts) > 1:
+        return all(map(hides_future, dict.fromkeys(parts)))
     structure = parse_meaning(text)
     if structure is not None:
         return structure.causal

@@ -19,9 +19,10 @@ MAX_SIZE = 64
 """Largest number of queries, keys, samples or heads of a mask."""
 MAX_CHARACTERS, MAX_NESTING = 400, 40
 """Largest length of a rule, and number of its brackets and nots."""
-KINDS = ("causal", "padding", "window 3", "prefix 2", "packed 3,3", "full")
+KINDS = ("causal", "padding", "window 3", "sinks 1", "prefix 2", "span 2-4", "chunked 3", "packed 3,3", "full")
 """The kinds of masks that a rule can join, with example sizes."""
-_TOKEN = re.compile(r"\s*(?:(?P<join>and|or|not|[()&|~+])|(?P<kind>[a-z]+)(?:[\s:]*(?P<sizes>\d+(?:\s*,\s*\d+)*))?)")
+_SIZES = r"(?:[\s:]*(?P<sizes>\d+(?:\s*[,-]\s*\d+)*))?"
+_TOKEN = re.compile(rf"\s*(?:(?P<join>and|or|not|[()&|~+])|(?P<kind>[a-z_]+){_SIZES})")
 _SIGNS = {"&": "and", "+": "and", "|": "or", "~": "not"}
 
 
@@ -108,13 +109,19 @@ class _Parser:
         return grid
 
     def _and(self) -> np.ndarray:
-        grid = self._operand()
+        """Kinds that stand beside each other are one structure, as in a name: a sink is seen beside its window."""
+        kinds: dict[str, str] = {}
+        grid = self._operand(kinds)
         while self._next() == "and":
             self.at += 1
-            grid = grid & self._operand()
+            grid = grid & self._operand(kinds)
+        if kinds:
+            structure = _structure("+".join(kinds.values()))
+            grid = grid & structure.allowed(self.sizes.queries, self.sizes.keys)
         return grid
 
-    def _operand(self) -> np.ndarray:
+    def _operand(self, kinds: dict[str, str]) -> np.ndarray:
+        """The mask of the next operand; a kind is put into ``kinds`` by its word, but for one that is there already."""
         word = self._next()
         if word in ("", "and", "or", ")"):
             where = f"At “{word}”" if word else "At the end of the rule"
@@ -122,24 +129,31 @@ class _Parser:
         sizes = self.tokens[self.at][1]
         self.at += 1
         if word == "not":
-            return ~self._operand()
+            inner: dict[str, str] = {}
+            grid = self._operand(inner)
+            return ~(grid & self._kind(*inner.values()) if inner else grid)
         if word == "(":
             grid = self._or()
             if self._next() != ")":
                 raise RuleError("A bracket is not closed.")
             self.at += 1
             return grid
-        return self._kind(word, sizes)
-
-    def _kind(self, word: str, numbers: str) -> np.ndarray:
         if word == "padding":
             return self.sizes.keep()[:, None, None, :]
-        return _structure(word, numbers).allowed(self.sizes.queries, self.sizes.keys)
+        name = f"{word}:{sizes.replace(' ', '')}" if sizes else word
+        if word in kinds and word != "span":
+            return self._kind(name)
+        _structure(name)
+        kinds[f"{word} {sizes}" if word == "span" else word] = name
+        return np.ones((self.sizes.queries, self.sizes.keys), bool)
+
+    def _kind(self, name: str) -> np.ndarray:
+        return _structure(name).allowed(self.sizes.queries, self.sizes.keys)
 
 
-def _structure(word: str, numbers: str) -> Structure:
+def _structure(name: str) -> Structure:
     try:
-        return parse_structure(f"{word}:{numbers.replace(' ', '')}" if numbers else word)
+        return parse_structure(name)
     except ValueError as error:
-        text = f"{word} {numbers}".strip()
+        text = name.replace(":", " ")
         raise RuleError(f"“{text}” is not a kind of mask, or lacks its size. {_help()}") from error

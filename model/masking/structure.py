@@ -31,6 +31,10 @@ class Structure:
     """First positions of packed documents, without the first 0."""
     spans: tuple[tuple[int, int], ...] = ()
     """First and one past the last key of each span whose tokens see each other in both directions: image blocks."""
+    sinks: int = 0
+    """How many first keys stay visible beyond a window (Xiao et al. 2023, attention sinks)."""
+    chunk: int = 0
+    """The size of chunks outside of which nothing is seen (Llama 4); 0 for none."""
 
     def allowed(self, queries: int, keys: int, shift: int | None = None) -> np.ndarray:
         """Return (Q, K) bool, True = may attend; ``shift`` is K - Q unless given."""
@@ -40,6 +44,8 @@ class Structure:
             grid &= offset >= self.lo
         if self.hi is not None:
             grid &= offset <= self.hi
+        if self.sinks:
+            grid[:, : self.sinks] |= True if self.hi is None else offset[:, : self.sinks] <= self.hi
         if self.prefix:
             grid[:, : self.prefix] = True
         for first, end in self.spans:
@@ -49,6 +55,9 @@ class Structure:
             edges = np.asarray(self.starts)
             document = np.searchsorted(edges, np.arange(max(queries, keys)), side="right")
             grid &= document[:queries, None] == document[None, :keys]
+        if self.chunk:
+            past = keys - queries if shift is None else shift
+            grid &= ((np.arange(queries) + past) // self.chunk)[:, None] == np.arange(keys) // self.chunk
         return grid
 
     @property
@@ -101,9 +110,15 @@ class Structure:
             text = f"a window from {self.lo} to {'the end' if self.hi is None else self.hi}"
         if self.spans:
             text += f", with {len(self.spans)} span{'s' * (len(self.spans) > 1)} read in both directions"
+        if self.sinks:
+            text += f", beside the first {self.sinks} keys" if self.sinks > 1 else ", beside the first key"
+        if self.chunk:
+            text += f", in chunks of {self.chunk}"
         return f"{text}, in {len(self.starts) + 1} packed documents" if self.starts else text
 
 
+MOST_SINKS = 4
+"""First keys beside a window that are recognised as sinks; more can be said."""
 _SHORTEST_SPAN = 3
 """Two tokens that see each other are more likely one cell open by accident."""
 FULL, CAUSAL = Structure(), Structure(hi=0)
@@ -141,10 +156,24 @@ def _candidates(seen: np.ndarray) -> Iterator[Structure]:
         yield Structure(hi=0, prefix=int(ahead[-1]) + 1)
         if spans := _spans(seen & (offset > 0)):
             yield Structure(hi=0, spans=spans)
+    if hi == 0:
+        yield from _beside_sinks(seen, offset)
     starts = _documents(seen)
     if starts:
         for band in bands:
             yield dataclasses.replace(band, starts=starts)
+
+
+def _beside_sinks(seen: np.ndarray, offset: np.ndarray) -> Iterator[Structure]:
+    """Windows beside first keys that every query sees, where some rows show keys hidden between the two."""
+    for sinks in range(1, MOST_SINKS + 1):
+        rest = seen[:, sinks:]
+        if not rest.any():
+            return
+        lo = int(offset[:, sinks:][rest].min())
+        apart = seen[:, :sinks].any(1) & (~seen[:, sinks:] & (offset[:, sinks:] < lo)).any(1)
+        if lo < 0 and apart.sum() > 1:
+            yield Structure(lo, 0, sinks=sinks)
 
 
 def _spans(later: np.ndarray) -> tuple[tuple[int, int], ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +30,27 @@ def from_tensor(name: str, tensor: Any) -> np.ndarray:
     _check_cells(name, tensor.numel())
     plain = tensor.detach().cpu()
     return (plain.float() if str(plain.dtype).startswith(("torch.bfloat16", "torch.float8")) else plain).numpy()
+
+
+def is_block_mask(value: Any) -> bool:
+    """Whether this is a BlockMask of flex_attention."""
+    return hasattr(value, "mask_mod") and hasattr(value, "kv_num_blocks")
+
+
+def from_block_mask(name: str, block_mask: Any) -> np.ndarray:
+    """Return a BlockMask opened to its cells, (B, H, Q, K) bool, True = may attend, by its mask_mod.
+
+    Raises:
+        DiagnosisError: for one whose function is lost, as that of a slice is, or that is too large.
+    """
+    _check_cells(name, math.prod(block_mask.shape))
+    flex_attention = sys.modules[type(block_mask).__module__]
+    try:
+        device = block_mask.kv_num_blocks.device
+        cells = flex_attention.create_mask(block_mask.mask_mod, *block_mask.shape, device=device)
+    except (RuntimeError, TypeError, IndexError) as error:
+        raise DiagnosisError(f"{name} is a BlockMask whose mask_mod cannot be evaluated: {error}.") from error
+    return from_tensor(name, cells)
 
 
 def from_layers(name: str, layers: Sequence[Any]) -> np.ndarray:

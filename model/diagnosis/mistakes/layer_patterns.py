@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ...masking.structure import CAUSAL, recognise
 from ..inputs.arrays import Arrays
 from ..inputs.evidence import Evidence
-from ..inputs.intent import Intent
+from ..inputs.intent import Intent, stack_structures
 
 _CODE = "wrong-layer-pattern"
 
@@ -26,6 +27,9 @@ def layer_patterns(arrays: Arrays, evidence: Evidence, intent: Intent) -> Iterat
         same = (intent.base == intent.base[:1]).all()
         for base in _without_globals(intent.base[:1] if same else intent.base):
             yield _CODE, base & intent.columns
+    elif any(one.sinks for one in intent.structures):
+        without = [dataclasses.replace(one, sinks=0) for one in intent.structures]
+        yield _CODE, stack_structures(without, *arrays.sizes[3:]) & intent.columns
 
 
 def _exchanged(evidence: Evidence, allowed: np.ndarray, axis: int) -> Iterator[tuple[str, np.ndarray]]:

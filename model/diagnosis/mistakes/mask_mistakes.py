@@ -90,11 +90,11 @@ def _with_shifted_end(structure: Structure, n: int) -> Structure:
 
 
 def _one_document(structure: Structure) -> Structure:
-    return dataclasses.replace(structure, starts=())
+    return dataclasses.replace(structure, starts=(), chunk=0)
 
 
 def _omissions(structures: tuple[Structure, ...]) -> Iterator[Callable[[Structure], Structure]]:
-    if any(one.starts for one in structures):
+    if any(one.starts or one.chunk for one in structures):
         yield _one_document
     for n in range(max((len(one.without_causal()) for one in structures if one.causal), default=0)):
         yield partial(_without_causal, n=n)

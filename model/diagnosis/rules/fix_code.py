@@ -121,14 +121,26 @@ def _construction(code: str, structure: Structure, writing: Writing, padded: boo
 
 def band(structure: Structure) -> str:
     """Return the allowed cells of a structure without its documents, by the positions i of queries and j of keys."""
-    if structure.spans:
-        spans = " | ".join(f"((i >= {a}) & (i < {b}) & (j >= {a}) & (j < {b}))" for a, b in structure.spans)
-        return f"((j <= i) | {spans})"
-    if structure.prefix:
-        return f"((j <= i) | (j < {structure.prefix}))"
+    cells = _band(structure)
+    if not structure.chunk:
+        return cells
+    chunks = f"(i // {structure.chunk} == j // {structure.chunk})"
+    return f"{cells} & {chunks}" if cells else chunks
+
+
+def _band(structure: Structure) -> str:
+    """The same without its chunks."""
     lo, hi = structure.lo, structure.hi
-    if lo is not None and hi == -lo:
-        return f"((i - j).abs() < {1 - lo})"
     past = f"(i - j < {1 - lo})" if lo is not None else ""
+    if past and structure.sinks:
+        past = f"({past} | (j < {structure.sinks}))"
     ahead = "" if hi is None else "(j <= i)" if hi == 0 else f"(j - i <= {hi})"
-    return " & ".join(part for part in (ahead, past) if part)
+    cells = " & ".join(part for part in (ahead, past) if part)
+    if lo is not None and hi == -lo and not structure.sinks:
+        cells = f"((i - j).abs() < {1 - lo})"
+    more = [f"((i >= {a}) & (i < {b}) & (j >= {a}) & (j < {b}))" for a, b in structure.spans]
+    more += [f"(j < {structure.prefix})"] if structure.prefix else []
+    if not cells or not more:
+        return cells
+    first = f"({cells})" if " & " in cells else cells
+    return f"({' | '.join([first, *more])})"

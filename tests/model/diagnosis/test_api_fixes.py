@@ -18,7 +18,10 @@ from model.masking.structure_names import parse_structure
 from model.trace import Kind
 
 B, H, D = 2, 2, 16
-NAMES = ("causal", "padding", "causal+window:3", "window:2", "prefix:2", "causal+packed:3,5", "packed:4,4")
+NAMES = (
+    *("causal", "padding", "causal+window:3", "window:2", "prefix:2", "causal+packed:3,5", "packed:4,4"),
+    *("causal+window:3+sinks:1", "causal+span:3-6", "causal+window:2+span:3-6", "causal+chunked:3"),
+)
 
 
 def reference(name: str, queries: int, keys: int, key_keep: Tensor | None) -> Tensor:

@@ -14,7 +14,10 @@ from model.masking.conventions import from_boolean
 from model.masking.structure_names import parse_structure
 
 B, H, D = 2, 2, 8
-NAMES = ("causal", "padding", "causal+window:3", "window:2", "prefix:2", "causal+packed:3,5", "packed:3,5")
+NAMES = (
+    *("causal", "padding", "causal+window:3", "window:2", "prefix:2", "causal+packed:3,5", "packed:3,5"),
+    *("causal+window:3+sinks:1", "causal+span:3-6", "causal+window:2+span:3-6", "causal+chunked:3"),
+)
 KEEP = np.arange(8) < np.array([[8], [6]])
 DOCUMENT = np.arange(8) >= 3
 

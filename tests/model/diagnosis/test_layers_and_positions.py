@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from model.diagnosis import Diagnosis, DiagnosisError, diagnose
+from model.masking.meaning import meaning_mask
 
 T, H = 9, 4
 SCORES = torch.randn(2, H, T, T, generator=torch.Generator().manual_seed(4))
@@ -147,3 +148,19 @@ def test_attention_over_the_batch(averaged: bool) -> None:
 def test_as_many_samples_as_tokens_are_not_told_apart() -> None:
     weights = torch.randn(5, 2, 5, 5, generator=torch.Generator().manual_seed(0)).softmax(-1)
     assert named(diagnose(weights, key_keep=torch.ones(5, 5).bool())) == []
+
+
+@pytest.mark.parametrize(
+    ("meant", "made", "code"),
+    [
+        ("causal+window:3+sinks:2", "causal+window:3", "wrong-layer-pattern"),
+        ("causal+window:3+sinks:2", "causal", "window-missing"),
+        ("causal+chunked:4", "causal", "document-leak"),
+        ("causal+span:3-6", "full", "future-visible"),
+    ],
+)
+def test_masks_of_today_that_are_not_as_they_were_meant(meant: str, made: str, code: str) -> None:
+    mask = torch.from_numpy(meaning_mask(made, T, T))
+    found = diagnose(SCORES.masked_fill(~mask, -torch.inf).softmax(-1), meant=meant, map="decoder")
+    assert code in [one.code for one in found.findings if one.severity == "error"]
+    assert diagnose(layered(torch.from_numpy(meaning_mask(meant, T, T)))[:, 0], meant=meant).sound

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch.nn.attention.flex_attention import create_block_mask
 
-from model.diagnosis import Diagnosis, DiagnosisError, arrange, judge
+from model.diagnosis import Diagnosis, DiagnosisError, arrange, diagnose, judge
 from model.masking.softmax import softmax as masked_softmax
 
 T = 8
@@ -126,3 +128,18 @@ def test_a_row_that_is_nan_in_spite_of_its_keys_is_no_fault_of_the_mask() -> Non
     mask[3] = False
     (found,) = judged("causal", weights=weights, mask=mask).findings
     assert "no key to attend to" in found.message
+
+
+@pytest.mark.parametrize("size", [4, 128])
+def test_a_block_mask_is_opened_to_its_cells(size: int) -> None:
+    def window(b: torch.Tensor, h: torch.Tensor, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        return (q >= k) & (q - k < 3)
+
+    made = create_block_mask(window, 1, 1, 9, 9, device="cpu", BLOCK_SIZE=size)
+    assert diagnose(mask=made, meant="causal+window:3").verdict == "sound"
+    assert diagnose(mask=made, meant="causal").verdict == "faulty"
+    documents = torch.tensor([0, 0, 0, 1, 1, 1, 1, 2, 2])
+    packed = create_block_mask(lambda b, h, q, k: documents[q] == documents[k], 1, 1, 9, 9, device="cpu")
+    assert diagnose(mask=packed, meant="cu_seqlens:0,3,7,9").verdict == "sound"
+    with pytest.raises(DiagnosisError, match="mask_mod cannot be evaluated"):
+        diagnose(mask=made[0], meant="causal")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from model.diagnosis import diagnose
-from model.masking.meaning import hides_future, meaning_mask, parse_meaning
+from model.masking.meaning import hides_future, layer_masks, meaning_mask, parse_meaning
 from model.masking.rule import RuleError, Sizes, build_mask
-from model.masking.structure import CAUSAL, Structure
+from model.masking.structure import CAUSAL, Structure, recognise
 from model.masking.structure_names import parse_structure, structure_name
 
 T = 8
@@ -48,15 +48,70 @@ def test_what_is_no_meaning_gets_a_sentence(text: str) -> None:
         parse_meaning(text)
 
 
-@pytest.mark.parametrize("name", ["causal", "padding", "causal+window:3", "window:2", "prefix:2", "causal+packed:3,5"])
+NAMES = [
+    *("causal", "padding", "causal+window:3", "window:2", "prefix:2", "causal+packed:3,5"),
+    *("causal+window:3+sinks:2", "causal+span:2-4+span:6-8", "causal+chunked:3", "causal+window:3+span:3-6"),
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_name_of_a_structure_reads_back(name: str) -> None:
     assert parse_structure(structure_name(parse_structure(name), T)) == parse_structure(name)
 
 
 def test_a_structure_may_have_no_name() -> None:
     assert structure_name(Structure(lo=-3, hi=1), T) == ""
-    assert structure_name(Structure(hi=0, spans=((2, 5),)), T) == ""
+    assert structure_name(Structure(hi=0, prefix=2, spans=((2, 5),)), T) == ""
     assert structure_name(CAUSAL, T) == "causal"
+
+
+Q, K = np.indices((T, T))
+TODAY = {
+    "causal+window:3+sinks:2": (K <= Q) & ((Q - K < 3) | (K < 2)),
+    "causal and window 3 and sinks 2": (K <= Q) & ((Q - K < 3) | (K < 2)),
+    "causal+span:3-6": (K <= Q) | ((Q >= 2) & (Q < 6) & (K >= 2) & (K < 6)),
+    "causal and span 1-2 and span 5-8": (K <= Q) | ((Q < 2) & (K < 2)) | ((Q >= 4) & (K >= 4)),
+    "causal+chunked:3": (K <= Q) & (Q // 3 == K // 3),
+    "causal+cu_seqlens:0,3,8": (K <= Q) & ((Q < 3) == (K < 3)),
+    "position_ids:0,1,2,0,1,2,3,4": (Q < 3) == (K < 3),
+    "causal+window:3+span:3-6": ((K <= Q) & (Q - K < 3)) | ((Q >= 2) & (Q < 6) & (K >= 2) & (K < 6)),
+}
+
+
+@pytest.mark.parametrize("text", TODAY)
+def test_masks_of_today_are_read_at_every_door(text: str) -> None:
+    np.testing.assert_array_equal(meaning_mask(text, T, T), TODAY[text])
+    np.testing.assert_array_equal(build_mask(text, Sizes(T, T, (T,)))[0, 0], TODAY[text])
+    if "_" not in text:
+        np.testing.assert_array_equal(meaning_mask(text, 3, T), TODAY[text][-3:])
+    assert diagnose(mask=TODAY[text], meant=text).verdict == "sound"
+    assert diagnose(mask=np.ones((T, T), bool), meant=text).verdict == "faulty"
+
+
+@pytest.mark.parametrize(
+    "text", ["sinks", "span 3", "span 4-2", "chunked 0", "cu_seqlens 1,3", "position_ids 1,2", "position_ids 0,2"]
+)
+def test_sizes_that_no_mask_has_are_refused(text: str) -> None:
+    with pytest.raises(RuleError, match="is not a kind of mask"):
+        parse_meaning(text)
+
+
+def test_sinks_beside_a_window_are_recognised() -> None:
+    found = recognise(TODAY["causal+window:3+sinks:2"], np.ones((T, T), bool))
+    assert found == Structure(-2, 0, sinks=2)
+    assert found.words() == "a causal window of 3, beside the first 2 keys"
+
+
+def test_layers_are_said_in_turn() -> None:
+    every = layer_masks("causal and window 3 on odd layers, causal on even layers", 4, T, T)
+    np.testing.assert_array_equal(every, layer_masks("causal+window:3 / causal", 4, T, T))
+    np.testing.assert_array_equal(layer_masks("causal on even layers, else causal+window:3", 4, T, T), every)
+    five = layer_masks("2 x causal+window:3 / causal", 6, T, T)
+    np.testing.assert_array_equal(five.all((1, 2)), [False] * 6)
+    np.testing.assert_array_equal([one[-1, 0] for one in five], [False, False, True] * 2)
+    for wrong in ("causal on odd layers", "causal on odd layers, full on odd layers", "0 x causal / full"):
+        with pytest.raises(RuleError, match="layers"):
+            parse_meaning(wrong)
 
 
 def test_spans_read_in_both_directions_are_no_leak() -> None:

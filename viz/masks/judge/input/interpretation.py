@@ -20,7 +20,10 @@ from ....ui.captions import caption, plain
 from .mask_input import MOST_CELLS, MaskInput
 
 KINDS: tuple[str, ...] = get_args(Kind)
-MEANT = ("full", "causal", "causal+window:4", "prefix:2", "packed:3,3")
+MEANT = (
+    *("full", "causal", "causal+window:4", "causal+window:4+sinks:1", "prefix:2", "causal+span:2-4"),
+    *("causal+chunked:4", "packed:3,3", "causal+window:4 / causal"),
+)
 
 
 def interpret(contents: Contents, identity: str) -> MaskInput | None:
