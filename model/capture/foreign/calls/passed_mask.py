@@ -14,7 +14,7 @@ from ....masking.attention_call import PADDING_ARGUMENTS
 from ....masking.blocked import is_blocked
 from ....network.torch_internals import materialize
 from .call_site import CallSite
-from .fused_weights import Attention, compact
+from .fused_weights import Attention
 from .origin import masks_around
 
 Sizes = tuple[int, int, int, int]
@@ -60,12 +60,20 @@ def passed_mask(
         return PassedMask(None, str(error))
     if not parts:
         return PassedMask(None)
-    whole = torch.ones((), dtype=torch.bool, device=in_force.device).expand(sizes)
-    for part, _ in parts:
-        whole = whole & part.to(whole.device)
-    whole = F.pad(whole, (0, extra), value=True) if extra else whole
-    same = in_force if torch.equal(whole, in_force) else compact(whole)  # one tensor for both takes no more memory
+    whole = parts[0][0].to(in_force.device)
+    for part, _ in parts[1:]:
+        whole = whole & part.to(in_force.device)
+    whole = whole.expand(*whole.shape[:2], *sizes[2:])
+    whole = (F.pad(whole, (0, extra), value=True) if extra else whole).expand(in_force.shape)
+    one, other = torch.broadcast_tensors(_without_copies(whole), _without_copies(in_force))
+    same = in_force if torch.equal(one, other) else whole  # one tensor for both takes no more memory
     return PassedMask(same, "; ".join(words for _, words in parts))
+
+
+def _without_copies(mask: Tensor) -> Tensor:
+    """The first of every sample and head that is broadcast to all of them."""
+    samples, heads = (slice(0, 1) if stride == 0 else slice(None) for stride in mask.stride()[:2])
+    return mask[samples, heads]
 
 
 def _of_torch(function: Callable[..., Any], given: Mapping[str, Any], sizes: Sizes) -> list[_Part]:
@@ -93,7 +101,8 @@ def _guessed(name: str, where: str, mask: Tensor, in_force: Tensor, sizes: Sizes
     if bool(((laid != 0) & (laid != 1)).any()):
         return ~is_blocked(laid), f"{name} of {where}, added to the scores"
     keep = laid.bool()
-    wrong, turned = (int((~allowed & in_force).sum()) for allowed in (keep, ~keep))
+    seen = _without_copies(in_force)
+    wrong, turned = (int((~allowed & seen).sum()) for allowed in (keep, ~keep))
     one = "True" if mask.dtype == torch.bool else "1"
     because = "" if wrong == turned else ", which contradicts fewer cells in force"
     if turned < wrong:
