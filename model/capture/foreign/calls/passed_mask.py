@@ -52,7 +52,7 @@ def passed_mask(
     samples, heads, queries, keys = in_force.shape
     sizes = (samples, heads, queries, keys - extra)
     try:
-        parts = _of_torch(function, given or {}, sizes)
+        parts = _of_torch(function, given or {}, sizes, in_force.device)
         if function is not F.multi_head_attention_forward and (given or {}).get("attn_mask") is None:
             masks, where = masks_around(site)
             parts += [_guessed(name, where, mask, in_force[..., : sizes[3]], sizes) for name, mask in masks.items()]
@@ -76,7 +76,9 @@ def _without_copies(mask: Tensor) -> Tensor:
     return mask[samples, heads]
 
 
-def _of_torch(function: Callable[..., Any], given: Mapping[str, Any], sizes: Sizes) -> list[_Part]:
+def _of_torch(
+    function: Callable[..., Any], given: Mapping[str, Any], sizes: Sizes, device: torch.device
+) -> list[_Part]:
     """What a function of torch was given, which says how it reads its masks."""
     multi_head = function is F.multi_head_attention_forward
     parts: list[_Part] = []
@@ -90,7 +92,7 @@ def _of_torch(function: Callable[..., Any], given: Mapping[str, Any], sizes: Siz
             allowed, how = ~is_blocked(mask), "added to the scores"
         parts.append((_laid_out(name, allowed, sizes), f"{name}, {how}"))
     if given.get("is_causal") and not (multi_head and parts):  # beside a mask it is a hint for nn.MultiheadAttention
-        allowed = torch.ones(sizes[2:], dtype=torch.bool).tril()
+        allowed = torch.ones(sizes[2:], dtype=torch.bool, device=device).tril()
         parts.append((allowed[None, None], "is_causal=True, from the top left"))
     return parts
 

@@ -101,10 +101,11 @@ def _allowed(
     starts_q: Tensor, starts_k: Tensor, queries: int, keys: int, left: int | None, right: int | None
 ) -> Tensor:
     """(T, T') bool, True = may attend."""
-    grid = torch.zeros(queries, keys, dtype=torch.bool)
+    device = starts_q.device
+    grid = torch.zeros(queries, keys, dtype=torch.bool, device=device)
     for first, end, key_first, key_end in zip(starts_q, starts_q[1:], starts_k, starts_k[1:], strict=False):
-        place = torch.arange(key_end - key_first) - torch.arange(end - first)[:, None]
-        offset = place - (key_end - key_first - (end - first))
-        near = (offset >= -left) if left is not None else torch.ones_like(offset, dtype=torch.bool)
-        grid[first:end, key_first:key_end] = near & (offset <= right) if right is not None else near
+        rows, columns = (torch.arange(int(size), device=device) for size in (end - first, key_end - key_first))
+        offset = columns - rows[:, None] - (len(columns) - len(rows))
+        near = torch.ones_like(offset, dtype=torch.bool) if left is None else offset >= -left
+        grid[first:end, key_first:key_end] = near if right is None else near & (offset <= right)
     return grid
