@@ -8,6 +8,7 @@
 - Whether a visitor's browser is still connected, asked from another thread (``Runtime.is_active_session``).
 - What a browser's message asks for (``BackMsg``), and the uploaded files in memory (``MemoryUploadedFileManager``).
 - The logger that warns at every use of a cache outside of a visitor's run.
+- The files of the font that pages are set in.
 
 Whatever another version lacks is named by :class:`InternalsError`.
 """
@@ -150,6 +151,15 @@ def allow_caches_outside_of_runs() -> None:
     """Let caches be filled without a visitor and without a warning for each. Raises InternalsError."""
     logger: logging.Logger = _part("streamlit.runtime.scriptrunner_utils.script_run_context", "_LOGGER")
     logger.addFilter(lambda record: "missing ScriptRunContext" not in record.getMessage())
+
+
+def font_file(*, italic: bool) -> Path:
+    """The font of the pages, upright or italic, in all weights, as WOFF2. Raises InternalsError."""
+    name = f"SourceSansVF-{'Italic' if italic else 'Upright'}*.woff2"
+    found = next((Path(st.__file__).parent / "static" / "static" / "media").glob(name), None)
+    if found is None:
+        raise InternalsError(f"static/static/media/{name}")
+    return found
 
 
 def _context() -> Any:

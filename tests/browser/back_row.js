@@ -8,7 +8,7 @@
   const show = [...within(document.body)].find((node) => node.matches?.("dialog.show"));
   const frame = show?.querySelector("iframe.seen");
   const places = frame ? [[show, 1], [frame.contentDocument.body, frame.currentCSSZoom]] : [[document.body, 1]];
-  const around = ".st-key-sentence, .st-key-translation, header, footer, .point, .words.large, [data-role=translation]";
+  const around = ".st-key-sentence, .st-key-translation, header, .line, .words.large, [data-role=translation]";
   const small = new Map();
   const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
   let smallest = Infinity;

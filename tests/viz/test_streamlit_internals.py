@@ -16,6 +16,7 @@ from viz.streamlit_internals import (
     PageRun,
     allow_caches_outside_of_runs,
     connection_probe,
+    font_file,
     message_kind,
     remove_query_parameters,
     start_runtime,
@@ -84,6 +85,12 @@ def test_nothing_else_imports_what_is_not_public(path: Path) -> None:
     )
     private = [line for line in code.splitlines() if line.strip().startswith(("from streamlit.", "import streamlit."))]
     assert all(line.split()[1].startswith(public) for line in private)
+
+
+def test_a_font_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(streamlit_internals.st, "__file__", str(tmp_path / "__init__.py"))
+    with pytest.raises(InternalsError, match=r"has no static/static/media/SourceSansVF-Italic.*written for"):
+        font_file(italic=True)
 
 
 class Serving:

@@ -23,6 +23,12 @@ def pack(header: Mapping[str, Any], body: bytes) -> bytes:
     return struct.pack("<I", len(text)) + text + body
 
 
+def header_text(packed: bytes) -> str:
+    """The header of what was packed, as it stands there."""
+    (length,) = struct.unpack_from("<I", packed)
+    return packed[4 : 4 + length].decode()
+
+
 def quantise(weights: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Return weights (..., Q, K) in 0..1 as uint8 of their shape, given a mask that broadcasts, True = may attend.
 

@@ -23,6 +23,7 @@ from ..engine.package import Form
 from ..figures.palette import DARK, LIGHT, Look
 from ..tour.steps import steps_in_file
 from ..ui.controls import examples
+from .font import TYPED, font_faces, is_slanted
 from .packed_models import (
     PackedModel,
     engine_elements,
@@ -51,9 +52,10 @@ FORMS: dict[Form, str] = {"half": "Live file: the model too", "int8": "Live file
 PAGE = Template("""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src '$hash' 'wasm-unsafe-eval'; \
-worker-src blob:; style-src 'unsafe-inline'; img-src data: blob:; connect-src $connect; base-uri 'none'; \
-form-action 'none'">
+worker-src blob:; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; connect-src $connect; \
+base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width"><title>$title</title>
+<style id="font">$font</style>
 <style>
 :root { color-scheme: light dark; --st-font: "Source Sans", system-ui, sans-serif; --st-button-radius: 0.6rem; }
 $css
@@ -135,19 +137,21 @@ def on_phone() -> bool:
 
 def page(models: Sequence[dict[str, Any]], made: date, data: str, connect: str = "'none'") -> str:
     """The HTML around the `data` of models; `connect` is what its security policy lets it fetch."""
+    styles = {name: style(name) for name in COMPONENTS}
     title = models[0]["title"] if len(models) == 1 else "Attenscope, live"
     header = {
         "title": title,
         "made": made.isoformat(),
         "models": models,
         "palettes": {"light": palette_of(Look(LIGHT)), "dark": palette_of(Look(DARK))},
-        "styles": {name: style(name) for name in COMPONENTS},
+        "styles": styles,
     }
     # A token or a title is data: inside a script no text may end it.
     literal = json.dumps(header, ensure_ascii=False).replace("<", "\\u003c")
     code = f"{component_code(COMPONENTS)}{scoped(HERE / 'live.js')}({literal}, components);"
     return PAGE.substitute(
         title=html.escape(title),
+        font=font_faces("".join([literal, code, *TYPED]), italic=is_slanted(styles.values())),
         hash=f"sha256-{hash_of(code)}",
         connect=connect,
         css="".join((folder / name).read_text(encoding="utf-8") for folder, name in _SHEETS),

@@ -12,7 +12,7 @@ import functools
 import gzip
 import html
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 from plotly.offline import get_plotlyjs
 
 from ..components.bundle import style
-from ..components.packing import pack
+from ..components.packing import header_text, pack
 from ..figures.stage import staged
+from .font import TYPED, font_faces, is_slanted
 from .packed_models import PackedModel, engine_elements, model_elements, model_facts
 from .parts import Chart, Columns, Component, LiveSlide, Part, Slide, View, Words, leaves
 from .scripts import component_code, hash_of, scoped
@@ -36,8 +37,9 @@ BROWSER = Path(__file__).parent / "browser"
 PAGE = Template("""<!doctype html>
 <html lang="en" data-scheme="$scheme"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src $scripts; \
-style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'">
+style-src 'unsafe-inline'; img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width"><title>$title</title>
+<style id="font">$font</style>
 <style>
 :root { color-scheme: $scheme; --st-font: "Source Sans", system-ui, sans-serif; --st-text-color: $ink;
   --st-primary-color: $accent; --st-border-color: $line; --st-background-color: $background;
@@ -109,17 +111,19 @@ def _file(
     charts = any(isinstance(part, Chart) for part in every)
     hashes = [hash_of(code)] + ([hash_of(get_plotlyjs())] if charts else [])
     packed = Packed()
+    styles = {name: style(name) for name in sorted(names)}
     header = {
         "title": title,
         "talk": talk,
         "made": made.isoformat(),
-        "styles": {name: style(name) for name in sorted(names)},
+        "styles": styles,
         "slides": [_slide(slide, packed, models) for slide in slides],
         "models": model_facts(models),
     }
     sheets = [BROWSER / "page.css", BALLOT, *([LIVE / "sentence.css"] if models else [])]
     return PAGE.substitute(
         title=html.escape(title),
+        font=font_faces(_letters(header, every, code), italic=is_slanted(styles.values())),
         scripts=" ".join([*(f"'sha256-{one}'" for one in hashes), *([LIVE_POLICY] if models else [])]),
         scheme="dark" if _is_dark(palette.background) else "light",
         ink=palette.ink,
@@ -134,6 +138,13 @@ def _file(
         code=code,
         models=model_elements(models),
     )
+
+
+def _letters(header: Mapping[str, Any], parts: Sequence[Part], code: str) -> str:
+    """All that a page may write: what stands in it, what its scripts say, and where it runs a model, what is typed."""
+    packed = [header_text(one.data) for one in parts if isinstance(one, Component) and isinstance(one.data, bytes)]
+    typed = TYPED if header["models"] else ()
+    return "".join([json.dumps(header, ensure_ascii=False), code, *packed, *typed])
 
 
 def _drawn_live(live: LiveSlide) -> Sequence[str]:

@@ -57,6 +57,13 @@ function boxesOf(elements) {
   return boxes.map((box, i) => (isHeading(elements[i]) ? new DOMRect(box.x, boxes[i + 1].y - box.height, box.width, box.height) : box));
 }
 
+/** The page's own letters: a picture finds none but those that stand in it. */
+function lettersOf(page) {
+  const style = drawn("style", {});
+  style.textContent = page.getElementById("font").textContent;
+  return style;
+}
+
 /** The view's pictures as one SVG text, each where it stands; `clear`: on no background. */
 export function composed(page, { clear }) {
   const found = withHeadings(pictures(page, clear));
@@ -68,6 +75,7 @@ export function composed(page, { clear }) {
   };
   const svg = drawn("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}` });
   const fill = page.defaultView.getComputedStyle(page.body).backgroundColor;
+  svg.append(lettersOf(page));
   if (!clear) svg.append(drawn("rect", { ...size, fill }));
   found.forEach(([, picture], i) => {
     picture.setAttribute("x", boxes[i].left - left + MARGIN);

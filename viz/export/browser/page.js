@@ -5,23 +5,26 @@ import { isFramed } from "./fit.js";
 import { content, prepare } from "./inflate.js";
 import { show } from "./slide.js";
 import { listen } from "./keys.js";
+import { letters } from "./letters.js";
 import { element } from "./element.js";
 import { printable } from "./print.js";
 import { rest } from "./rest.js";
 
-/** The frame around the slides: the title, where one is, what to look at, the notes, what the file was made from. */
+/** The frame around the slides: the title; in a line below, what to look at, what it was made from, where one is; the notes. */
 function frame(talk) {
   const [main, head, picture, notes, foot] = ["main", "header", "section", "aside", "footer"].map((tag) => element(tag));
   const point = element("p", "point");
   main.className = talk ? "talk" : "";
   const heading = head.appendChild(element("h1"));
   const controls = head.appendChild(element("nav"));
-  const live = head.appendChild(element("p", "place"));
+  const live = element("p", "place");
   notes.hidden = true;
   notes.setAttribute("aria-label", "Notes");
   if (talk) live.setAttribute("aria-live", "polite");
   const choices = element("div");
-  main.append(head, picture, choices, point, notes, foot);
+  const line = element("div", "line");
+  line.append(point, foot, live);
+  main.append(head, picture, choices, line, notes);
   document.body.append(main);
   return { main, heading, live, controls, picture, choices, point, notes, foot };
 }
@@ -115,7 +118,7 @@ const asked = () => Math.max(Number(new URLSearchParams(location.hash.slice(1)).
 
 /** The slides of this page; `live`, if any is, makes scenes of them that run a model (../live/scene.js). */
 export default async function page(components, live = null) {
-  const file = await content();
+  const [file] = await Promise.all([content(), letters()]);
   file.live = live?.(file.header, components);
   const { talk, slides } = file.header;
   document.documentElement.classList.toggle("framed", isFramed());

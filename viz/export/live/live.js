@@ -1,3 +1,4 @@
+import { letters } from "../browser/letters.js";
 import { application } from "./application.js";
 import { lacking } from "./connection.js";
 
@@ -23,6 +24,7 @@ export default async function live(header, components) {
     document.getElementById("starting").textContent = missing;
     return;
   }
+  await letters();
   const app = application(header, components);
   const opened = app.open(0);
   publish(app);
