@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..components.beam_tree import tree_data
 from ..components.decode_player import PlayerStart, packed
+from ..components.presenter import on_stage
 from ..export.live_file import live_files
 from ..export.parts import Component, Part, Words
 from ..export.save import SavedView, facts_of
@@ -37,14 +38,18 @@ def saved_view(
 ) -> SavedView:
     """The player from `start` on, the tree of a beam search with its `path` (token ids), and the sentences below."""
 
+    staged = on_stage()
+
     def parts(palette: Palette) -> list[Part]:
-        drawn: list[Part] = [
+        # A scene shows the tree alone, which does not have the sentence in it as the player does.
+        drawn: list[Part] = [Words(result.source, "sentence", "large")] if tree and staged else []
+        drawn.append(
             Component("decode_player", packed(result, start, replace(look, palette=palette), "saved"), "decoding")
-        ]
+        )
         if tree:
             chosen = path or result.target_ids
             drawn += [
-                Words("Beam tree", "tree", "heading"),
+                *([] if staged else [Words("Beam tree", "tree", "heading")]),
                 Component("beam_tree", tree_data(tree, chosen), "tree"),
             ]
         return [*drawn, *map(Words, sentences)]

@@ -52,6 +52,8 @@ $engine<script>$code</script>$models</body></html>
 """)
 LIVE = Path(__file__).parent / "live"
 BALLOT = Path(__file__).parents[1] / "components" / "presenter" / "ballot.css"
+BESIDE_TILES = (0.36, 0.64)
+"""Widths of the tiles of all heads and of the picture, which is what is shown, on the stage (talk/presented.css)."""
 LIVE_POLICY = "'wasm-unsafe-eval'; worker-src blob:"
 """What a page that runs a model may do beside its scripts."""
 LIVE_COMPONENTS = {"decode": ("decode_player", "beam_tree", "versions")}
@@ -88,7 +90,9 @@ def _staged(parts: Sequence[Part]) -> Iterator[Part]:
         if isinstance(part, Chart):
             yield replace(part, figure=staged(part.figure))
         elif isinstance(part, Columns):
-            yield replace(part, columns=tuple(tuple(_staged(one)) for one in part.columns))
+            beside_tiles = any(one.role == "heads" for one in leaves(part.columns[0]))
+            shares = BESIDE_TILES if beside_tiles and part.shares[0] > BESIDE_TILES[0] else part.shares
+            yield replace(part, columns=tuple(tuple(_staged(one)) for one in part.columns), shares=shares)
         else:
             yield part
 

@@ -69,6 +69,8 @@ class Curves:
     height: int = 460
     left: int = 64
     """Pixels for what stands left of the plot."""
+    legend: Sequence[tuple[str, str]] = ()
+    """What each colour is: names and colours, said beside the title."""
     square: bool = False
     """One unit is as long across as up."""
 

@@ -57,7 +57,7 @@ def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
                     [Component("matrix", packed(_picture(difference, choice, palette)))],
                     [Component("curves", packed_curves(dots(palette)))],
                 ),
-                (0.56, 0.44),
+                (0.5, 0.5),
             ),
             Words(says),
         ]

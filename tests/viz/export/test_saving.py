@@ -21,7 +21,7 @@ from viz.masks.judge.slices import slice_of
 
 CAUSAL = np.tril(np.ones((6, 6), bool))
 SAVED = re.compile(r'\bComponent\("(\w+)"')
-ASIDE = {"overview", "tokens"}
+ASIDE = {"overview", "tokens", "versions"}
 """Saved beside a picture, in a role of their own."""
 
 

@@ -29,6 +29,7 @@ from tests.viz.page_texts import as_read
 from viz.figures.heads import over_training as figures
 from viz.figures.heads.error_rates import first_row, rate_tables
 from viz.figures.heads.pruned import pruned
+from viz.figures.labels import KIND_NAMES
 from viz.figures.palette import DARK, LIGHT
 from viz.heads import kept_texts
 from viz.heads.views import alignment, over_training, pruning
@@ -189,6 +190,7 @@ def test_the_lines_over_training_hold_every_value(timeline: Timeline) -> None:
         for at, (_, values) in enumerate(courses.values()):
             known = [[stop, value] for stop, value in enumerate(values) if not np.isnan(value)]
             assert shown.marks[2 * at + 1].points.tolist() == known
+        assert {KIND_NAMES[kind] for kind, _ in courses.values()} == {name for name, _ in shown.legend}
     table = over_training.numbers(timeline)
     assert len(table) == len(timeline.heads)
     assert set(table.index.get_level_values("step")) == {0, "released"}

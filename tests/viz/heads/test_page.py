@@ -27,7 +27,8 @@ from model.translate import Translator
 from tests.viz.page_texts import as_read
 from viz.figures.heads.bars import Strip, strips
 from viz.figures.heads.projection import part_of, projection
-from viz.figures.heads.scatter import Dot, scatter
+from viz.figures.heads.scatter import Dot, kind_colours, scatter
+from viz.figures.labels import KIND_NAMES
 from viz.figures.palette import DARK, LIGHT
 from viz.heads import cache as atlases
 from viz.heads import shaded, texts
@@ -107,7 +108,12 @@ def test_two_models_share_axes_and_sizes(
     for palette in (LIGHT, DARK):
         first, second = all_heads.pictures(sides, "entropy", "cost", palette)
         assert (first.x, first.y) == (second.x, second.y)
-        least = scatter(own.dots, "a", "b", "title", palette).marks
+        shown = scatter(own.dots, "a", "b", "title", palette)
+        least = shown.marks
+        kinds = {dot.kind for dot in own.dots}
+        assert shown.legend == [
+            (KIND_NAMES[kind], colour) for kind, colour in kind_colours(palette).items() if kind in kinds
+        ]
         assert [mark.size for mark in first.marks] == [mark.size for mark in least]
         costliest = int(np.argmax(atlas.heads["cost"]))
         assert second.marks[costliest].size < first.marks[costliest].size

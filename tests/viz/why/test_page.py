@@ -17,7 +17,7 @@ from model.attribution.target import AttributionError
 from model.experiments.activation_patching import minimal_pairs
 from model.translate import Translator
 from viz.components.presenter import COLLECTED
-from viz.export.parts import Chart, leaves
+from viz.export.parts import Chart, Component, leaves
 from viz.figures.palette import DARK, LIGHT
 from viz.traces import session
 from viz.ui import cache as shared
@@ -91,6 +91,14 @@ def test_every_view_is_drawn_explained_and_saved(
         assert charts
         assert all(one.figure.layout.paper_bgcolor == palette.background for one in charts)
         assert all(one.alt for one in charts)
+
+
+def test_a_scene_has_the_sentence_once(open_page: Open, word: WordKey) -> None:
+    app = open_page(why="source words", pin=f"target.{word.position + 1}")
+    parts = list(leaves(saved(app).parts(LIGHT)))
+    assert not any(part.role == "sentence" for part in parts)
+    assert any(isinstance(part, Component) and part.name == "signed_text" for part in parts)
+    assert any(part.role == "sentence" for part in leaves(saved(open_page(why="deletion")).parts(LIGHT)))
 
 
 def test_the_word_is_that_of_the_pinned_piece_or_the_longest() -> None:

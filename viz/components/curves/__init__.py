@@ -1,7 +1,7 @@
 """Lines, areas and dots over two axes, drawn in the browser: hover or arrow keys read a point, a click chooses it.
 
 A plotly chart is mounted anew at every change and takes 50 to 60 ms for it, two of them twice that; these curves
-follow a control in a few. They have no zoom and no legend: a figure that needs those is plotly's.
+follow a control in a few. They have no zoom: a figure that needs one is plotly's.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ def packed(shown: Curves, brush: bool = False) -> bytes:
     """What curves.js reads: the figure without numbers, then points and values of every mark as float32."""
     header = {
         "title": shown.title,
+        "legend": list(shown.legend),
         "x": asdict(shown.x),
         "y": asdict(shown.y),
         "notes": [asdict(note) for note in shown.notes],

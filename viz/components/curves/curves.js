@@ -4,7 +4,7 @@ import { asPicture } from "../shared/as_picture.js";
 import { drawn } from "../shared/picture.js";
 import { pictureHeight } from "../shared/stage_sizes.js";
 import { brushing } from "./brushing.js";
-import { picture, scales } from "./drawing.js";
+import { leaveOutCovered, picture, scales } from "./drawing.js";
 
 function build(root, view) {
   root.className = "curves";
@@ -23,6 +23,17 @@ function build(root, view) {
   const observer = new ResizeObserver(() => view.draw?.());
   observer.observe(plot);
   return { title, readout, plot, svg, ring, box, dispose: () => observer.disconnect() };
+}
+
+/** A colour and what it is, beside the title. */
+function entry([name, colour]) {
+  const made = document.createElement("span");
+  made.className = "entry";
+  const dot = document.createElement("span");
+  dot.className = "dot";
+  dot.style.background = colour;
+  made.append(dot, name);
+  return made;
 }
 
 /** The marks with their numbers, which stand behind the header one after another. */
@@ -73,7 +84,7 @@ export default function curves({ data, parentElement, setTriggerValue }) {
   const marks = numbered(header.marks, body);
   const view = mounted(parentElement, "curves", build);
   let scale = null;
-  view.title.textContent = header.title;
+  view.title.replaceChildren(header.title, ...header.legend.map(entry));
   view.plot.setAttribute("aria-label", header.title);
   view.plot.style.height = pictureHeight(header.height);
   view.draw = () => {
@@ -82,6 +93,7 @@ export default function curves({ data, parentElement, setTriggerValue }) {
     view.svg.setAttribute("width", width);
     view.svg.setAttribute("height", height);
     view.svg.replaceChildren(...picture(header, marks, scale), view.ring);
+    leaveOutCovered([...view.svg.querySelectorAll(".note")]);
   };
   const read = (point) => {
     view.at = point;

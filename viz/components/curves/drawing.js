@@ -3,6 +3,7 @@ import { drawn } from "../shared/picture.js";
 const TOP = 10;
 const RIGHT = 14;
 const BELOW = 46;
+const APART = 4; // Pixels on either side of a note.
 const LINE = 17; // Pixels from one line of a note to the next.
 const SHIFTS = { top: 1, middle: 0.35, bottom: -0.45 };
 
@@ -78,6 +79,18 @@ function note({ text, x, y, colour, across, down, shift }, at, background) {
     made.setAttribute("stroke", background);
     return made;
   });
+}
+
+/** Leave out words that would stand on others; those that are noted first stay. */
+export function leaveOutCovered(notes) {
+  const kept = [];
+  for (const note of notes) {
+    const { x, y, width, height } = note.getBBox();
+    const box = { left: x - APART, right: x + width + APART, top: y, bottom: y + 0.75 * height }; // It is higher than its letters.
+    const free = kept.every((one) => box.left >= one.right || one.left >= box.right || box.top >= one.bottom || one.top >= box.bottom);
+    if (free) kept.push(box);
+    else note.remove();
+  }
 }
 
 /** All that stands still, from back to front. */

@@ -1,6 +1,6 @@
 import { roots } from "./parts.js";
 
-const LISTED = "tbody > tr, ol > li, .version:not(.heading), .part.caption";
+const LISTED = "tbody > tr, ol:not(.steps) > li, .version:not(.heading), .part.caption";
 const ALWAYS_LISTED = 2; // Rows of a list that always stay.
 const MORE_LINE = 22; // Pixels of the line that says how many are left out.
 

@@ -17,7 +17,7 @@ export const readable = () => Math.min(innerWidth, innerHeight) / ROWS;
  * Fit a scene: at the zoom that the back row can read, its pictures get the height that is left. A scene without such
  * pictures is zoomed until it fills the room; one of words alone is scrolled rather than made smaller. `stage` says how large all of it is (`tall()`) and the room (`room()`),
  * in the scene's own pixels, sets `zoom` and `picture` (a height), and leaves rows of lists out (`cut(pixels)`); each
- * resolves once nothing moves.
+ * resolves once nothing moves. `largest` is how far it may grow beyond the readable zoom.
  */
 export async function fitScene(stage) {
   const floor = readable();
@@ -30,7 +30,7 @@ export async function fitScene(stage) {
   for (let round = 0; round < ROUNDS && stage.tall() > stage.room() + SPARE; round += 1)
     if (!(await stage.cut(stage.tall() - stage.room()))) break;
   if (grown > GROWS) await fillPictures(stage, grown);
-  if (grown <= GROWS) await fillByZoom(stage, floor, [floor, floor * LARGEST]);
+  if (grown <= GROWS) await fillByZoom(stage, floor, [floor, floor * (stage.largest ?? LARGEST)]);
   else if (stage.tall() > stage.room() + SPARE) await fillByZoom(stage, floor, [floor * SMALLEST, floor]);
 }
 

@@ -18,8 +18,9 @@ export const ON_STAGE = `
   .line[data-size="large"] { font-size: 1.4rem; line-height: 1.35; }
   .decode-player .frame { height: max(8rem, calc(var(--picture, 350px) - 9rem)); }
   .texts h3 { min-height: 0; }
+  .texts .hint { display: none; }
   .links .scroll { max-width: none; }
-  .links :is(.heading, .numbers text) { font-size: 14px; }
+  .links :is(.heading, .numbers text) { font-size: 17px; }
   .links .scroll > svg { height: var(--picture, 350px); }
   .beam-tree .scroll { height: var(--picture, 350px); overflow-y: hidden; }
   .value { font-size: 12px; }
@@ -34,14 +35,25 @@ export const ON_STAGE = `
   .snapshots .frame { grid-template-rows: 5.2rem max(5rem, calc(var(--picture, 350px) - 7rem)); }
   .snapshots .grid { max-width: max(9rem, calc(var(--picture, 350px) - 2rem)); }
   .snapshots .reading { display: none; }
-  .pipeline { display: grid; grid-template-columns: minmax(0, 19rem) ${GRID}; gap: 2rem; align-items: center; }
+  .pipeline { display: flex; flex-wrap: wrap; gap: 0.8rem 2rem; align-items: center; }
+  .pipeline .lead { flex: 1 1 17rem; position: relative; top: 0; container-type: inline-size; }
   .pipeline .words { display: block; max-width: none; min-height: 0; }
   .pipeline .moves { display: none; }
   .pipeline .table {
+    flex: 2.6 1 30rem;
+    min-width: 0;
     max-width: none;
-    grid-template-columns: minmax(4.5rem, 1.1fr) repeat(2, ${GRID}) repeat(3, 2.6rem) minmax(4rem, 1fr) ${GRID};
-    grid-template-rows: 1.4rem 1.6rem repeat(var(--keys), max(1.2rem, calc((var(--picture, 350px) - 5.2rem) / var(--keys)))) 2rem;
+    column-gap: 0.5rem;
+    grid-template-columns: minmax(3.6rem, 1.1fr) repeat(2, minmax(0, 1.5fr)) repeat(3, 2.6rem) minmax(3.8rem, 1fr) minmax(2.8rem, 1.5fr);
+    grid-template-rows: auto 1.6rem repeat(var(--keys), max(1.2rem, calc((var(--picture, 350px) - 5.2rem) / var(--keys)))) 2rem;
   }
+  /* Where the words stand above the table, as those of two beside each other, the equation and the numbers say it. */
+  @container (min-width: 24rem) { .says { display: none; } }
+  .pipeline .heading { white-space: normal; line-height: 1.1; }
+  /* The place of what comes in later steps: where it all leads is seen from the first. */
+  .pipeline .later:is(.heading, .cell) { visibility: visible; }
+  .pipeline .later.cell { color: transparent; background: color-mix(in srgb, var(--st-text-color) 5%, transparent); clip-path: inset(14% 0); }
+  .pipeline .later.cell > * { visibility: hidden; }
 `;
 
 /** Of the app, where a scene is not operated; in a saved file everything can be. */

@@ -64,6 +64,7 @@ function shade(view, spot) {
       Object.assign(button.style, on ? inked(table[levels[i]], header.inks) : { background: "", color: "" });
       button.title = on ? read(levels[i]) : "";
     });
+    sides[side].says.classList.toggle("hint", !on);
     sides[side].says.textContent = on ? caption(header, spot) : "hover over a token, or click to pin it";
   }
 }

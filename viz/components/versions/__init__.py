@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -32,6 +33,10 @@ def versions(
     def chosen() -> None:
         on_choice(int(st.session_state[key].choice["number"]))
 
+    _mount(key=key, data=versions_data(rows, headings, current), on_choice_change=chosen)
+
+
+def versions_data(rows: Sequence[Version], headings: Sequence[str], current: int) -> dict[str, Any]:
+    """What versions.js reads."""
     listed = [{"what": row.what, "words": row.words, "numbers": row.numbers} for row in rows]
-    data = {"headings": headings, "versions": listed, "current": current}
-    _mount(key=key, data=data, on_choice_change=chosen)
+    return {"headings": headings, "versions": listed, "current": current}

@@ -12,7 +12,8 @@ import streamlit as st
 from model.analysis.difference import Pairs, shared_axes, single_head
 from model.checkpoint.load import CheckpointError
 from model.translate import InputError
-from viz.export.parts import Part, Words
+from viz.components.presenter import on_stage
+from viz.export.parts import Columns, Part, Words
 from viz.ui.captions import plain
 
 from ..captions import token_captions
@@ -41,19 +42,24 @@ def show(view: SingleView, scene: Scene, menu: DeltaGenerator) -> None:
         return
     if second is None:
         return
-    drawn = heatmaps(scene, second) if view == "heatmap" else one_above_the_other(view, scene, second)
+    drawn = heatmaps(scene, second) if view == "heatmap" else both_sides(view, scene, second)
     if drawn:
         token_captions(drawn.displays)
         with menu:
             offer(drawn, scene, "compare")
 
 
-def one_above_the_other(view: SingleView, scene: Scene, second: SecondSide) -> DrawnView | None:
-    """Draw a view of each side. Its controls stand once; what is pinned is marked where both have it."""
+def both_sides(view: SingleView, scene: Scene, second: SecondSide) -> DrawnView | None:
+    """Draw a view of each side. Its controls stand once; what is pinned is marked where both have it.
+
+    They stand one above the other; on a stage, which is wide and low, views of one head stand beside each other.
+    """
     names = second.first_name, second.name
+    beside = on_stage() and view not in OF_ALL_HEADS
+    places = st.columns(2, gap="large") if beside else (st.container(), st.container())
     drawn = []
-    for side, name in zip((scene, SecondScene.of(scene, second)), names, strict=True):
-        with st.container(key=side.element_key("side")):
+    for side, name, place in zip((scene, SecondScene.of(scene, second)), names, places, strict=True):
+        with place, st.container(key=side.element_key("side")):
             st.markdown(f"**{plain(name)}**")
             drawn.append(DRAW[view](side))
     first, other = drawn
@@ -62,7 +68,8 @@ def one_above_the_other(view: SingleView, scene: Scene, second: SecondSide) -> D
 
     def parts(look: Look) -> list[Part]:
         titled = zip(names, (first, other), strict=True)
-        return [part for name, one in titled for part in (Words(name, size="heading"), *one.parts(look))]
+        columns = tuple([Words(name, "picture", "heading"), *one.parts(look)] for name, one in titled)
+        return [Columns(columns, (0.5, 0.5))] if beside else [part for column in columns for part in column]
 
     of_sides = {"first": first.displays, "second": other.displays}
     displays = {f"{side} {name}": one for side, maps in of_sides.items() for name, one in maps.items()}

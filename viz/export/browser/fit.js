@@ -1,4 +1,5 @@
 import { cutLists } from "../../components/presenter/cut.js";
+import { roots } from "../../components/presenter/parts.js";
 import { fitScene } from "../../components/presenter/fit.js";
 
 const NARROW = "(max-width: 1000px)"; // There it is a page to scroll, as its style sheet says too, but not in a frame.
@@ -24,6 +25,8 @@ export async function fit(place, inside, state) {
   try {
     await fitScene({
       tall: () => inside.scrollHeight,
+      // Four pictures beside each other fill the width as it is: what is zoomed leaves them less.
+      largest: [...roots(inside)].some((root) => root.querySelector(".panels")) ? 1 : undefined,
       room: () => (place.clientHeight - 4) / found.zoom,
       zoom: (zoom) => change({ zoom }),
       cut: (over) => cutLists(inside, over, found.zoom) && painted(),

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..curves import Axis, Curves, Mark, linear
 from ..palette import Palette
-from .scatter import kind_colours
+from .scatter import kind_colours, kind_legend
 
 HEIGHT = 480
 
@@ -41,4 +41,5 @@ def over_training(
         marks,
         palette,
         height=HEIGHT,
+        legend=kind_legend({kind for kind, _ in courses.values()}, palette),
     )

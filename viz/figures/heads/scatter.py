@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..curves import Axis, Curves, Mark, Note, linear
 from ..diverging import negative
+from ..labels import KIND_NAMES
 from ..palette import Palette
 
 HEIGHT = 520
@@ -62,12 +63,18 @@ def scatter(
         else Note(dot.name, dot.x, dot.y, palette.ink, "end", "middle", -18)
         for dot in largest
     ]
-    return Curves(title, x, y, marks, palette, notes, height=HEIGHT)
+    kinds = {dot.kind for dot in (*dots, *beside)}
+    return Curves(title, x, y, marks, palette, notes, height=HEIGHT, legend=kind_legend(kinds, palette))
 
 
 def kind_colours(palette: Palette) -> dict[str, str]:
     """The colour of each map's heads."""
     return {"encoder": palette.accent, "decoder": negative(palette), "cross": palette.soft}
+
+
+def kind_legend(kinds: Collection[str], palette: Palette) -> list[tuple[str, str]]:
+    """Which colour is which map, of those there are."""
+    return [(KIND_NAMES[kind], colour) for kind, colour in kind_colours(palette).items() if kind in kinds]
 
 
 def _axis(values: Sequence[float], name: str) -> Axis:

@@ -42,7 +42,8 @@ def show(model: Translator, bar: DeltaGenerator) -> SavedView:
         return Chart(rate_tables(tables, title, palette), f"{title}. {said}")
 
     caption(kept_texts.gold(found))
-    st.markdown(plain(said))
+    with st.container(key="finding"):
+        st.markdown(plain(said))
     rows, columns = tables[0].rates.shape
     heads: dict[tuple[int, int], Head] = {
         (first_row(at, rows) + layer, head): ("cross", layer, head)

@@ -20,7 +20,6 @@ from ...export.parts import Columns, Component, Words
 from ...export.save import SavedView
 from ...figures.curves import Mark
 from ...figures.heads.scatter import Dot, scatter
-from ...figures.labels import KIND_NAMES
 from ...ui import cache as shared
 from ...ui import theme, widgets
 from ...ui.addresses.heads import ACROSS, BESIDE, BRUSH, HEADS, MEASURE_NAMES, UP
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from model.heads.atlas import Atlas
-    from model.trace import Head, Kind
+    from model.trace import Head
     from model.translate import Translator
 
     from ...export.parts import Part
@@ -71,7 +70,6 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | No
         return [with_frame(one, box) for one in pictures(sides, across, up, palette)]
 
     with st.container(key="picture"):
-        st.html(legend(atlas.maps))
         shown = drawn(theme.palette())
         for column, side, one in zip(st.columns(len(sides)), sides, shown, strict=True):
             with column:
@@ -138,12 +136,6 @@ def numbers(atlas: Atlas) -> pd.DataFrame:
     table = atlas.heads.assign(layer=atlas.heads["layer"] + 1, head=atlas.heads["head"] + 1)
     table.insert(3, "label", labels)
     return table.set_index(["map", "layer", "head"])
-
-
-def legend(maps: Sequence[Kind]) -> str:
-    """Which colour is which map."""
-    kinds = "".join(f'<span class="{kind}">{KIND_NAMES[kind]}</span>' for kind in maps)
-    return f'<p class="kinds">{kinds}</p>'
 
 
 def open_head(head: Head) -> None:

@@ -62,7 +62,7 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | No
     facts = texts.facts(model, atlas) | {"head": head_name(head)}
     return SavedView(
         f"head-{head_name(head).replace(' ', '-')}",
-        lambda palette: (drawn(palette), Words(f"{title}. {texts.cost(atlas, head)}")),
+        lambda palette: (Words(title, "picture", "heading"), drawn(palette), Words(texts.cost(atlas, head))),
         lambda: pd.DataFrame(measures(atlas, head)).drop(columns="others").set_index("name"),
         title,
         facts,

@@ -8,7 +8,6 @@ import pandas as pd
 import streamlit as st
 
 from model.heads.atlas import head_name
-from model.trace import KINDS
 
 from ...components.curves import curves, packed
 from ...export.parts import Component, Words
@@ -18,7 +17,7 @@ from ...ui import theme, widgets
 from ...ui.addresses.heads import MEASURE_NAMES, TRACKED
 from ...ui.captions import caption, plain
 from .. import cache, kept_texts
-from .all_heads import legend, open_head
+from .all_heads import open_head
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -46,9 +45,9 @@ def show(model: Translator, bar: DeltaGenerator) -> SavedView:
         )
 
     said = kept_texts.over_training(found, measure)
-    st.markdown(plain(said))
+    with st.container(key="finding"):
+        st.markdown(plain(said))
     with st.container(key="picture"):
-        st.html(legend([kind for kind in KINDS if any(head[0] == kind for head in heads)]))
         curves(drawn(theme.palette()), key="over-training", on_point=lambda mark, _: open_head(heads[mark // 2]))
     caption(kept_texts.tracked(found, measure))
     return SavedView(

@@ -12,7 +12,7 @@ import streamlit as st
 from model.translate import InputError
 
 from ...components.curves import curves, packed
-from ...components.versions import Version, versions
+from ...components.versions import Version, versions, versions_data
 from ...export.parts import Component, Words
 from ...export.save import SavedView
 from ...figures.heads.pruned import pruned
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from ...figures.palette import Palette
 
 
+HEADINGS = ("BLEU", "log p a token")
+
+
 def show(model: Translator, text: str, bar: DeltaGenerator) -> SavedView:
     found = cache.pruning(model.name, model.checkpoint.hash)
     away = [found.left[0] - one for one in found.left]
@@ -46,21 +49,23 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> SavedView:
         return pruned(away, own, np.array(random), at, by, title, palette)
 
     caption(kept_texts.pruned_on(found))
-    st.markdown(plain(kept_texts.pruning(found)))
+    with st.container(key="finding"):
+        st.markdown(plain(kept_texts.pruning(found)))
     with st.container(key="picture"):
         curves(drawn(theme.palette()), key="pruning", on_point=lambda _, point: AWAY.set(away[point]))
     st.select_slider("Heads taken away", away, **AWAY.storage)
     written = _written(found, model, text)
-    if written:
+    rows = rows_of(found, written) if written else []
+    if rows:
         choose = lambda number: AWAY.set(away[number])  # noqa: E731
-        versions(rows_of(found, written), ("BLEU", "log p a token"), at, key="pruned", on_choice=choose)
+        versions(rows, HEADINGS, at, key="pruned", on_choice=choose)
     caption(kept_texts.PRUNING)
     said = f"{kept_texts.pruning(found)} {kept_texts.pruned_on(found)}"
     return SavedView(
         f"heads-pruning-{model.name}",
         lambda palette: (
             Component("curves", packed(drawn(palette))),
-            *(Words(f"{heads} heads: {one}", "translation") for heads, one in zip(found.left, written, strict=False)),
+            *([Component("versions", versions_data(rows, HEADINGS, at), "translation")] if rows else []),
             Words(said),
         ),
         lambda: numbers(found),

@@ -61,12 +61,13 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | No
         caption(f"{texts.SHADED} {len(rows)} links, drawn from all that are as asked whatever their weight.")
         columns = (links[name].tolist() for name in ("map", "layer", "head"))
         names = [head_name(one) for one in zip(*columns, strict=True)]
-        st.html(shaded.rows_markup(rows, links["map"].tolist(), question.words, names))
+        with st.container(key="found"):
+            st.html(shaded.rows_markup(rows, links["map"].tolist(), question.words, names))
     facts = texts.facts(model, atlas) | {"question": question.text}
-    said = Words(f"{question.words} {found.sentence}")
+    asked_for, said = Words(question.words, "picture", "heading"), Words(found.sentence)
     return SavedView(
         "heads-search",
-        lambda palette: (drawn(palette), said) if bars else (said,),
+        lambda palette: (asked_for, drawn(palette), said) if bars else (asked_for, said),
         lambda: numbers(found),
         question.words,
         facts,

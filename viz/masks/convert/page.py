@@ -152,7 +152,7 @@ def _saved(conversion: Conversion, picture: Callable[[Palette], go.Figure]) -> S
     ]
 
     def parts(palette: Palette) -> list[Part]:
-        return [Chart(picture(palette), ALT), *(Words(line, "verdict") for line in lines)]
+        return [Chart(picture(palette), ALT), *map(Words, lines)]  # Code is read at a desk, not in a scene.
 
     array = conversion.target_array
     files = {} if array is None else {"The converted mask (NPY)": ("mask.npy", lambda: _npy(array))}

@@ -102,7 +102,7 @@ def _saved(entry: Exhibit, about: EntryText, broken: Side, fixed: Side) -> Saved
             Chart(picture(entry, broken, fixed, Look(palette)), _alt(about)),
             Words(reading(entry)),
             Columns(tuple([Words(line, "verdict") for line in verdict(side)] for side in (broken, fixed)), (1, 1)),
-            Words(f"The fix: {_fix(entry, about)}", "verdict"),
+            Words(f"The fix: {_fix(entry, about)}"),  # It is read at a desk: no scene of a talk has it.
         ]
 
     return SavedView("mask-fault", parts, lambda: numbers(entry, broken, fixed), about.title, width=1100)

@@ -48,8 +48,7 @@ def _trial(model: LiveModel, text: str, kinds: tuple[Kind, ...]) -> None:
         return
     caption(texts.EXPLAINED[trial.name] + (f" {texts.AT_ONCE}" if trial.name == "no causal mask" else ""))
     rows = [_version("own mask", tried, own=True), _version("this mask", tried, own=False)]
-    headings = ("log-probability", "of the right one", "attention moved")
-    versions(rows, headings, -1, key="tried-versions", on_choice=lambda _: None)
+    versions(rows, saving.HEADINGS, -1, key="tried-versions", on_choice=lambda _: None)
     caption(texts.effect(tried, model.writes))
     with st.container(key="tried-views", horizontal=True, vertical_alignment="center"):
         view = widgets.segmented_control("Look at", EFFECT)

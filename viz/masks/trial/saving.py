@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ...export.parts import Part, Words
+from ...components.versions import versions_data
+from ...export.parts import Component, Part, Words
 from ...export.save import SavedView
 from ...figures.labels import KIND_NAMES
 from ...ui.addresses.masks import MASK
-from ...ui.translation_changes import Mark
 from .texts import effect
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from ...components.versions import Version
     from ...figures.palette import Palette
+
+HEADINGS = ("log-probability", "of the right one", "attention moved")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +43,9 @@ def saved_view(
 ) -> SavedView:
     """What is written with the own mask and with the tried one, what it changed, and one view of it."""
     title = f"{KIND_NAMES[trial.kind]}: {MASK.label(trial.name).lower()}"
-    marked: list[tuple[Version, list[tuple[str, Mark]]]] = [
-        (row, [(word, "new" if how == "new" else "gone" if how == "gone" else "same") for word, how in row.words])
-        for row in rows
-    ]
 
     def parts(palette: Palette) -> list[Part]:
-        texts = (Words(row.what, "sentence", marked=((f"{row.what}: ", "same"), *marks)) for row, marks in marked)
-        return [*texts, Words(effect(tried, written), "verdict"), *shown.parts(palette)]
+        texts = Component("versions", versions_data(rows, HEADINGS, -1), "sentence")
+        return [texts, Words(effect(tried, written)), *shown.parts(palette)]
 
     return SavedView(f"tried-mask-{shown.name}", parts, shown.numbers, title, facts, width=1100)

@@ -9,6 +9,7 @@ import streamlit as st
 
 from model.attribution.methods import METHODS
 from viz.components.chart import chart
+from viz.components.presenter import on_stage
 from viz.components.signed_text import SignedText, packed, signed_text
 from viz.export.parts import Chart, Component, Part, Words
 from viz.export.save import SavedView, facts_of
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ..controls import Question
 
 NAMES = list(METHODS)
+HINT = "point at a piece to read its number"
 
 
 def show(question: Question, palette: Palette) -> SavedView:
@@ -49,10 +51,12 @@ def show(question: Question, palette: Palette) -> SavedView:
     lead = texts.value(found.target, found.target_value)
     with st.container(key="lead"):
         caption(lead)
+    staged = on_stage()
+    hint = "" if staged else HINT
     alt = f"{method} for {question.target.word}. {texts.strongest(found)}"
     title = "Every method for this word"
     with st.container(key="picture"):
-        signed_text(shaded_texts(found), palette, alt, key="shaded")
+        signed_text(shaded_texts(found, hint), palette, alt, key="shaded")
         says = [f"{texts.strongest(found)} {texts.COLOURS}", texts.unit(method, found.target), *found.notes]
         caption(" ".join(says))
         chart(method_matrix(every, method, palette), title, key="methods", on_cell=lambda row, _: _choose(row))
@@ -60,9 +64,11 @@ def show(question: Question, palette: Palette) -> SavedView:
     caption(" ".join(remarks))
 
     def parts(of: Palette) -> list[Part]:
-        shaded = Component("signed_text", packed(shaded_texts(found), of, alt))
+        # A scene has the sentence once: as the shaded words.
+        above = [one for one in question.saved_texts if not (staged and isinstance(one, Words))]
+        shaded = Component("signed_text", packed(shaded_texts(found, hint), of, alt))
         words = [Words(one) for one in (*says, *remarks)]
-        return [*question.saved_texts, Words(lead), shaded, Chart(method_matrix(every, method, of), title), *words]
+        return [*above, Words(lead), shaded, Chart(method_matrix(every, method, of), title), *words]
 
     facts = facts_of(question.result.trace, **question.facts, method=method)
     return SavedView(
@@ -78,12 +84,12 @@ def numbers(every: Mapping[str, Attribution]) -> pd.DataFrame:
     return table.assign(**{name: pd.Series(found.scores) for name, found in every.items()})
 
 
-def shaded_texts(found: Attribution) -> list[SignedText]:
-    """The source and what was written before, each piece with its score."""
+def shaded_texts(found: Attribution, hint: str) -> list[SignedText]:
+    """The source and what was written before, each piece with its score; `hint` stands under the first title."""
     says_prefix = len(found.prefix) > 0
     prefix = "shaded by the same scale" if says_prefix else "this method says nothing of it"
     return [
-        SignedText("The sentence", "point at a piece to read its number", found.target.source_tokens, found.source),
+        SignedText("The sentence", hint, found.target.source_tokens, found.source),
         SignedText("Written before", prefix, found.target.prefix_tokens, found.prefix if says_prefix else None),
     ]
 

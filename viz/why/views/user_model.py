@@ -12,6 +12,7 @@ from model.attribution.foreign import COMPUTED, NOT_COMPUTED
 from model.attribution.target import AttributionError
 from model.user_model import LocalError, LocalModel
 from viz.components.chart import chart
+from viz.components.presenter import on_stage
 from viz.components.signed_text import packed, signed_text
 from viz.export.parts import Chart, Component, Part, Words
 from viz.export.save import SavedView, facts_of, save
@@ -27,7 +28,7 @@ from .. import cache
 from ..texts import deletion as deletion_texts
 from ..texts import word as texts
 from . import deletion
-from .source_words import method_matrix, shaded_texts
+from .source_words import HINT, method_matrix, shaded_texts
 from .source_words import numbers as scores_table
 
 if TYPE_CHECKING:
@@ -81,14 +82,15 @@ def _scores(asked: Asked, every: Mapping[str, Attribution]) -> Drawn:
     found = every[asked.method]
     says = [f"{texts.value(found.target, found.target_value)} {texts.strongest(found)}"]
     says += [f"{COMPUTED[asked.method].capitalize()}. {texts.COLOURS}", texts.trust(every)]
+    hint = "" if on_stage() else HINT
     with st.container(key="picture"):
-        signed_text(shaded_texts(found), theme.palette(), says[0], key="shaded")
+        signed_text(shaded_texts(found, hint), theme.palette(), says[0], key="shaded")
         matrix = method_matrix(every, asked.method, theme.palette())
         chart(matrix, TITLE, key="methods", on_cell=lambda _, __: None)
     caption(" ".join(says))
 
     def parts(of: Palette) -> list[Part]:
-        shaded = Component("signed_text", packed(shaded_texts(found), of, says[0]))
+        shaded = Component("signed_text", packed(shaded_texts(found, hint), of, says[0]))
         return [shaded, Chart(method_matrix(every, asked.method, of), TITLE), *map(Words, says)]
 
     return TITLE, parts, lambda: scores_table(every)

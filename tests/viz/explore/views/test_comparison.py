@@ -13,12 +13,14 @@ from streamlit.testing.v1 import AppTest
 from model.analysis.difference import difference, shared_axes, single_head
 from model.experiments.logit_lens import logit_lens
 from model.trace import AttentionMap
+from viz.components.presenter import COLLECTED
 from viz.explore.scene import Scene as RealScene
 from viz.explore.token_display import Display, display_tokens
 from viz.explore.views.comparison import HeadComparison, in_words, table
 from viz.explore.views.multi_head_views import lens_table
 from viz.explore.views.second_side import SecondSide
 from viz.explore.views.two_sides import SecondScene
+from viz.export.parts import Columns, Words, leaves
 from viz.figures.explore.comparison import CHANGE, OFFSET, SECOND, Side, clicked, comparison, comparison_in_words
 from viz.figures.palette import DARK, LIGHT, Look
 from viz.ui import cache
@@ -246,3 +248,18 @@ def test_pins_are_marked_on_the_tokens_that_both_sides_have() -> None:
     assert vars(first)["heard"] == {"query": 2, "key": 0}
     side.pin(query=3)
     assert vars(first)["heard"] == {"query": None, "key": None}
+
+
+@pytest.mark.parametrize(("view", "beside"), [("links", True), ("text", True), ("flow", False)])
+def test_on_a_stage_the_sides_of_one_head_stand_beside_each_other(app: AppTest, view: str, beside: bool) -> None:
+    app.session_state[COLLECTED] = []
+    with_what = {"with": "sentence", "with-sentence": "Two birds"} if view == "flow" else {"with-head": "3"}
+    app.query_params.update({"view": "compare", "compared": view, "layer": "2", "head": "1"} | with_what)
+    app.run()
+    assert not app.exception
+    parts = app.session_state[COLLECTED][-1].parts(LIGHT)
+    rows = [part for part in parts if isinstance(part, Columns)]
+    assert [len(row.columns) for row in rows] == ([2] if beside else [])
+    names = [part for part in leaves(parts) if isinstance(part, Words) and part.size == "heading"]
+    assert len(names) >= 2
+    assert all(name.role == "picture" for name in names), "a scene leaves remarks out, not the names of its sides"
