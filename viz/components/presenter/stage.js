@@ -20,7 +20,7 @@ export const ON_STAGE = `
   .texts h3 { min-height: 0; }
   .texts .hint { display: none; }
   .links .scroll { max-width: none; }
-  .links :is(.heading, .numbers text) { font-size: 17px; }
+  .links :is(.heading, .numbers text) { font-size: inherit; }
   .links .scroll > svg { height: var(--picture, 350px); }
   .beam-tree .scroll { height: var(--picture, 350px); overflow-y: hidden; }
   .value { font-size: 12px; }
