@@ -10,7 +10,7 @@ import streamlit as st
 from model.untrusted_trace import OpenedTrace
 
 from ..traces.kept import KeptError
-from ..traces.session import UPLOADED_MASKS, current_run
+from ..traces.session import PASTED_MASK, UPLOADED_MASKS, current_run
 from ..traces.session import current as current_trace
 from ..ui.addresses import masks
 from ..ui.addresses.shared import MODEL, SENTENCE
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 OF_A_MODEL = (MODEL.name, SENTENCE.name, "changes")
 """Of the address of Explore, what says nothing of an opened trace."""
+PASTED_FILE = "pasted.txt"
+"""What arrays that were pasted are called beside a talk."""
 TITLED = 60
 """Characters of a sentence that a scene's first title has."""
 
@@ -43,7 +45,7 @@ def _add(page: Page) -> None:
     opened = current_trace() if page.name == "explore" else None
     try:
         trace = beside.keep_trace(opened) if opened else ""
-        arrays = "".join(beside.keep_arrays(*one) for one in _uploads(page.name))
+        arrays = "".join(beside.keep_arrays(*one) for one in _arrays(page.name))
     except (KeptError, ValueError) as error:
         st.toast(plain(str(error)))
         return
@@ -69,11 +71,13 @@ def _problem(page: str, scenes: int) -> str:
         return f"A talk has at most {MOST_SCENES} scenes: save this one and begin another."
     if shows_opened(page):
         return "A scene is an address or a file: a training that was opened is neither."
-    if not _judges(page) or masks.FROM.get() == "build" or len(_uploads(page)) == 1:
+    if not _judges(page) or masks.FROM.get() == "build" or len(_arrays(page)) == 1:
         return ""
-    if _uploads(page):
+    if _arrays(page):
         return "A scene shows one file: take the other uploads away, or open each on the page Talk."
-    return "A scene is an address or a file: what was pasted is neither. Upload it as a file here."
+    if masks.FROM.get() == "opened trace":
+        return "A scene shows an opened trace on Explore: add it to the talk there."
+    return "There is no mask to show yet: paste, upload or build one first."
 
 
 def shows_opened(page: str) -> bool:
@@ -85,11 +89,15 @@ def _judges(page: str) -> bool:
     return page == "masks" and masks.PART.get() == "judge"
 
 
-def _uploads(page: str) -> list[tuple[str, bytes]]:
-    """The files that the page Masks judges, where it judges uploaded ones: name and bytes of each."""
-    if not _judges(page) or masks.FROM.get() != "upload":
+def _arrays(page: str) -> list[tuple[str, bytes]]:
+    """What the page Masks judges of the visitor's own, as files: name and bytes of each. What was pasted is a text."""
+    if not _judges(page):
         return []
-    return [(one.name, bytes(one.getbuffer())) for one in st.session_state.get(UPLOADED_MASKS) or []]
+    if masks.FROM.get() == "paste":
+        text = str(st.session_state.get(PASTED_MASK) or "").strip()
+        return [(PASTED_FILE, text.encode())] if text else []
+    uploaded = st.session_state.get(UPLOADED_MASKS) if masks.FROM.get() == "upload" else None
+    return [(one.name, bytes(one.getbuffer())) for one in uploaded or []]
 
 
 def _title(page: str, view: dict[str, str], source: str) -> str:

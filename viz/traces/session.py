@@ -17,8 +17,8 @@ from .kept import kept
 T = TypeVar("T")
 ERROR = "open-error"
 """Of the session: the sentence that says why a file could not be opened, until it is shown."""
-UPLOADED_MASKS = "mask_files"
-"""Of the session: the files that were uploaded to the page Masks."""
+UPLOADED_MASKS, PASTED_MASK = "mask_files", "mask_text"
+"""Of the session: the files that were uploaded to the page Masks, and the text that was pasted there."""
 OPTION = "--open"
 _TRACE, _RESULTS, _NAMED, _RUN, _ARRAYS = "opened", "opened-results", "named-trace", "opened-run", "opened-arrays"
 

@@ -6,11 +6,13 @@ import csv
 import dataclasses
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import viz
 from model.behaviour.dependencies import reach
 from model.diagnosis import diagnose
 from model.faults.printed_examples import EXAMPLES
@@ -31,11 +33,13 @@ from viz.masks.judge.panels import panels
 from viz.masks.judge.slices import dependence, slice_of
 from viz.masks.judge.verdict import FIX_FOR, headline_text, sorted_findings, spans, where
 from viz.masks.judge.verdict_files import as_csv, as_json
+from viz.talk.beside import Arrays
 from viz.traces.kept import kept
 from viz.traces.session import holding
 
 from ..components.test_packing import unpack
 
+PAGES = Path(viz.__file__).parent / "pages"
 APP = """
 import streamlit as st
 from viz.masks.judge.page import show
@@ -313,6 +317,28 @@ def test_the_stage_shows_what_was_pasted_and_its_verdict(monkeypatch: pytest.Mon
     for name, value in holding(handed).items():
         empty.session_state[name] = value
     assert [one.value for one in empty.run().info] == ["Nothing is judged yet: paste, upload or build a mask first."]
+
+
+def test_a_pasted_mask_is_kept_as_a_text_beside_the_talk() -> None:
+    app = AppTest.from_file(str(PAGES / "masks.py"), default_timeout=60)
+    app.query_params["from"] = "paste"
+    app.run().button(key="add-this-view").click().run()
+    assert "There is no mask to show yet" in app.toast[0].value
+    text = f"weights = {LEAKY.tolist()}\nmeant = {CAUSAL.tolist()}"
+    app.text_area(key="mask_text").set_value(text).run().button(key="add-this-view").click().run()
+    assert not app.exception
+    (talk, _) = app.session_state["talk"]
+    (scene,) = talk.scenes
+    assert (scene.page, scene.arrays, scene.query()["from"]) == ("masks", "pasted.txt", "upload")
+    kept_text = kept().get(app.session_state["talk-files"]["pasted.txt"])
+    assert isinstance(kept_text, Arrays)
+    assert kept_text.data == text.encode()
+    stage = AppTest.from_file(str(PAGES / "masks.py"), default_timeout=60)
+    for name, value in holding(kept_text).items():
+        stage.session_state[name] = value
+    stage.query_params.update(scene.query())
+    assert "Faulty: 1 error" in told(stage.run())
+    assert "Faulty: 1 error" in told(app)
 
 
 def test_a_file_uploaded_second_is_the_one_that_is_judged() -> None:

@@ -11,6 +11,7 @@ from model.diagnosis.readers.files import Contents
 from model.diagnosis.readers.printed import read_printed
 from model.faults.printed_examples import EXAMPLES
 
+from ....traces.session import PASTED_MASK
 from ....ui.addresses.masks import FROM, PART
 from ....ui.captions import caption, plain
 from .interpretation import interpret
@@ -22,7 +23,7 @@ PLACEHOLDER = "tensor([[ True, False],\n        [ True,  True]])"
 def mask_input() -> MaskInput | None:
     """Draw the box for a printed tensor, with what its arrays were read as; None where there is nothing to judge."""
     text = st.text_area(
-        "Printed tensor", key="mask_text", height=190, placeholder=PLACEHOLDER, label_visibility="collapsed"
+        "Printed tensor", key=PASTED_MASK, height=190, placeholder=PLACEHOLDER, label_visibility="collapsed"
     )
     if not (text or "").strip():
         caption(
@@ -46,5 +47,5 @@ def _by_sight() -> None:
 
 def take_example(name: str) -> None:
     """Load a broken case into the box; for callbacks."""
-    st.session_state["mask_text"] = EXAMPLES[name]()
+    st.session_state[PASTED_MASK] = EXAMPLES[name]()
     st.session_state[FROM.key] = "paste"
