@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..components.presenter import COLLECTED
+from ..figures.palette import DARK, LIGHT
 from ..streamlit_internals import PageRun, allow_caches_outside_of_runs, start_runtime
 from ..talk import live
 from ..talk.beside import File, session_of
@@ -48,40 +49,45 @@ def talk_file(
     form: Form = "half",
     beside: Mapping[str, File] | None = None,
 ) -> str:
-    """The whole talk as one HTML file; `models` are those there are, by name.
+    """The whole talk as one HTML file; `models` are those there are, by name. It opens in the colours of `palette`.
 
     `progress` is called with the number of scenes that are done. A scene that cannot be shown becomes a slide that says
     why. Each model that a live scene asks for stands in the file once, in this `form`. `beside` are the files that
     scenes name, by name.
     """
-    slides = []
+    other = LIGHT if palette == DARK else DARK
+    drawn = []
     for at, scene in enumerate(talk.scenes):
         progress(at)
-        slides.append(slide(scene, talk, models, palette, beside or {}))
+        drawn.append(slide(scene, talk, models, (palette, other), beside or {}))
+    slides, others = ([one[at] for one in drawn] for at in range(2))
     names = {one.live.model: None for one in slides if one.live}
-    checkpoints = filter(None, map(_packable, names))
-    return talk_page(talk.title, slides, palette, made, [packed_model(one, form) for one in checkpoints])
+    packed = [packed_model(one, form) for one in filter(None, map(_packable, names))]
+    return talk_page(talk.title, slides, palette, made, packed, (others, other))
 
 
 def slide(
     scene: Scene,
     talk: Talk,
     models: Mapping[str, TransformerConfig | None],
-    palette: Palette,
-    beside: Mapping[str, File] | None = None,
-) -> Slide:
-    """One scene of a talk."""
-    beside = beside or {}
+    palettes: Sequence[Palette],
+    beside: Mapping[str, File],
+) -> list[Slide]:
+    """One scene of a talk, in the colours of each palette."""
     texts = (scene.notes, scene.point, scene.hide, (*scene.omit, REMARKS))
     checked = check(replace(talk, scenes=(scene,)), models, beside)
     if not checked.shown:
-        return Slide(scene.title, None, *texts, missing=" ".join(one.text for one in checked.mistakes))
+        left_out = Slide(scene.title, None, *texts, missing=" ".join(one.text for one in checked.mistakes))
+        return [left_out] * len(palettes)
     views = collect(scene.page, scene.query(talk.model), session_of(scene, beside))
     if not views:
-        return Slide(scene.title, None, *texts, missing=MISSING.format(page=scene.page.capitalize()))
-    view, (shown,) = views[-1].view(palette), checked.shown
-    live = _live(shown, model_of(scene, talk, models), view, palette)
-    return Slide(scene.title, view, *texts, live=live, guess=shown.guess)
+        return [Slide(scene.title, None, *texts, missing=MISSING.format(page=scene.page.capitalize()))] * len(palettes)
+    (shown,) = checked.shown
+    model = model_of(scene, talk, models)
+    drawn = [(views[-1].view(palette), palette) for palette in palettes]
+    lives = [_live(shown, model, view, palette) for view, palette in drawn]
+    found = zip(drawn, lives, strict=True)
+    return [Slide(scene.title, view, *texts, live=live, guess=shown.guess) for (view, _), live in found]
 
 
 def _live(scene: Scene, model: str, view: View, palette: Palette) -> LiveSlide | None:

@@ -12,7 +12,7 @@ import functools
 import gzip
 import html
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -41,15 +41,19 @@ style-src 'unsafe-inline'; img-src data: blob:; font-src data:; base-uri 'none';
 <meta name="viewport" content="width=device-width"><title>$title</title>
 <style id="font">$font</style>
 <style>
-:root { color-scheme: $scheme; --st-font: "Source Sans", system-ui, sans-serif; --st-text-color: $ink;
-  --st-primary-color: $accent; --st-border-color: $line; --st-background-color: $background;
-  --st-button-radius: 0.6rem; --soft: $soft; }
+:root { --st-font: "Source Sans", system-ui, sans-serif; --st-button-radius: 0.6rem; }
+$colours
 $css
 </style></head><body><noscript>This page draws its pictures with JavaScript; please allow it.</noscript>
-<script type="text/plain" id="content">$content</script>
-<script type="text/plain" id="plotly">$plotly</script>
+<script type="text/plain" data-of="$scheme" id="content">$content</script>
+$others<script type="text/plain" id="plotly">$plotly</script>
 $engine<script>$code</script>$models</body></html>
 """)
+COLOURS = Template(""":root[data-scheme="$scheme"] { color-scheme: $scheme; --st-text-color: $ink;
+  --st-primary-color: $accent; --st-border-color: $line; --st-background-color: $background; --soft: $soft; }""")
+OTHER = Template("""<script type="text/plain" data-of="$scheme">$content</script>
+""")
+"""The same slides in other colours, which the address may ask for."""
 LIVE = Path(__file__).parent / "live"
 BALLOT = Path(__file__).parents[1] / "components" / "presenter" / "ballot.css"
 BESIDE_TILES = (0.36, 0.64)
@@ -60,12 +64,24 @@ LIVE_COMPONENTS = {"decode": ("decode_player", "beam_tree", "versions")}
 """What a live slide draws, by its view; one of a head has that view, the overview and the translation."""
 
 
-def view_page(view: View, palette: Palette, made: date, notes: str = "", width: int = 0) -> str:
-    """One view as a file; with a `width` in pixels, laid out that wide and without margins, as for a picture of it."""
+def view_page(
+    view: View,
+    palette: Palette,
+    made: date,
+    notes: str = "",
+    width: int = 0,
+    also: tuple[View, Palette] | None = None,
+) -> str:
+    """One view as a file; with a `width` in pixels, laid out that wide and without margins, as for a picture of it.
+
+    `also` is the same view in other colours, for who asks for them in the address (``#theme=dark``).
+    """
     fixed = f"main {{ width: {width}px; max-width: none; padding: 0; }}" if width else ""
+    looks = [(view, palette), *([also] if also else [])]
     if not width:  # The file says its title above all, a picture only by the heading in it.
-        view = replace(view, parts=tuple(_without_title(view)))
-    return _file(view.title, (Slide(view.title, view, notes),), palette, made, talk=False, more=fixed)
+        looks = [(replace(one, parts=tuple(_without_title(one))), colours) for one, colours in looks]
+    shown = [((Slide(one.title, one, notes),), colours) for one, colours in looks]
+    return _file(view.title, shown, made, talk=False, more=fixed)
 
 
 def _without_title(view: View) -> Iterator[Part]:
@@ -77,11 +93,23 @@ def _without_title(view: View) -> Iterator[Part]:
 
 
 def talk_page(
-    title: str, slides: Sequence[Slide], palette: Palette, made: date, models: Sequence[PackedModel] = ()
+    title: str,
+    slides: Sequence[Slide],
+    palette: Palette,
+    made: date,
+    models: Sequence[PackedModel] = (),
+    also: tuple[Sequence[Slide], Palette] | None = None,
 ) -> str:
-    """A whole talk as a file: slides that keys go through. `models` are those that live slides name."""
-    slides = [replace(one, view=one.view and replace(one.view, parts=tuple(_staged(one.view.parts)))) for one in slides]
-    return _file(title, slides, palette, made, talk=True, models=models)
+    """A whole talk as a file: slides that keys go through. `models` are those that live slides name.
+
+    `also` are the same slides in other colours, for who asks for them in the address.
+    """
+    looks = [(slides, palette), *([also] if also else [])]
+    shown = [
+        ([replace(one, view=one.view and replace(one.view, parts=tuple(_staged(one.view.parts)))) for one in of], look)
+        for of, look in looks
+    ]
+    return _file(title, shown, made, talk=True, models=models)
 
 
 def _staged(parts: Sequence[Part]) -> Iterator[Part]:
@@ -99,14 +127,14 @@ def _staged(parts: Sequence[Part]) -> Iterator[Part]:
 
 def _file(
     title: str,
-    slides: Sequence[Slide],
-    palette: Palette,
+    looks: Sequence[tuple[Sequence[Slide], Palette]],
     made: date,
     *,
     talk: bool,
     more: str = "",
     models: Sequence[PackedModel] = (),
 ) -> str:
+    slides = looks[0][0]
     every = [part for slide in slides for part in leaves(slide.parts)]
     names = {part.name for part in every if isinstance(part, Component)}
     names |= {name for slide in slides if slide.live for name in _drawn_live(slide.live)}
@@ -114,29 +142,28 @@ def _file(
     code = f"{component_code(sorted(names))}{scoped(BROWSER / 'page.js')}(components, {live});"
     charts = any(isinstance(part, Chart) for part in every)
     hashes = [hash_of(code)] + ([hash_of(get_plotlyjs())] if charts else [])
-    packed = Packed()
     styles = {name: style(name) for name in sorted(names)}
     header = {
         "title": title,
         "talk": talk,
         "made": made.isoformat(),
         "styles": styles,
-        "slides": [_slide(slide, packed, models) for slide in slides],
         "models": model_facts(models),
     }
+    described = [_described(of, models) for of, _ in looks]
+    contents = [_compressed(pack(header | {"slides": of}, body)) for of, body in described]
+    letters = _letters([header, described[0][0]], every, code, bool(models))
+    schemes = [_scheme(palette) for _, palette in looks]
     sheets = [BROWSER / "page.css", BALLOT, *([LIVE / "sentence.css"] if models else [])]
     return PAGE.substitute(
         title=html.escape(title),
-        font=font_faces(_letters(header, every, code), italic=is_slanted(styles.values())),
+        font=font_faces(letters, italic=is_slanted(styles.values())),
         scripts=" ".join([*(f"'sha256-{one}'" for one in hashes), *([LIVE_POLICY] if models else [])]),
-        scheme="dark" if _is_dark(palette.background) else "light",
-        ink=palette.ink,
-        soft=palette.soft,
-        accent=palette.accent,
-        line=palette.line,
-        background=palette.background,
+        scheme=schemes[0],
+        colours="\n".join(COLOURS.substitute(vars(palette), scheme=_scheme(palette)) for _, palette in looks),
         css="".join(sheet.read_text(encoding="utf-8") for sheet in sheets) + more,
-        content=_compressed(pack(header, bytes(packed.body))),
+        content=contents[0],
+        others="".join(OTHER.substitute(scheme=s, content=c) for s, c in zip(schemes[1:], contents[1:], strict=True)),
         plotly=_plotly() if charts else "",
         engine=engine_elements() if models else "",
         code=code,
@@ -144,11 +171,16 @@ def _file(
     )
 
 
-def _letters(header: Mapping[str, Any], parts: Sequence[Part], code: str) -> str:
-    """All that a page may write: what stands in it, what its scripts say, and where it runs a model, what is typed."""
+def _described(slides: Sequence[Slide], models: Sequence[PackedModel]) -> tuple[list[dict[str, Any]], bytes]:
+    """What the browser reads of these slides, and the bytes of their components behind each other."""
+    packed = Packed()
+    return [_slide(slide, packed, models) for slide in slides], bytes(packed.body)
+
+
+def _letters(described: Any, parts: Sequence[Part], code: str, takes_text: bool) -> str:
+    """All that a page may write: what stands in it, what its scripts say, and what is typed where it takes text."""
     packed = [header_text(one.data) for one in parts if isinstance(one, Component) and isinstance(one.data, bytes)]
-    typed = TYPED if header["models"] else ()
-    return "".join([json.dumps(header, ensure_ascii=False), code, *packed, *typed])
+    return "".join([json.dumps(described, ensure_ascii=False), code, *packed, *(TYPED if takes_text else ())])
 
 
 def _drawn_live(live: LiveSlide) -> Sequence[str]:
@@ -221,5 +253,5 @@ def _plotly() -> str:
     return _compressed(get_plotlyjs().encode())
 
 
-def _is_dark(colour: str) -> bool:
-    return sum(int(colour[at : at + 2], 16) for at in (1, 3, 5)) < 3 * 128
+def _scheme(palette: Palette) -> str:
+    return "dark" if sum(int(palette.background[at : at + 2], 16) for at in (1, 3, 5)) < 3 * 128 else "light"

@@ -100,7 +100,9 @@ def _menu(what: SavedView) -> None:
         _pictures(what, palette)
     notes = _notes()
     file = f"{what.name}.html"
-    page = lambda: view_page(what.view(palette), palette, date.today(), notes[0])  # noqa: E731
+    other = PALETTES["light" if scheme == "dark" else "dark"]
+    also = lambda: (what.view(other), other)  # noqa: E731
+    page = lambda: view_page(what.view(palette), palette, date.today(), notes[0], also=also())  # noqa: E731
     _download("Interactive page (HTML)", page, file, "text/html")
     with st.expander("In another page"):
         caption("Put the file beside your page, and this line into it:")

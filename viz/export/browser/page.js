@@ -2,7 +2,8 @@ import { ballot, guessesSaid } from "../../components/presenter/ballot.js";
 import { guessesOf } from "../../components/presenter/guesses.js";
 import { openNotes } from "../../components/presenter/notes.js";
 import { isFramed } from "./fit.js";
-import { content, prepare } from "./inflate.js";
+import { asked, writeScene } from "./address.js";
+import { content, prepare, takeColours } from "./inflate.js";
 import { show } from "./slide.js";
 import { listen } from "./keys.js";
 import { letters } from "./letters.js";
@@ -70,7 +71,7 @@ function deckOf(file, components, parts) {
     const next = Math.min(Math.max(to, 0), deck.last);
     if (next === deck.at) return;
     deck.at = next;
-    if (file.header.talk) history.replaceState(null, "", `#scene=${next + 1}`); // A reload comes back here.
+    if (file.header.talk) writeScene(next);
     deck.shown?.leave();
     const slide = slides[next];
     parts.heading.textContent = slide.title;
@@ -113,11 +114,9 @@ function deckOf(file, components, parts) {
   return deck;
 }
 
-/** The scene that the address asks for, from 0: `#scene=3` is the third. */
-const asked = () => Math.max(Number(new URLSearchParams(location.hash.slice(1)).get("scene")) || 1, 1) - 1;
-
 /** The slides of this page; `live`, if any is, makes scenes of them that run a model (../live/scene.js). */
 export default async function page(components, live = null) {
+  takeColours();
   const [file] = await Promise.all([content(), letters()]);
   file.live = live?.(file.header, components);
   const { talk, slides } = file.header;
@@ -140,6 +139,8 @@ export default async function page(components, live = null) {
     printable(file, components);
     addEventListener("hashchange", () => deck.go(asked()));
   }
+  // What is drawn has its colours in it, so the page begins anew in others.
+  addEventListener("hashchange", () => takeColours() && location.reload());
   await deck.go(talk ? asked() : 0);
   document.body.dataset.ready = "yes";
   if (talk) setTimeout(prepare, 500); // Half a second of work that no scene is to wait for.
