@@ -12,7 +12,7 @@ from viz.ui.captions import caption, plain
 from . import guess, session
 from .checks import network_of
 from .live import obstacle
-from .scenes import LONGEST, MOST_SCENES, PARTS, Mistake, Scene, Talk
+from .scenes import LONGEST, MOST_SCENES, PARTS, PARTS_OF, Mistake, Scene, Talk
 from .talk_file import read, write_view
 
 if TYPE_CHECKING:
@@ -114,7 +114,8 @@ def _fields(at: int, scene: Scene, network: TransformerConfig | OpenedTrace | No
     def parts(name: str, label: str) -> None:
         key = f"scene-{name}-{revision}"
         chosen = list(getattr(scene, name))
-        st.multiselect(label, list(PARTS), chosen, key=key, on_change=keep, args=(name,), placeholder="Nothing")
+        there = [part for part in PARTS if part in PARTS_OF.get(scene.page, PARTS) or part in chosen]
+        st.multiselect(label, there, chosen, key=key, on_change=keep, args=(name,), placeholder="Nothing")
 
     line("title", "Title", "What stands above the picture")
     line("point", "What to look at", "One line under the picture, for the audience")

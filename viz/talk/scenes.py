@@ -28,6 +28,16 @@ PARTS = {
     "broken or fixed": "which picture of a fault is the broken one: their names and the colour of what is wrong",
 }
 """What a scene can hide until the next key, or leave out."""
+PARTS_OF: Mapping[str, tuple[str, ...]] = {
+    "explore": ("sentence", "translation", "heads", "picture"),
+    "decode": ("sentence", "next token", "attention", "matrix", "candidates", "player", "decoding", "tree", "best"),
+    "why": ("sentence", "translation", "picture"),
+    "heads": ("sentence", "picture"),
+    "positions": ("sentence", "translation", "heads", "picture"),
+    "training": ("sentence", "picture"),
+    "masks": ("sentence", "picture", "verdict", "broken or fixed"),
+}
+"""Which of these a page has."""
 MOST_SCENES = 99
 LONGEST = {"title": 200, "point": 300, "notes": 8000, "page": 60, "trace": 120, "arrays": 120}
 """Characters of each text."""

@@ -11,10 +11,11 @@ from streamlit.testing.v1 import AppTest
 from model.network.config import TransformerConfig
 from viz.talk import adding, session
 from viz.talk.checks import check
-from viz.talk.scenes import Scene, Talk
+from viz.talk.scenes import PARTS, PARTS_OF, Scene, Talk
 from viz.talk.session import shipped_talk
 from viz.talk.talk_file import read
 from viz.ui import cache
+from viz.ui.addresses.pages import PAGES
 
 PAGE = Path(__file__).parents[3] / "viz" / "pages" / "talk.py"
 MODELS = {
@@ -58,6 +59,19 @@ def test_scenes_are_edited_moved_copied_and_deleted(page: AppTest) -> None:
     page.button(key="scene-delete").click().run()
     assert titles(page) == ["First"]
     assert not page.exception
+
+
+def test_only_parts_that_the_page_has_can_be_hidden_or_left_out(page: AppTest) -> None:
+    assert {part for parts in PARTS_OF.values() for part in parts} == set(PARTS)
+    assert set(PARTS_OF) == set(PAGES)
+    talk = Talk("Mine", (Scene("One", "explore", hide=("tree",)), Scene("Two", "decode")))
+    page.session_state["talk"] = talk, ()
+    page.run()
+    hide, omit = (page.multiselect(key=f"scene-{name}-0-0") for name in ("hide", "omit"))
+    assert (hide.value, "tree" in hide.options, "tree" in omit.options) == (["tree"], True, False)
+    assert omit.options == list(PARTS_OF["explore"])
+    page.radio(key="scene-choice").set_value(1).run()
+    assert page.multiselect(key="scene-hide-0-1").options == [part for part in PARTS if part in PARTS_OF["decode"]]
 
 
 def test_a_scene_is_made_live_where_it_can_be(page: AppTest) -> None:

@@ -6,7 +6,7 @@ const WHERE = {
   sentence: [".st-key-sentence"],
   translation: [".st-key-translation", ".st-key-again", ".versions .after"],
   heads: [column(".st-key-overview"), column(".st-key-changes")],
-  picture: [column(".st-key-head-picture"), column(".st-key-compared"), ".st-key-picture"],
+  picture: [column(".st-key-head-picture"), column(".st-key-compared"), ".st-key-picture", ".st-key-fault-pair"],
   "next token": [".candidates", ".text [data-state=predicted]", ".legend .predicted"],
   attention: [".text > svg"],
   matrix: [".below > .matrix"],
