@@ -22,7 +22,7 @@ from viz.components.bundle import HERE, bundle
 from viz.export import collect
 from viz.export.__main__ import main as command_line
 from viz.export.live_file import HERE as LIVE
-from viz.export.page import BROWSER, talk_page, view_page
+from viz.export.page import BESIDE_TILES, BROWSER, talk_page, view_page
 from viz.export.parts import Chart, Columns, Component, Slide, View, Words, leaves
 from viz.figures.palette import DARK, LIGHT, Look
 from viz.notebook.content import HERE as NOTEBOOK
@@ -112,6 +112,19 @@ def test_plotly_stands_in_a_file_once_or_not_at_all() -> None:
     ]
     assert sizes[0] < 200_000 < sizes[1] < 3_000_000
     assert sizes[2] - sizes[1] < 2_000
+
+
+def test_a_scene_gives_the_picture_the_room_beside_the_tiles() -> None:
+    view = explored("a b c")
+    shares = {}
+    for name, page in (
+        ("view", view_page(view, LIGHT, MADE)),
+        ("scene", talk_page("T", [Slide("A", view)], LIGHT, MADE)),
+    ):
+        header, _ = content(page)
+        (row,) = (part for part in header["slides"][0]["parts"] if part["is"] == "columns")
+        shares[name] = row["shares"]
+    assert shares == {"view": [0.4, 0.6], "scene": list(BESIDE_TILES)}
 
 
 def test_a_long_view_stays_below_three_megabytes() -> None:
