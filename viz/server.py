@@ -27,6 +27,8 @@ NEEDED = (
     "duckdb",
     "HanTa",
     "tqdm",
+    "fontTools",
+    "brotli",
 )
 """What the extra [app] installs, as it is imported."""
 SERVED = ("model", "models", "atlas")
