@@ -27,8 +27,9 @@ EMPTY = ("from=paste", "from=upload", "/talk")
 """What shows nothing before something is brought."""
 NO_PICTURE = ("training=architecture", "training=parameters", "training=card", "training=comparison", "=text")
 """Tables and words, which have no picture to fill the screen with."""
-SMALLER = ("=pipeline", "from=build")
-"""A picture whose last row comes with its last step; four square ones beside each other, as high as they are wide."""
+SMALLER = ("=pipeline", "from=build", "heads=pruning")
+"""A picture whose last row comes with its last step; four square ones beside each other, as high as they are wide; one
+above the translations that it is about."""
 COMPARED = tuple(f"/?{SENTENCE}&view=compare&compared={view}" for view in ("links", "text", "pipeline"))
 """Two sides beside each other."""
 
