@@ -4,7 +4,7 @@ PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
 
-.PHONY: run dev test walks check browser bench clean
+.PHONY: run dev test walks libraries check browser bench clean
 
 # A watched tree costs time whenever any file in it changes: only `make dev` watches.
 run: .venv/app
@@ -20,6 +20,11 @@ test: .venv/dev browser check
 
 walks: .venv/dev browser
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "walk and not slow"
+
+# Other people's models, of the libraries in bench/libraries.txt; no dependency of theirs may take the place of ours.
+libraries: .venv/dev
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r bench/libraries.txt
+	$(BIN)/python -m pytest -m slow tests/bench/test_libraries.py
 
 check: .venv/dev
 	$(BIN)/ruff check .

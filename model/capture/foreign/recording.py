@@ -61,6 +61,8 @@ class ForeignRecording:
     """Modules whose attention is left out, as it cannot be laid out as queries x keys, and what was seen there."""
     refused_kernels: dict[str, str] = field(default_factory=dict)
     """Modules whose kernel was given what is not understood, and what that is."""
+    no_scores: dict[str, str] = field(default_factory=dict)
+    """Modules with a softmax that is not one of scores, and what it is of; they may have attention beside it."""
 
     def __post_init__(self) -> None:
         self.provenance = Provenance(self.model)
@@ -220,7 +222,7 @@ class ForeignRecording:
 
     def _left_out(self) -> list[str]:
         """What was seen and not recorded, in sentences."""
-        refused = [not_laid_out(self.refused)] if self.refused else []
+        refused = [not_laid_out(self.no_scores | self.refused)] if self.no_scores or self.refused else []
         return [*refused, not_understood(self.refused_kernels)] if self.refused_kernels else refused
 
     def _nothing(self) -> str:
@@ -272,5 +274,5 @@ def _fused_in_words(calls: Sequence[Call]) -> str:
 
 
 def _causal(calls: Sequence[Call]) -> bool | None:
-    found = {is_causal(call.attention.allowed) for call in calls} - {None}
+    found = {is_causal(call.attention.allowed[..., : call.shape[1]]) for call in calls} - {None}
     return None if not found else False not in found

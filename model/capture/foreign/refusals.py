@@ -9,9 +9,19 @@ import torch
 from torch import nn
 
 WITHOUT_WEIGHTS = re.compile(
-    "Performer|FastAttention|LinearAttention|Mamba|RWKV|Rwkv|FNet|Hyena|RetNet|Retention|DeltaNet|xLSTM"
+    r"Performer|FastAttention|LinearAttention|Mamba(?!Out)|RWKV|Rwkv|FNet|Hyena|RetNet|Retention|DeltaNet|xLSTM"
 )
 """Classes of layers that stand where attention would and compute no weights of queries over keys."""
+
+
+_OVER_FEATURES = re.compile("XCA|CrossCovariance|ChannelAtt")
+"""Classes whose attention is between features: where there are as many features as tokens, shapes do not tell."""
+NO_PRODUCT = "of one projection alone, as in linear attention: no product of queries and keys"
+
+
+def is_over_features(module: nn.Module) -> bool:
+    """Whether a module computes attention between features, by the name of its class."""
+    return bool(_OVER_FEATURES.search(type(module).__name__))
 
 
 def not_laid_out(refused: Mapping[str, str]) -> str:

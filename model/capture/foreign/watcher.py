@@ -29,6 +29,7 @@ from .calls.varlen import UnknownArgumentError, varlen_arguments, varlen_in_word
 from .head_edits import edited, paused
 from .named_modules import match_modules, weights_in
 from .recording import ForeignRecording
+from .refusals import NO_PRODUCT, is_over_features
 
 _FUSED = tuple(inspect.signature(attended).parameters)
 """The arguments of F.scaled_dot_product_attention, in order."""
@@ -174,7 +175,7 @@ class Watcher(TorchFunctionMode):
         if attention is not None and before is not None:
             self.recording.replace_last(attention)
             return
-        if attention is None and (layout := self._layout(tuple(weights.shape), axis, site)) is not None:
+        if attention is None and (layout := self._layout_of_softmax(scores, weights, axis, site)) is not None:
             attention = self._with_names(from_scores(scores, weights, layout), scores, site)
         if attention is not None:
             is_cross = self.recording.provenance.scores_are_cross(scores, site.calls)
@@ -192,8 +193,23 @@ class Watcher(TorchFunctionMode):
     def _crosses(self, seen: bool | None) -> bool:
         return bool(self._is_cross) if seen is None else seen
 
+    def _layout_of_softmax(self, scores: Tensor, weights: Tensor, axis: int, site: CallSite) -> Layout | None:
+        """The same of a softmax, which need not be one of scores: linear attention has one of queries or keys alone."""
+        outputs = self.recording.provenance.outputs_alone(scores)
+        if outputs > 1 and not self.recording.kinds_by_path:
+            evidence = evidence_of(site)
+            layout = layout_of(tuple(weights.shape), axis, evidence)
+            heads, rows = (evidence.heads or 1, 0) if layout is None else layout(weights).shape[1:3]
+            if outputs > heads and rows != 1:
+                self.recording.no_scores[site.path] = NO_PRODUCT
+                return None
+        return self._layout(tuple(weights.shape), axis, site)
+
     def _layout(self, shape: tuple[int, ...], axis: int, site: CallSite, fused: bool = False) -> Layout | None:
         """How weights of this shape are (B, H, Q, K); where that cannot be told, it is noted."""
+        if is_over_features(site.module):
+            self.recording.refuse(site.path, "attention of features over features, not of tokens over tokens")
+            return None
         evidence = evidence_of(site)
         layout = layout_of(shape, axis, evidence, fused)
         if layout is None:

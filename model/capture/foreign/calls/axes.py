@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
+import torch
 from torch import Tensor, nn
 
 from .call_site import CallSite
@@ -66,13 +67,14 @@ def evidence_of(site: CallSite) -> Evidence:
     if heads is None:
         heads = next((found for module in _modules(site) if (found := _configured_heads(module)) > 1), None)
     called = [call.inputs for call in site.calls if any(tensor.dim() > 1 for tensor in call.inputs)]
-    inputs = [tensor for found in (called[0], called[-1]) for tensor in found] if called else []
+    own, outer = (called[0], called[-1] if len(called) > 1 else ()) if called else ((), ())
+    sides = {side for tensor in own for side in _sides(tensor, heads)} | {side for one in outer for side in _outer(one)}
     return Evidence(
         heads,
         getattr(site.module, "num_key_value_groups", 1),
-        frozenset(side for tensor in inputs for side in _sides(tensor, heads)),
-        frozenset(size for tensor in inputs for size in _partitions(tensor, heads)),
-        max((tensor.shape[-1] for tensor in inputs if tensor.is_floating_point()), default=0) // (heads or 1),
+        frozenset(sides),
+        frozenset(size for tensor in (*own, *outer) for size in _partitions(tensor, heads)),
+        max((tensor.shape[-1] for tensor in own if tensor.is_floating_point()), default=0) // (heads or 1),
     )
 
 
@@ -185,6 +187,8 @@ def _positions(tensor: Tensor) -> tuple[int, ...]:
 def _sides(tensor: Tensor, heads: int | None) -> set[tuple[int, int]]:
     """(B, length) in every order that the axes of an input may be meant in."""
     sizes = _positions(tensor)
+    if not sizes or (tensor.dtype == torch.bool and len(sizes) > 2):  # a time of each sample, or a mask
+        return set()
     if len(sizes) == 1:
         return {(1, sizes[0]), (sizes[0], 1)}
     if len(sizes) == 2:
@@ -195,6 +199,13 @@ def _sides(tensor: Tensor, heads: int | None) -> set[tuple[int, int]]:
         found |= {(sizes[0], sizes[1])} if sizes[2] == heads else {(sizes[0], sizes[2])}  # heads apart already
         found |= {(sizes[2], sizes[0]), (sizes[2], sizes[1])} if heads not in sizes else set()  # an alignment
     return found
+
+
+def _outer(tensor: Tensor) -> set[tuple[int, int]]:
+    """The same of what a model was given: of an image or a video, whose sides are no sequence, the batch."""
+    if tensor.is_floating_point() and tensor.dim() > 3:
+        return {(len(tensor), prod(tensor.shape[2:]))}
+    return _sides(tensor, None)
 
 
 def _partitions(tensor: Tensor, heads: int | None) -> set[int]:

@@ -20,7 +20,8 @@ STEP = 64
 """How many results stand between the keys of one step of a decoding and its cache, at most."""
 PRODUCTS = {torch.matmul, torch.bmm, torch.baddbmm, torch.einsum, Tensor.matmul, Tensor.__matmul__, Tensor.bmm}
 """The calls that make scores of queries and keys."""
-PROJECTIONS = {*PRODUCTS, F.linear, F.conv1d, F.conv2d, torch.conv1d, torch.conv2d, torch.addmm, Tensor.addmm}
+CONVOLUTIONS = {F.conv1d, F.conv2d, torch.conv1d, torch.conv2d}
+PROJECTIONS = {*PRODUCTS, *CONVOLUTIONS, F.linear, torch.addmm, Tensor.addmm}
 """The calls that make queries and keys of what a module is given, by its weights."""
 ROWS_CHOSEN = {torch.index_select, Tensor.index_select, Tensor.__getitem__}
 """The calls that may take the samples of a batch in another order."""
@@ -29,7 +30,9 @@ ROWS_CHOSEN = {torch.index_select, Tensor.index_select, Tensor.__getitem__}
 class Node:
     """One tensor, and those that it was computed from. Holds no tensor."""
 
-    __slots__ = ("__weakref__", "factors", "is_weight", "learned", "number", "parents", "projects", "reorders")
+    __slots__ = (
+        *("__weakref__", "factors", "is_weight", "learned", "number", "outputs", "parents", "projects", "reorders"),
+    )
 
     def __init__(self, number: int, parents: tuple[Node, ...] = (), is_weight: bool = False) -> None:
         self.number = number
@@ -41,6 +44,8 @@ class Node:
         """Whether it is a parameter or a buffer of the model, or a view of one."""
         self.projects = False
         """Whether it was computed with a matrix of the model."""
+        self.outputs = 0
+        """How many numbers a matrix of the model made of each position; 0 where none did."""
         self.factors: tuple[Node, ...] = ()
         """The two that are no weights of which it is a product, as scores are of queries and keys; empty for others."""
         self.reorders = False
@@ -72,6 +77,10 @@ class Provenance:
         weighted = any(parent.is_weight for parent in parents)
         node.is_weight = weighted and len(given) == 1
         node.projects = weighted and function in PROJECTIONS
+        if node.projects:
+            states = next((one for one, parent in zip(given, parents, strict=True) if not parent.is_weight), results[0])
+            axis = 1 if function in CONVOLUTIONS else -1
+            node.outputs = results[0].numel() * states.shape[axis] // max(states.numel(), 1)
         node.factors = parents[-2:] if function in PRODUCTS and not weighted and len(given) > 1 else ()
         node.reorders = function in ROWS_CHOSEN and _reorders(args, kwargs)
         for tensor in results:
@@ -146,6 +155,20 @@ class Provenance:
         """Return :meth:`is_reordered` for the keys that scores were computed from."""
         products = _products_in(self.node(scores))
         return any(_has_reordered(factor) for node in products for factor in node.factors)
+
+    def outputs_alone(self, scores: Tensor) -> int:
+        """Return how many numbers of each position scores are, where they are one projection and nothing else; else 0.
+
+        Linear attention has a softmax of queries or of keys, each alone. Scores of attention are a product of both, or
+        one number a head of what a network made of both.
+        """
+        node = self.node(scores)
+        while not node.projects and not node.factors:
+            known = [parent for parent in node.parents if parent.parents and not parent.learned]
+            if len(known) != 1:
+                return 0
+            node = known[0]
+        return 0 if node.factors else node.outputs
 
     def depends_on(self, tensor: Tensor, parameter: Tensor) -> bool:
         """Whether `parameter` was joined to what a tensor was computed from, by no product."""

@@ -97,6 +97,16 @@ def test_a_learned_sink_is_a_column_with_a_name(generating: bool) -> None:
     np.testing.assert_array_equal(one.mask, np.concatenate([np.tri(7, dtype=bool), np.ones((7, 1), bool)], 1))
 
 
+@torch.no_grad()
+def test_a_sink_is_no_later_key() -> None:
+    """A decoder without a head of its own is told by its mask, to which the column of a sink does not belong."""
+    how = {"head_dim": 8, "num_local_experts": 2, "num_experts_per_tok": 1}
+    model = made("GptOssModel", "GptOssConfig", **GROUPED, **how)
+    with capture_attention(model) as capture:
+        model(TOKENS)
+    assert set(capture.trace.maps) == {"decoder"}
+
+
 def test_columns_that_torch_adds_have_names() -> None:
     model = nn.MultiheadAttention(16, 4, batch_first=True, add_bias_kv=True, add_zero_attn=True).eval()
     x = torch.randn(1, 3, 16)

@@ -133,3 +133,60 @@ def test_a_layout_fits_heads_and_samples(
 ) -> None:
     layout = layout_of(shape, -1, evidence)
     assert (layout and tuple(layout(torch.empty(shape)).shape)) == found
+
+
+class OfAnImage(nn.Module):
+    """Attention between 8 features of each head, of an image that is 8 pixels wide and has 4 patches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attn = Attention(lambda q, k: q.permute(0, 2, 3, 1) @ k.permute(0, 2, 1, 3))
+
+    def forward(self, image: Tensor) -> Tensor:
+        return self.attn(image.flatten(2).unflatten(2, (4, -1)).flatten(1).unflatten(1, (4, -1))[..., :32])
+
+
+def test_the_sides_of_an_image_are_no_sequences() -> None:
+    model = OfAnImage()
+    with torch.no_grad(), capture_attention(model) as capture:
+        model(torch.randn(2, 2, 8, 8))
+    assert model.attn.weights.shape == (2, 4, 8, 8)
+    with pytest.raises(TraceError, match=r"softmax of attn \(axis -1 of \(2, 4, 8, 8\), 4 heads\)"):
+        capture.sample(0)
+
+
+class XCA(Attention):
+    """The same by name, where there are as many tokens as features."""
+
+
+def test_attention_between_features_is_refused_by_name() -> None:
+    model = XCA(lambda q, k: q.permute(0, 2, 3, 1) @ k.permute(0, 2, 1, 3))
+    with torch.no_grad(), capture_attention(nn.ModuleDict({"attn": model})) as capture:
+        model(torch.randn(2, 8, 32))
+    with pytest.raises(TraceError, match="attention of features over features"):
+        capture.sample(0)
+
+
+class Timed(nn.Module):
+    """Given a mask (Q, K, 1) and a time of each sample beside the states; queries first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attn = MaskedAttention(sequence_first, axis=1)
+
+    def forward(self, x: Tensor, time: Tensor, mask: Tensor) -> Tensor:
+        return self.attn(x * time[:, None, None], mask)
+
+
+class MaskedAttention(Attention):
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        return super().forward(x)
+
+
+def test_masks_and_times_are_no_sides() -> None:
+    model = Timed()
+    with torch.no_grad(), capture_attention(model) as capture:
+        model(torch.randn(2, 5, 32), torch.ones(2), torch.ones(5, 5, 1, dtype=torch.bool))
+    one = capture.sample(1).encoder
+    assert one is not None
+    np.testing.assert_array_equal(one.weights[0], model.attn.weights.permute(2, 3, 0, 1)[1])

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from model.capture.attention import capture_attention
+from model.trace import TraceError
 
 X, MEMORY = (torch.randn(2, 5, 16, generator=torch.Generator().manual_seed(seed)) for seed in (0, 1))
 TURN = torch.linspace(0, 1, 5)[:, None]
@@ -133,3 +134,37 @@ def test_a_decoder_of_x_transformers(extra: dict[str, bool]) -> None:
     model = package.TransformerWrapper(num_tokens=50, max_seq_len=8, attn_layers=decoder).eval()
     run = {"context": torch.randn(2, 7, 32)}
     assert layers(model, lambda: model(torch.arange(14).reshape(2, 7), **run)) == {"decoder": 2, "cross": 2}
+
+
+class LinearAttention(nn.Module):
+    """A softmax of the queries over their features, and one of the keys over tokens; or scores of both beside it."""
+
+    def __init__(self, scores: bool) -> None:
+        super().__init__()
+        self.heads, self.to_qkv, self.scores = 4, nn.Linear(16, 48), scores
+        self.kept = torch.empty(0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = (one.unflatten(-1, (4, 4)).transpose(1, 2) for one in self.to_qkv(x).chunk(3, -1))
+        queries, keys = q.softmax(dim=-1), k.softmax(dim=-2)
+        if self.scores:
+            self.kept = (q @ k.mT).softmax(dim=-1)
+        return queries @ (keys.mT @ v)
+
+
+@pytest.mark.parametrize("scores", [False, True])
+@torch.no_grad()
+def test_a_softmax_of_queries_or_keys_alone_is_no_attention(scores: bool) -> None:
+    model = nn.Sequential(LinearAttention(scores), nn.Identity())
+    with capture_attention(model) as capture:
+        model(X)
+    reason = "one projection alone, as in linear attention: no product of queries and keys"
+    assert reason in capture.observer_effect
+    if not scores:
+        with pytest.raises(TraceError, match=reason):
+            capture.sample(0)
+        return
+    assert isinstance(model[0], LinearAttention)
+    one = capture.sample(1).encoder
+    assert one is not None
+    np.testing.assert_array_equal(one.weights[0], model[0].kept[1])

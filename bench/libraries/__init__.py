@@ -1,0 +1,14 @@
+"""Models of other libraries, as these wrote them: captured right, or refused with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import diffusion, families, hugging_face, refused, text, vision, x_transformers
+from .case import Case
+
+
+def every_case() -> Iterator[Case]:
+    """Yield all cases, those of transformers first."""
+    for part in (families, hugging_face, vision, text, x_transformers, diffusion, refused):
+        yield from part.cases()
