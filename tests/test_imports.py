@@ -31,6 +31,7 @@ LEVELS = (
     "model.behaviour.backends model.faults model.positions model.user_model",
     "model.testing",
     "model.attribution model.faults.reported",
+    "model.attribution.foreign",
     "model.experiments model.evaluation model.atlas",
     "model.heads model.word_alignment",
     "model.cli",

@@ -8,6 +8,7 @@ straight line from the baseline, times the difference of input and baseline; the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -43,6 +44,19 @@ class GradientScores:
         return _relative(float(self.source.sum() + self.prefix.sum()), self.value - self.baseline)
 
 
+class Line(Protocol):
+    """A straight line in the space of token embeddings, and the value F along it."""
+
+    pieces: int
+    """Of the source; those of the prefix come after them."""
+
+    def values(self, points: Tensor) -> Tensor:
+        """Return F at points (N,) of the line: (N,) float64."""
+
+    def slopes(self, points: Tensor) -> Tensor:
+        """Return dF/dt at points (N,), split over the pieces: gradient x (input - baseline), (N, S + P) float64."""
+
+
 def gradient_x_input(model: Transformer, target: Target) -> GradientScores:
     """Return the gradient at the input times the input: the first step of a Taylor series."""
     line = _Line(model, target)
@@ -58,7 +72,11 @@ def integrated_gradients(model: Transformer, target: Target, tolerance: float = 
     fixed rule of moderate size is exact; each round splits the worst cells, the rows of one pass, until the
     completeness error is below `tolerance`, or after :data:`ROUNDS` rounds.
     """
-    line = _Line(model, target)
+    return integrated(_Line(model, target), tolerance)
+
+
+def integrated(line: Line, tolerance: float = TOLERANCE) -> GradientScores:
+    """Return :func:`integrated_gradients` along any line."""
     even = torch.linspace(0, 1, CELLS + 1, dtype=torch.float64, device="cpu")
     edges = even**2  # finer at the baseline, where norms turn fast
     at_edges = line.values(edges)
@@ -85,11 +103,11 @@ class _Cells:
         return self.low[which], self.high[which], self.at_low[which], self.at_high[which], self.scores[which]
 
 
-def _integrals(line: _Line, low: Tensor, high: Tensor, at_low: Tensor, at_high: Tensor) -> _Cells:
+def _integrals(line: Line, low: Tensor, high: Tensor, at_low: Tensor, at_high: Tensor) -> _Cells:
     return _Cells(low, high, at_low, at_high, line.slopes((low + high) / 2) * (high - low)[:, None])
 
 
-def _refined(line: _Line, cells: _Cells) -> _Cells:
+def _refined(line: Line, cells: _Cells) -> _Cells:
     """Split the cells whose integrals are farthest from the rise of F over them."""
     errors = (cells.at_high - cells.at_low - cells.scores.sum(1)).abs()
     worst = torch.zeros(len(errors), dtype=torch.bool, device=errors.device)

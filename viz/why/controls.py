@@ -17,16 +17,16 @@ from ..export.parts import Component, Part, Words
 from ..figures.labels import quoted, readable
 from ..traces.session import current
 from ..ui import cache as shared
-from ..ui import teacher_forced
+from ..ui import teacher_forced, widgets
 from ..ui.addresses.pins import pin, pin_of
 from ..ui.addresses.shared import CHANGES
-from ..ui.addresses.why import AGAINST, CELL
+from ..ui.addresses.why import AGAINST, ATTRIBUTION, CELL
 from ..ui.captions import caption, hints, plain
 from .cache import ReadingKey, WordKey
 from .texts import word as texts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from model.translate import Translation, Translator
 
@@ -54,6 +54,13 @@ class Question:
     def facts(self) -> dict[str, str]:
         """What is needed to ask again, besides the run."""
         return {"word": self.target.word, "rather than": self.target.against or "", "changes": self.key.reading.changes}
+
+
+def method(names: Iterable[str]) -> str:
+    """Draw the choice among the methods that there are for this model."""
+    if st.session_state.get(ATTRIBUTION.key) not in (None, *names):
+        del st.session_state[ATTRIBUTION.key]
+    return widgets.selectbox("Method", ATTRIBUTION, tuple(names), width=270)
 
 
 def question(model: Translator, text: str) -> Question:

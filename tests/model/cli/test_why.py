@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from model.__main__ import main
+from model.attribution.foreign import COMPUTED
 from model.attribution.methods import METHODS
 from model.text.words import words
 from model.translate import Translator
@@ -115,9 +116,9 @@ def test_a_strangers_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     call = ["why", "abc", "--word", "2", "--model", "why_stranger:make", "--method"]
     assert main([*call, "all", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [one["method"] for one in found] == ["leave-one-out", "gradient-x-input"]
+    assert [one["method"] for one in found] == list(COMPUTED)
     assert all(one["word"] == "y" and len(one["source"]) == 3 and one["not_computed"] for one in found)
     assert main([*call, "leave-one-out"]) == 0
     assert "embedding is zero" in capsys.readouterr().out
     assert main([*call, "alti"]) == 2
-    assert "only leave-one-out" in capsys.readouterr().err
+    assert "alti and heads are not computed" in capsys.readouterr().err

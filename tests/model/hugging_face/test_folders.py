@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 
-from model.attribution.foreign import foreign_attributions
 from model.decoding.constraints import Constraints
 from model.decoding.sampling import Sampling
 from model.decoding.steps import Strategy
@@ -184,16 +183,6 @@ def test_the_lens_goes_through_the_models_own_head(name: str, opened: Open, fold
     if live.can("word facts"):
         facts = word_facts(live, SENTENCE, found.target_ids)
         np.testing.assert_allclose(facts.attention.sum(-1), 1, atol=1e-4)
-
-
-def test_what_a_word_rests_on_by_the_embeddings_alone(opened: Open) -> None:
-    live = opened("marian")
-    found = live.translate(SENTENCE, max_tokens=STEPS)
-    every, _ = foreign_attributions(live.as_reader(), SENTENCE, 2, "all")
-    for one in every:
-        assert one.target_value == pytest.approx(found.steps[1].log_prob, abs=1e-4)
-        assert (len(one.source), len(one.prefix)) == (len(found.source_ids), 2)
-        assert np.abs(one.source).max() > 1e-3
 
 
 def test_two_visitors_at_once_do_not_mix(opened: Open) -> None:

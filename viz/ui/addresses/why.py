@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, get_args
 
+from model.attribution.foreign import COMPUTED
 from model.attribution.methods import DEFAULT_METHOD, METHODS
 from model.trace import KINDS, Kind
 
@@ -46,7 +47,8 @@ def write_cell(cell: Cell | None) -> str:
 WHY = choice("why", VIEWS)
 AGAINST = text("against", longest=60)
 """The piece Y that the word is compared with."""
-ATTRIBUTION = choice("attribution", tuple(METHODS), DEFAULT_METHOD, views=("source words", "deletion"))
+ATTRIBUTION = choice("attribution", tuple(METHODS | COMPUTED), DEFAULT_METHOD, views=("source words", "deletion"))
+"""A method for our models or for any other: which of them there are depends on the model."""
 CELL: Parameter[Cell | None] = Parameter("cell", None, read_cell, write=write_cell, views=("score",))
 """The cell whose score is split; until one is chosen, that of the head that matters most for the word."""
 SECOND = text("second", longest=10_000, views=("two sentences",))

@@ -13,12 +13,10 @@ from viz.export.parts import Chart, Part, Words
 from viz.export.save import SavedView, facts_of
 from viz.figures.labels import percent, signed
 from viz.figures.why.deletion import deletion
-from viz.ui import widgets
-from viz.ui.addresses.why import ATTRIBUTION
 from viz.ui.captions import caption
 from viz.ui.table import Cell, table
 
-from .. import cache
+from .. import cache, controls
 from ..texts import deletion as texts
 
 if TYPE_CHECKING:
@@ -36,7 +34,7 @@ def show(question: Question, palette: Palette) -> SavedView:
     """Draw the curves of all methods, the chosen one marked, and the tables beside them."""
     curves, every = cache.deletion_curves(question.key), cache.attributions(question.key)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
-        method = widgets.selectbox("Method", ATTRIBUTION, width=270)
+        method = controls.method(every)
     says = [texts.first_two(curves, every[method]), texts.best(curves)]
     alt = draw(curves, method, palette, *says)
     caption(texts.EXPLAINED)

@@ -14,12 +14,11 @@ from viz.components.signed_text import SignedText, packed, signed_text
 from viz.export.parts import Chart, Component, Part, Words
 from viz.export.save import SavedView, facts_of
 from viz.figures.why.methods import methods
-from viz.ui import widgets
 from viz.ui.addresses.why import ATTRIBUTION
 from viz.ui.captions import caption
 from viz.ui.links import follow
 
-from .. import cache
+from .. import cache, controls
 from ..texts import heads as head_texts
 from ..texts import word as texts
 from . import heads
@@ -45,7 +44,7 @@ def show(question: Question, palette: Palette) -> SavedView:
     every = cache.attributions(question.key)
     head = heads.strongest_head(cache.logit_parts(question.key))
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
-        method = widgets.selectbox("Method", ATTRIBUTION, width=270)
+        method = controls.method(every)
         st.button(head_texts.link(head), key="strongest-head", type="tertiary", on_click=lambda: _open(question, head))
     found = every[method]
     lead = texts.value(found.target, found.target_value)

@@ -21,10 +21,11 @@ from viz.figures.why.deletion import deletion as figure
 from viz.ui import cache as shared
 from viz.ui import controls, theme, widgets
 from viz.ui.addresses.pins import PIN, pin, pin_of
-from viz.ui.addresses.why import ATTRIBUTION, WHY, View
+from viz.ui.addresses.why import WHY, View
 from viz.ui.captions import caption, plain
 
 from .. import cache
+from .. import controls as why
 from ..texts import deletion as deletion_texts
 from ..texts import word as texts
 from . import deletion
@@ -62,9 +63,10 @@ def show(own: LocalModel) -> None:
         trace = shared.local_trace(own.name, text).trace
         with st.container(key="bar", horizontal=True, vertical_alignment="center"):
             view = widgets.segmented_control("View", WHY, tuple(VIEWS))
-            asked = Asked(own.name, text, _piece(trace, text), _method())
+            position = _piece(trace, text)
+            every = cache.user_attributions(own.name, text, position)
+            asked = Asked(own.name, text, position, why.method(every))
             menu = st.container(key="saving", width="content")
-        every = cache.user_attributions(*asked[:3])
         title, parts, numbers = VIEWS[view](asked, every)
     except (AttributionError, LocalError) as error:
         st.info(plain(str(error)))
@@ -82,6 +84,7 @@ def _scores(asked: Asked, every: Mapping[str, Attribution]) -> Drawn:
     found = every[asked.method]
     says = [f"{texts.value(found.target, found.target_value)} {texts.strongest(found)}"]
     says += [f"{COMPUTED[asked.method].capitalize()}. {texts.COLOURS}", texts.trust(every)]
+    says += [texts.completeness(every["integrated-gradients"])]
     hint = "" if on_stage() else HINT
     with st.container(key="picture"):
         signed_text(shaded_texts(found, hint), theme.palette(), says[0], key="shaded")
@@ -127,9 +130,3 @@ def _piece(trace: AttentionTrace, text: str) -> int:
     choose = lambda: pin(text, {"target": st.session_state["own-piece"]})  # noqa: E731
     name = lambda at: f"{at + 1} · {readable(pieces[at])}"  # noqa: E731
     return st.selectbox("Piece", range(len(pieces)), format_func=name, key="own-piece", on_change=choose, width=240)
-
-
-def _method() -> str:
-    if st.session_state.get(ATTRIBUTION.key) not in (None, *COMPUTED):
-        del st.session_state[ATTRIBUTION.key]
-    return widgets.selectbox("Method", ATTRIBUTION, tuple(COMPUTED), width=270)
