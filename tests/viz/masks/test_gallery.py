@@ -105,3 +105,12 @@ def test_a_cross_stands_where_a_leak_is_too_faint_for_a_number_and_nowhere_else(
     (crosses,) = (one for one in data if one.type == "scatter" and one.marker.symbol == "x-thin-open")
     assert np.asarray(leak.text).tolist() == [["", "0.10", ""], ["", "", ""], ["", "", ""]]
     assert sorted(zip(crosses.y, crosses.x, strict=True)) == [(0, 2), (1, 2)]
+
+
+@pytest.mark.parametrize("tokens", [5, 21])
+def test_sums_of_many_columns_have_room_of_their_own(tokens: int) -> None:
+    weights = np.full((2, tokens), 1 / tokens)
+    panels = [Panel(name, weights, np.ones_like(weights, dtype=bool)) for name in ("one", "other")]
+    made = gallery_pair(panels, "ab", [str(at) for at in range(tokens)], "", Look()).layout
+    between = made.xaxis2.domain[0] - made.xaxis.domain[1]
+    assert (made.margin.r >= 30, between > 0.08) == (tokens > 12, tokens > 12)

@@ -15,7 +15,10 @@ from ..labels import labels
 from ..palette import Look, Palette, blend
 from .colours import MaskColours, mask_colours
 
-HEIGHT, GAP = 420, 0.06
+HEIGHT, GAP, WIDE_GAP = 420, 0.06, 0.1
+"""Pixels, and shares of the width between pictures: the wide one where cells are too narrow to lend sums their room."""
+LEFT, SUMS = 84, 34
+"""Pixels beside the pictures, for names and for sums."""
 FEWEST = 5
 NUMBERED = 12
 """Longest side of a panel whose cells have room for their weight in figures."""
@@ -81,9 +84,10 @@ def gallery_pair(
     frame: dict = {}
     notes: list[dict] = []
     lines: list[dict] = []
-    width = (1 - GAP * (len(panels) - 1)) / len(panels)
+    gap = GAP if len(columns) <= NUMBERED else WIDE_GAP
+    width = (1 - gap * (len(panels) - 1)) / len(panels)
     for at, panel in enumerate(panels):
-        start = at * (width + GAP)
+        start = at * (width + gap)
         kinds = cells(panel)
         axes = {"xaxis": f"x{at + 1}", "yaxis": f"y{at + 1}"}
         traces += [one | axes for one in _traces(panel, kinds, colours, look)]
@@ -91,7 +95,9 @@ def gallery_pair(
         lines += _lines(pinned, divided, len(rows), axes, look.palette)
         notes.append(_corner(f"<b>{panel.title}</b>", start, look.palette))
     notes += _legend([cells(panel) for panel in panels], words, colours, look.palette)
-    margin: dict[str, Any] = {"l": 84, "r": 8, "t": 118, "b": 34, "autoexpand": False}
+    margin: dict[str, Any] = {"l": LEFT, "r": 8, "t": 118, "b": 34, "autoexpand": False}
+    if len(columns) > NUMBERED and panels[-1].sums:
+        margin["r"] = SUMS
     height = max(HEIGHT, margin["t"] + margin["b"] + ROW * len(rows))
     made = layout(look.palette, title, height, annotations=notes, shapes=lines, margin=margin, **frame)
     return go.Figure({"data": traces, "layout": made})
@@ -233,5 +239,5 @@ def _legend(found: Sequence[Cells], words: Mapping[str, str], colours: MaskColou
         for kind, colour in known.items()
         if any(getattr(one, kind).any() for one in found)
     ]
-    place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top", "yshift": -8}
+    place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top", "yshift": -8, "xshift": 8 - LEFT}
     return [note("   ".join(told), 0, 0, palette, **place)] if told else []
