@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import subprocess
 import sys
@@ -139,3 +140,13 @@ def test_a_notebook_needs_neither_streamlit_nor_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_script_is_one_module_that_asks_for_nothing_else() -> None:
+    """A host such as VS Code or Colab runs it in a frame of its own, where no file and no address of ours is found."""
+    found = script()
+    assert set(re.findall(r"https?://[^\s\"'`)]+", found)) <= {"http://www.w3.org/2000/svg"}  # a name, not an address
+    for asked in (r"^\s*import\b", r"\bimport\(", r"\bfetch\(", r"XMLHttpRequest", r"file:/", r"importScripts"):
+        assert not re.search(asked, found, re.MULTILINE), asked
+    assert str(ROOT) not in found
+    assert found.count("export default {") == 1
