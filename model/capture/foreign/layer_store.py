@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 LARGE = 2**20
-"""Bytes from which weights are laid down here; smaller ones are stacked in no time."""
+"""Bytes from which weights are laid down behind each other; smaller ones are stacked in no time."""
 MOST = 2**30
 """Bytes of one block of memory. What is never written in it takes none."""
 
@@ -22,10 +22,10 @@ class LayerStore:
         """Shape -> a block of memory with a row for each layer, the same as a tensor, and the rows that are taken."""
 
     def kept(self, weights: Tensor, layers: int) -> Tensor:
-        """Return a copy of weights of which `layers` of this shape are expected, or the same where nothing is won."""
+        """Return a copy of weights of which `layers` of this shape are expected; large ones lie behind each other."""
         size = weights.numel() * weights.element_size()
         if weights.device.type != "cpu" or weights.dtype is not torch.float32 or size < LARGE:
-            return weights
+            return weights.clone()
         shape = tuple(weights.shape)
         block, rows, taken = self._open.get(shape, (None, None, 0))
         if block is None or rows is None or taken == len(block):

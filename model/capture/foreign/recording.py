@@ -140,7 +140,8 @@ class ForeignRecording:
             self.calls[-1] = side_by_side([before, replace(call, attention=second)])
 
     def _kept(self, attention: Attention, site: CallSite | None) -> Attention:
-        tensors = {name: tensor for name, tensor in attention.tensors.items() if name in self.tensors}
+        """The same without what was not asked for, as copies: a model may write over what it has computed."""
+        tensors = {name: tensor.clone() for name, tensor in attention.tensors.items() if name in self.tensors}
         weights = attention.weights.half() if self.half else attention.weights
         if site is not None:
             weights = self._store.kept(weights, self._number_of[type(site.module)])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from model.capture.attention import capture_attention
@@ -102,10 +103,11 @@ def test_modes_of_autograd_may_change_between_the_layers() -> None:
 
 def test_what_is_small_half_or_out_of_order_is_not_taken_for_a_view() -> None:
     store, small = LayerStore(), torch.rand(1, 1, 8, 8)
-    assert store.kept(small, 4) is small
+    assert torch.equal(store.kept(small, 4), small)
+    assert store.kept(small, 4).data_ptr() != small.data_ptr()
     half = torch.rand(1, HEADS, LENGTH, LENGTH * 2).half()
     assert half.numel() * 2 > LARGE
-    assert store.kept(half, 4) is half
+    assert torch.equal(store.kept(half, 4), half)
     rows = [store.kept(torch.rand(1, HEADS, LENGTH, LENGTH), 4)[0] for _ in range(4)]
     crossed = as_view(rows[1::2])  # as where two kinds of attention take turns
     assert crossed is not None
@@ -139,3 +141,35 @@ def test_masks_that_are_one_number_say_what_they_would_in_full() -> None:
     found = from_scores(odd, odd.softmax(-1), Layout()).allowed
     assert not found[0, 0, 0, 1]
     assert found.sum() == found.numel() - 1
+
+
+class Overwriting(nn.Module):
+    """Writes over its scores and its weights once it has used them, to save memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.num_heads, self.q, self.k = 2, nn.Linear(8, 8), nn.Linear(8, 8)
+        self.kept = torch.empty(0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k = (layer(x).unflatten(-1, (2, 4)).transpose(1, 2) for layer in (self.q, self.k))
+        scores = q @ k.mT
+        weights = scores.softmax(-1)
+        self.kept, values = weights.clone(), weights @ k
+        weights.zero_()
+        scores.zero_()
+        return values
+
+
+@pytest.mark.parametrize("tokens", [5, 600], ids=["small", "large"])
+@pytest.mark.parametrize("half", [False, True])
+@torch.no_grad()
+def test_what_a_model_writes_over_is_kept_as_it_was(tokens: int, half: bool) -> None:
+    attention = Overwriting()
+    with capture_attention(nn.ModuleDict({"attn": attention}), ["masked_scores"], half=half) as capture:
+        attention(torch.randn(1, tokens, 8))
+    one = capture.trace.encoder
+    assert one is not None
+    np.testing.assert_allclose(one.weights[0], attention.kept[0], atol=5e-4 if half else 0)
+    scores = torch.from_numpy(one.tensors["masked_scores"][0])
+    np.testing.assert_allclose(scores.softmax(-1), attention.kept[0], atol=1e-6)
