@@ -13,7 +13,7 @@ import gzip
 import html
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from string import Template
@@ -28,6 +28,7 @@ from .font import TYPED, font_faces, is_slanted
 from .packed_models import PackedModel, engine_elements, model_elements, model_facts
 from .parts import Chart, Columns, Component, LiveSlide, Part, Slide, View, Words, leaves
 from .scripts import component_code, hash_of, scoped
+from .slides import described
 
 if TYPE_CHECKING:
     from ..figures.palette import Palette
@@ -150,9 +151,9 @@ def _file(
         "styles": styles,
         "models": model_facts(models),
     }
-    described = [_described(of, models) for of, _ in looks]
-    contents = [_compressed(pack(header | {"slides": of}, body)) for of, body in described]
-    letters = _letters([header, described[0][0]], every, code, bool(models))
+    found = [described(of, models) for of, _ in looks]
+    contents = [_compressed(pack(header | {"slides": of}, body)) for of, body in found]
+    letters = _letters([header, found[0][0]], every, code, bool(models))
     schemes = [_scheme(palette) for _, palette in looks]
     sheets = [BROWSER / "page.css", BALLOT, *([LIVE / "sentence.css"] if models else [])]
     return PAGE.substitute(
@@ -171,77 +172,16 @@ def _file(
     )
 
 
-def _described(slides: Sequence[Slide], models: Sequence[PackedModel]) -> tuple[list[dict[str, Any]], bytes]:
-    """What the browser reads of these slides, and the bytes of their components behind each other."""
-    packed = Packed()
-    return [_slide(slide, packed, models) for slide in slides], bytes(packed.body)
-
-
-def _letters(described: Any, parts: Sequence[Part], code: str, takes_text: bool) -> str:
+def _letters(written: Any, parts: Sequence[Part], code: str, takes_text: bool) -> str:
     """All that a page may write: what stands in it, what its scripts say, and what is typed where it takes text."""
     packed = [header_text(one.data) for one in parts if isinstance(one, Component) and isinstance(one.data, bytes)]
-    return "".join([json.dumps(described, ensure_ascii=False), code, *packed, *(TYPED if takes_text else ())])
+    return "".join([json.dumps(written, ensure_ascii=False), code, *packed, *(TYPED if takes_text else ())])
 
 
 def _drawn_live(live: LiveSlide) -> Sequence[str]:
     """The components that a live slide draws."""
     view = live.settings["view"]
     return LIVE_COMPONENTS.get(view, ("overview", "tokens", view))
-
-
-@dataclass
-class Packed:
-    """The bytes of all components behind each other."""
-
-    body: bytearray = field(default_factory=bytearray)
-
-    def add(self, data: bytes) -> tuple[int, int]:
-        """Where `data` stands: first byte and length."""
-        self.body += data
-        return len(self.body) - len(data), len(data)
-
-
-def slide_of(slide: Slide) -> tuple[dict[str, Any], bytes]:
-    """What browser/slide.js shows as a slide, and the bytes of its components behind each other."""
-    packed = Packed()
-    return _slide(slide, packed, ()), bytes(packed.body)
-
-
-def _slide(slide: Slide, packed: Packed, models: Sequence[PackedModel]) -> dict[str, Any]:
-    """What the browser reads of a slide; `models` are those in the file."""
-    facts, live = dict(slide.view.facts) if slide.view else {}, None
-    if slide.live:
-        at = [one.facts["name"] for one in models].index(slide.live.model)
-        live = {**slide.live.settings, "model": at}
-        facts["weights in this file"] = models[at].facts["facts"]["weights"]
-    return {
-        "title": slide.title,
-        "notes": slide.notes,
-        "point": slide.point,
-        "hide": slide.hide,
-        "omit": slide.omit,
-        "guess": slide.guess,
-        "missing": slide.missing,
-        "facts": facts,
-        "live": live,
-        "parts": [_part(part, packed) for part in slide.parts],
-    }
-
-
-def _part(part: Part, packed: Packed) -> dict[str, Any]:
-    if isinstance(part, Columns):
-        columns = [[_part(one, packed) for one in column] for column in part.columns]
-        return {"is": "columns", "columns": columns, "shares": part.shares}
-    if isinstance(part, Words):
-        return {"is": "words", "text": part.text, "size": part.size, "role": part.role, "marked": part.marked}
-    if isinstance(part, Chart):
-        figure = json.loads(part.figure.to_json())
-        # A template that Streamlit has set as everybody's default draws in black; the figures say all they need.
-        figure["layout"].pop("template", None)
-        return {"is": "chart", "figure": figure, "alt": part.alt, "role": part.role}
-    assert isinstance(part, Component)
-    data = {"at": packed.add(part.data)} if isinstance(part.data, bytes) else {"data": dict(part.data)}
-    return {"is": "component", "name": part.name, "role": part.role, "follows": part.follows} | data
 
 
 def _compressed(data: bytes) -> str:

@@ -12,8 +12,9 @@ from typing import Any
 
 from ..components.bundle import style
 from ..components.packing import pack
-from ..export.page import component_code, scoped, slide_of
 from ..export.parts import Component, Part, Slide, View, leaves
+from ..export.scripts import component_code, scoped
+from ..export.slides import described
 from ..figures.palette import DARK, LIGHT, Look
 from .views import Shown, parts
 
@@ -39,7 +40,7 @@ def packed(shown: Shown, look: Look) -> bytes:
     Each component is packed in light; `dark` holds the fields of its header that are others in the dark.
     """
     light, dark = (parts(shown, replace(look, palette=palette)) for palette in THEMES.values())
-    slide, body = slide_of(Slide("", View("", light)))
+    (slide,), body = described([Slide("", View("", light))])
     header = {
         "slide": slide,
         "dark": _differences(light, dark),

@@ -73,8 +73,6 @@ def view(model: LiveModel) -> View:
     """Which view of the positions is shown; pictures of tables and heads only where there are any."""
     if model.can("position pictures"):
         return widgets.segmented_control("View", PLOT)
-    if st.session_state.get(PLOT.key) not in WITHOUT_PICTURES:
-        st.session_state[PLOT.key] = WITHOUT_PICTURES[0]
     return widgets.segmented_control("View", PLOT, WITHOUT_PICTURES)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from model.language.say import say
+from model.language.say import number, say
 
 from ..components.snapshots import Scrubbed, StopShown, packed, snapshots
 from ..export.parts import Component, Words
@@ -42,8 +42,8 @@ def _pictures(run: OpenedRun) -> None:
         menu = st.container(width="content")
     maps = [opened.drawable.maps[kind] for opened in run.traces]
     steps = list(run.steps)
-    names = [texts.stop_name(step, steps[-1]) for step in steps]
-    shown = [StopShown(texts.tick(step), name, None, None, "") for step, name in zip(steps, names, strict=True)]
+    names = [say("step {step:,} of {last:,}", step=step, last=steps[-1]) for step in steps]
+    shown = [StopShown(number(step, ","), name, None, None, "") for step, name in zip(steps, names, strict=True)]
     identity = f"{run.traces[-1].identity} {kind}"
     place = min(place[0], maps[0].layers - 1), min(place[1], maps[0].heads - 1)
     scrubbed = Scrubbed(shown, maps, controls.chosen_stop(steps), place, look, rows, identity)

@@ -57,7 +57,10 @@ class Eager:
         return [source, fed[:WORD]]
 
 
-@pytest.fixture(params=["marian", "t5", "bart", "m2m_100"])
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("t5", "bart", "m2m_100")]
+
+
+@pytest.fixture(params=["marian", *SLOW])
 def explained(
     request: pytest.FixtureRequest, opened: Callable[[str], LiveModel], reference: Callable[[str], Any]
 ) -> tuple[dict[str, Attribution], Eager]:

@@ -93,7 +93,7 @@ CASES: dict[str, tuple[dict[str, Any], Tensor, Callable[[Tensor], Tensor]]] = {
 }
 
 
-@pytest.mark.parametrize("keys_of", [H, 2])
+@pytest.mark.parametrize("keys_of", [H, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CASES)
 def test_weights_are_those_of_a_dense_softmax(name: str, keys_of: int) -> None:
     given, allowed, modified = CASES[name]
