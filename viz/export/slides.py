@@ -1,0 +1,71 @@
+"""Slides as the browser reads them: JSON-like mappings, and the bytes of their components behind each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .parts import Chart, Columns, Component, Part, Slide, Words
+
+if TYPE_CHECKING:
+    from .packed_models import PackedModel
+
+
+@dataclass
+class Packed:
+    """The bytes of all components behind each other."""
+
+    body: bytearray = field(default_factory=bytearray)
+
+    def add(self, data: bytes) -> tuple[int, int]:
+        """Where `data` stands: first byte and length."""
+        self.body += data
+        return len(self.body) - len(data), len(data)
+
+
+def described(slides: Sequence[Slide], models: Sequence[PackedModel] = ()) -> tuple[list[dict[str, Any]], bytes]:
+    """What browser/slide.js shows as these slides, and the bytes of their components behind each other.
+
+    `models` are those that the file holds for slides that take sentences.
+    """
+    packed = Packed()
+    return [_slide(slide, packed, models) for slide in slides], bytes(packed.body)
+
+
+def _slide(slide: Slide, packed: Packed, models: Sequence[PackedModel]) -> dict[str, Any]:
+    """What the browser reads of a slide; `models` are those in the file."""
+    facts, live = dict(slide.view.facts) if slide.view else {}, None
+    if slide.live:
+        at = [one.facts["name"] for one in models].index(slide.live.model)
+        live = {**slide.live.settings, "model": at}
+        facts["weights in this file"] = models[at].facts["facts"]["weights"]
+    return {
+        "title": slide.title,
+        "notes": slide.notes,
+        "point": slide.point,
+        "hide": slide.hide,
+        "omit": slide.omit,
+        "guess": slide.guess,
+        "missing": slide.missing,
+        "facts": facts,
+        "live": live,
+        "parts": [_part(part, packed) for part in slide.parts],
+    }
+
+
+def _part(part: Part, packed: Packed) -> dict[str, Any]:
+    if isinstance(part, Columns):
+        columns = [[_part(one, packed) for one in column] for column in part.columns]
+        return {"is": "columns", "columns": columns, "shares": part.shares}
+    if isinstance(part, Words):
+        return {"is": "words", "text": part.text, "size": part.size, "role": part.role, "marked": part.marked}
+    if isinstance(part, Chart):
+        figure = json.loads(part.figure.to_json())
+        # A template that Streamlit has set as everybody's default draws in black; the figures say all they need.
+        figure["layout"].pop("template", None)
+        return {"is": "chart", "figure": figure, "alt": part.alt, "role": part.role}
+    assert isinstance(part, Component)
+    data = {"at": packed.add(part.data)} if isinstance(part.data, bytes) else {"data": dict(part.data)}
+    return {"is": "component", "name": part.name, "role": part.role, "follows": part.follows} | data
