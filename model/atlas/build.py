@@ -93,7 +93,9 @@ def _begin(folder: Path, plan: Plan, licence: str) -> Manifest:
                 "choose another --output, or remove that folder."
             )
         return found
-    if folder.exists() and any(path.name != PARTS for path in folder.iterdir()):
+    # Another process may just be beginning the same atlas: its manifest, or one half written, is no other file.
+    others = (path.name for path in folder.iterdir()) if folder.exists() else iter(())
+    if any(name not in (PARTS, MANIFEST) and not name.startswith(f".{MANIFEST}.") for name in others):
         raise AtlasError(f"{folder} holds other files: choose an empty folder for --output.")
     (folder / PARTS).mkdir(parents=True, exist_ok=True)
     manifest = Manifest(plan, licence=licence)

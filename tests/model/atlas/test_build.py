@@ -70,6 +70,19 @@ def test_two_processes_and_a_killed_one_give_the_rows_of_one(
     assert not (killed / "parts").exists()
 
 
+def test_a_folder_in_which_another_process_is_just_beginning_is_no_folder_of_other_files(
+    toy_translator: Translator, tmp_path: Path
+) -> None:
+    (tmp_path / "atlas" / "parts").mkdir(parents=True)
+    (tmp_path / "atlas" / ".atlas.json.0123abcd.new").write_text("{")
+    corpus = corpus_of(tmp_path / "text")
+    assert build(toy_translator, corpus, tmp_path / "atlas") is not None
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine")
+    with pytest.raises(AtlasError, match="holds other files"):
+        build(toy_translator, corpus, tmp_path / "other")
+
+
 def test_what_cannot_be_used_is_counted_and_left_out(toy_translator: Translator, tmp_path: Path) -> None:
     lines = [b"the dog sees a cat.", b"", b"\xff\xfe", b"the dog " * 60, b"Das ist nicht der Hund und wir sind es."]
     (tmp_path / "a.en").write_bytes(b"\n".join([*lines, b"the cat sees a dog.", b"a dog"]) + b"\n")
