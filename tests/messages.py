@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from babel.messages.catalog import Catalog, Message
-from babel.messages.extract import extract_from_dir
+from babel.messages.extract import extract_from_dir, extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
@@ -35,9 +35,7 @@ def messages() -> Catalog:
         rows = extract_from_dir(ROOT / part, METHODS, keywords=KEYWORDS, strip_comment_tags=True)
         for file, _, message, _, _ in sorted(rows, key=lambda row: row[:2]):
             found.add(message, locations=[(f"{part}/{file}", 0)])
-    for _, _, message, _, _ in extract_from_dir(
-        ROOT, [("app.py", "python")], keywords=KEYWORDS, directory_filter=_none
-    ):
+    for _, message, _, _ in extract_from_file("python", ROOT / "app.py", keywords=KEYWORDS):
         found.add(message, locations=[("app.py", 0)])
     for page in PAGES.values():
         for option in _choices(page.parameters.values()):
@@ -45,13 +43,9 @@ def messages() -> Catalog:
     return found
 
 
-def _none(_: str) -> bool:
-    return False
-
-
 def _choices(parameters: Iterable[object]) -> list[str]:
     """What a person reads of the choices, as far as it is words."""
-    read = (one.written(option) for one in parameters if isinstance(one, Choice) for option in one.options)
+    read = (one.write(option) for one in parameters if isinstance(one, Choice) for option in one.options)
     return [text for text in read if any(map(str.isalpha, text))]
 
 

@@ -53,7 +53,7 @@ def switch() -> None:
     with st.container(key="language"), st.popover(":material/translate:", type="tertiary", key="language-menu"):
         st.caption(say("Language"))
         for code in COMPLETE:
-            chosen = code == current.current()
+            chosen = code == current.current_language()
             st.button(
                 LANGUAGES[code],
                 type="tertiary",

@@ -12,7 +12,7 @@ _OF_BLOCK: ContextVar[str | None] = ContextVar("language of a block", default=No
 _of_visitor: Callable[[], str] = lambda: SOURCE  # noqa: E731
 
 
-def current() -> str:
+def current_language() -> str:
     """The language of what is said now."""
     return _OF_BLOCK.get() or _of_visitor()
 

@@ -11,20 +11,20 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .catalogue import catalogue
-from .current import current
+from .current import current_language
 
 GERMAN = str.maketrans(",.", ".,")
 
 
 def say(message: str, **values: Any) -> str:
     """The message in the current language, with values put in its {fields}, numbers as the language writes them."""
-    language = current()
+    language = current_language()
     return _filled(catalogue(language).gettext(message), values, language)
 
 
 def say_many(one: str, many: str, count: int, **values: Any) -> str:
     """The same of a message whose words depend on the number `count`, which stands in it as {count}."""
-    language = current()
+    language = current_language()
     return _filled(catalogue(language).ngettext(one, many, count), {"count": count, **values}, language)
 
 
@@ -35,17 +35,17 @@ def to_say(message: str) -> str:
 
 def sentences(*texts: str) -> str:
     """Whole sentences one after the other, as the language parts them; empty ones are left out."""
-    return ("" if current() == "zh" else " ").join(filter(None, texts))
+    return ("" if current_language() == "zh" else " ").join(filter(None, texts))
 
 
 def listed(items: Iterable[str]) -> str:
     """Items in a row, as the language parts them."""
-    return ("、" if current() == "zh" else ", ").join(items)
+    return ("、" if current_language() == "zh" else ", ").join(items)
 
 
 def number(value: float, form: str = "") -> str:
     """A number formatted as Python's format specifier says, with the language's signs: 1.234,5 and 12 % in German."""
-    return _numbers(format(value, form), current())
+    return _numbers(format(value, form), current_language())
 
 
 def _filled(text: str, values: Mapping[str, Any], language: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from model.language.catalogue import SOURCE
-from model.language.current import current
+from model.language.current import current_language
 from model.language.say import say
 
 HERE = Path(__file__).parent
@@ -53,7 +53,7 @@ def component(name: str) -> Callable[..., Any]:
     """
 
     def mount(**arguments: Any) -> Any:
-        return _registered(name, current())(**arguments)
+        return _registered(name, current_language())(**arguments)
 
     return mount
 

@@ -18,7 +18,9 @@ from ...capture.foreign.kinds import is_language_model
 from ...capture.foreign.recording import ForeignRecording
 from ...trace import Kind, TraceError
 from . import runs
-from .runs import Batch, Layers, NotPossibleError
+from .batch import OUTPUT, Batch
+from .recorder import recorded
+from .runs import Layers, NotPossibleError
 
 _UNITS = 256
 """Units of rounding of the largest output of a layer that two ways may differ by, whatever the noise measured."""
@@ -135,7 +137,7 @@ def compare_backends(
 
 
 def _recorded(masks: bool) -> AbstractContextManager[list[ForeignRecording]]:
-    return runs.recorded() if masks else nullcontext([])
+    return recorded() if masks else nullcontext([])
 
 
 def _masks(recordings: Sequence[ForeignRecording]) -> dict[str, Any]:
@@ -238,7 +240,7 @@ def _result(
     except NotPossibleError as error:
         return BackendResult(name, "not run", str(error))
     most = 0.0
-    for path in (*(one for one in reference if one != runs.OUTPUT), runs.OUTPUT):
+    for path in (*(one for one in reference if one != OUTPUT), OUTPUT):
         if path not in found:
             continue
         changes = [(one - other).abs().amax(-1) for one, other in zip(reference[path], found[path], strict=True)]

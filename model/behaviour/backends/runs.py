@@ -10,162 +10,29 @@ import contextlib
 import copy
 import importlib
 import inspect
-from collections.abc import Callable, Iterator
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.overrides import TorchFunctionMode
 
-from ...capture.foreign.kinds import DECODER
-from ...capture.foreign.recording import ForeignRecording
-from ...capture.foreign.watcher import watch
-from ...network.torch_internals import COMPILER, eagerly, is_flex_attention
-from ..hugging_face import output_of, takes_positions
+from ...network.torch_internals import COMPILER, eagerly
+from ..hugging_face import takes_positions
+from .batch import Batch
+from .kernels import KernelsSeen, PlainKernel
+from .recorder import Recorder
 
-OUTPUT = "output"
-"""The name of what stands after the last layer: logits, or the last hidden state."""
 Layers = dict[str, list[Tensor]]
 """By the path of each layer: for each sample (real tokens, width)."""
-_recordings: ContextVar[list[ForeignRecording] | None] = ContextVar("recordings", default=None)
 
 
 class NotPossibleError(RuntimeError):
     """A way that this model, this torch or this machine does not have; the message says why."""
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """What a model is given."""
-
-    ids: Tensor
-    """(B, T) token ids."""
-    keep: Tensor
-    """(B, T) bool, True = a real token."""
-    target: Batch | None = None
-    """What the decoder of an encoder-decoder model is given; None for a model of one sequence."""
-
-    def samples(self) -> list[Tensor]:
-        """Return the real token ids of each sample."""
-        return [row[kept] for row, kept in zip(self.ids, self.keep, strict=True)]
-
-    def repeated(self, times: int) -> Batch:
-        """Return every sample so many times, one batch after the other."""
-        target = None if self.target is None else self.target.repeated(times)
-        return Batch(self.ids.repeat(times, 1), self.keep.repeat(times, 1), target)
-
-    def alone(self, sample: int) -> Batch:
-        """Return one sample without its padding."""
-        ids = self.samples()[sample][None]
-        target = None if self.target is None else self.target.alone(sample)
-        return Batch(ids, torch.ones_like(ids, dtype=torch.bool), target)
-
-    @property
-    def arguments(self) -> dict[str, Tensor]:
-        """The arguments of a Hugging Face model."""
-        given = {"input_ids": self.ids, "attention_mask": self.keep.long()}
-        if self.target is None:
-            return given
-        return given | {"decoder_input_ids": self.target.ids, "decoder_attention_mask": self.target.keep.long()}
-
-    def keep_at(self, path: str) -> Tensor:
-        """Return which positions count of the outputs of a layer, by its path."""
-        decoded = path == OUTPUT or DECODER.search(path)
-        return self.target.keep if self.target is not None and decoded else self.keep
-
-
-@dataclass
-class _Recorder:
-    """The outputs of the layers of one model, call after call."""
-
-    model: nn.Module
-    calls: dict[str, list[Tensor]] = field(default_factory=dict)
-
-    @contextlib.contextmanager
-    def recording(self) -> Iterator[None]:
-        handles = [module.register_forward_hook(partial(self._note, path)) for path, module in layers_of(self.model)]
-        kept = _recordings.get()
-        try:
-            with contextlib.nullcontext() if kept is None else watch(self.model) as attention:
-                yield
-        finally:
-            for handle in handles:
-                handle.remove()
-        if kept is not None and attention is not None:
-            kept.append(attention)
-
-    def _note(self, path: str, module: nn.Module, args: Any, output: Any) -> None:
-        first = output[0] if isinstance(output, tuple) else output
-        if isinstance(first, Tensor) and first.dim() == 3:
-            self.calls.setdefault(path, []).append(first.detach())
-
-    @torch.no_grad()
-    def run(self, **given: Any) -> Any:
-        found = self.model(**given)
-        self.calls.setdefault(OUTPUT, []).append(output_of(found).detach())
-        return found
-
-    def joined(self) -> dict[str, Tensor]:
-        """Return the outputs of all calls below each other: (B, T, D) by path."""
-        return {path: torch.cat(parts, 1) for path, parts in self.calls.items()}
-
-
-@contextlib.contextmanager
-def recorded() -> Iterator[list[ForeignRecording]]:
-    """Record the attention of all that runs inside the block: one recording of each batch, or of each sample alone."""
-    kept: list[ForeignRecording] = []
-    token = _recordings.set(kept)
-    try:
-        yield kept
-    finally:
-        _recordings.reset(token)
-
-
-class _PlainKernel(TorchFunctionMode):
-    """F.scaled_dot_product_attention by its plain kernel: for one thread, where torch's own switch is for all."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = dict(kwargs or {})
-        if func is not F.scaled_dot_product_attention:
-            return func(*args, **given)
-        names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
-        given |= dict(zip(names, args, strict=False))
-        query, key, value = (given.pop(name) for name in names[:3])
-        mask = given.pop("attn_mask", None)
-        if mask is not None and mask.dtype == torch.bool:
-            mask = torch.zeros(mask.shape, dtype=query.dtype, device=mask.device).masked_fill(~mask, -torch.inf)
-        return torch.ops.aten._scaled_dot_product_attention_math(query, key, value, mask, **given)[0]
-
-
-class _Kernels(TorchFunctionMode):
-    """Which implementations of attention are called."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: set[str] = set()
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is F.scaled_dot_product_attention:
-            self.seen.add("sdpa")
-        elif is_flex_attention(func):
-            self.seen.add("flex_attention")
-        return func(*args, **(kwargs or {}))
-
-
-def layers_of(model: nn.Module) -> list[tuple[str, nn.Module]]:
-    """Return the modules in the outermost lists of modules, in order: the layers."""
-    lists = [path for path, module in model.named_modules() if isinstance(module, nn.ModuleList)]
-    outer = [path for path in lists if not any(path.startswith(f"{other}.") for other in lists)]
-    return [(f"{path}.{name}", child) for path in outer for name, child in model.get_submodule(path).named_children()]
-
-
 def _run_batch(model: nn.Module, batch: Batch, **more: Any) -> Layers:
-    recorder = _Recorder(model)
+    recorder = Recorder(model)
     with recorder.recording():
         recorder.run(**batch.arguments, **_uncached(model), **more)
     rows = recorder.joined()
@@ -198,9 +65,9 @@ def by_kernel(model: Any, batch: Batch, implementation: str, backend: SDPBackend
         raise NotPossibleError(f"the model has no {implementation} attention: {_first_line(error)}") from error
     chosen: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
     if backend is not None:
-        chosen = _PlainKernel() if backend is SDPBackend.MATH else sdpa_kernel([backend])
+        chosen = PlainKernel() if backend is SDPBackend.MATH else sdpa_kernel([backend])
     importlib.import_module(COMPILER)  # else what loads it inside the block would compile
-    kernels = _Kernels()
+    kernels = KernelsSeen()
     try:
         with chosen, eagerly(), kernels:
             found = _run_batch(other, batch)
@@ -246,7 +113,7 @@ def packed(model: nn.Module, batch: Batch, causal: bool) -> Layers:
     positions = torch.cat([torch.arange(len(one), device=ids.device) for one in samples])[None]
     allowed = document[:, None] == document
     mask = _masks(model, allowed.tril() if causal else allowed)
-    recorder = _Recorder(model)
+    recorder = Recorder(model)
     try:
         with recorder.recording():
             recorder.run(input_ids=ids, attention_mask=mask, position_ids=positions, **_uncached(model))
@@ -281,7 +148,7 @@ def cached(model: Any, batch: Batch, make_cache: Callable[[int], Any] = lambda s
         return _cached_decoder(model, batch)
     runs = []
     for ids in batch.samples():
-        recorder, past, at = _Recorder(model), make_cache(len(ids) + 2), 0
+        recorder, past, at = Recorder(model), make_cache(len(ids) + 2), 0
         with recorder.recording():
             for size in _steps(len(ids)):
                 found = recorder.run(input_ids=ids[None, at : at + size], past_key_values=past, use_cache=True)
@@ -298,7 +165,7 @@ def _cached_decoder(model: Any, batch: Batch) -> Layers:
     for sample in range(len(batch.ids)):
         one = batch.alone(sample)
         target = one.arguments["decoder_input_ids"]
-        recorder, past, at = _Recorder(model), None, 0
+        recorder, past, at = Recorder(model), None, 0
         with torch.no_grad():
             memory = model.get_encoder()(input_ids=one.ids, attention_mask=one.keep.long())
         with recorder.recording():

@@ -57,11 +57,11 @@ def test_a_block_speaks_before_the_visitor_and_no_other_thread_hears_it(monkeypa
     monkeypatch.setattr(current, "_of_visitor", lambda: "zh")
     heard: list[str] = []
     with speaking("de"), speaking(PSEUDO):
-        assert current.current() == PSEUDO
-        thread = threading.Thread(target=lambda: heard.append(current.current()))
+        assert current.current_language() == PSEUDO
+        thread = threading.Thread(target=lambda: heard.append(current.current_language()))
         thread.start()
         thread.join()
-    assert heard == [current.current()] == ["zh"]
+    assert heard == [current.current_language()] == ["zh"]
     with pytest.raises(ValueError, match="no catalogue of 'fr', only of en, de, zh"), speaking("fr"):
         pass
 

@@ -39,7 +39,7 @@ def show() -> None:
     try:
         found = cache.backends(model.name, text)
     except InputError as error:
-        st.error(plain(str(error)))
+        st.info(plain(str(error)))
         return
     _drawn(found, {"model": model.name, "sentence": text})
 

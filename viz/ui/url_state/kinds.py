@@ -27,17 +27,10 @@ class Choice(Parameter[T]):
     """One of a few options."""
 
     options: tuple[T, ...] = field(kw_only=True)
-    labels: Mapping[T, str] = field(default_factory=dict, kw_only=True)
-    """What a person reads for an option, in English, which stands in the address as well; an option without one is
-    read as it is."""
 
     def label(self, option: T) -> str:
-        """What the visitor reads for an option."""
-        return say(self.written(option))
-
-    def written(self, option: T) -> str:
-        """What stands in the address for an option: English, whatever the visitor reads."""
-        return self.labels.get(option, str(option))
+        """What the visitor reads for an option; in English it stands in the address."""
+        return say(self.write(option))
 
 
 @dataclass(frozen=True)
@@ -75,7 +68,7 @@ def choice(
         return shown[text]
 
     first = options[0] if default is None else default
-    return Choice(name, first, read, write=names.__getitem__, options=tuple(options), labels=labels or {}, **more)
+    return Choice(name, first, read, write=names.__getitem__, options=tuple(options), **more)
 
 
 def switch(name: str, default: bool = False, **more: Any) -> Parameter[bool]:

@@ -12,8 +12,8 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from model.behaviour.backends.compare import compare_backends
+from model.behaviour.backends.kernels import PlainKernel
 from model.behaviour.backends.live import PAGE_WAYS, compare_live
-from model.behaviour.backends.runs import _PlainKernel
 from model.live.translation import InputError
 from tests import folders
 from tests.model.behaviour.backends.test_compare import GROUPED, INPUTS
@@ -34,7 +34,7 @@ def test_the_plain_kernel_is_that_of_torchs_own_switch(given: str) -> None:
         "bool": {"attn_mask": keep},
         "float": {"attn_mask": torch.randn(5, 5), "scale": 0.3},
     }
-    with _PlainKernel():
+    with PlainKernel():
         own = F.scaled_dot_product_attention(q, k, k, enable_gqa=True, **masks[given])
     with sdpa_kernel([SDPBackend.MATH]):
         switched = F.scaled_dot_product_attention(q, k, k, enable_gqa=True, **masks[given])
