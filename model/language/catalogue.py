@@ -11,6 +11,8 @@ SOURCE = "en"
 """The language that messages are written in."""
 LANGUAGES = {SOURCE: "English", "de": "Deutsch", "zh": "中文"}
 """What there is a catalogue of, by code, named as its readers name it."""
+TAGS = {"zh": "zh-Hans"}
+"""How HTML and browsers call a language, where its code alone says too little."""
 COMPLETE = (SOURCE,)
 """The languages that every page speaks; no other is offered."""
 PSEUDO = "en-XA"
