@@ -5,12 +5,15 @@ A row of attention does not know which word is predicted from it; these scores a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..analysis.rollout import rollout
 from ..trace import KINDS, AttentionMap, AttentionTrace, Kind
+from .blocks import Block, stacks_of
 from .recording import Recording, Sublayer, sublayers
 
 
@@ -25,7 +28,14 @@ def attention_norms(recording: Recording) -> tuple[Tensor, Tensor]:
     Kobayashi et al. (2020), "Attention is Not Only a Weight", section 2, the heads added up before the norm is taken:
     the norm of the sum over heads of alpha (x W_V + b_V) W_O.
     """
-    own, source = (recording.transformed_values(_last(recording, kind)).norm(dim=-1) for kind in ("decoder", "cross"))
+    return norms_of_last(stacks_of(recording)[1])
+
+
+def norms_of_last(decoder: Sequence[Block]) -> tuple[Tensor, Tensor]:
+    """Return the same of the attention blocks of a decoder."""
+    own, source = (
+        next(one for one in reversed(decoder) if one.kind == kind).vectors.norm(dim=-1) for kind in ("decoder", "cross")
+    )
     return own, source
 
 

@@ -20,6 +20,7 @@ from ..translate import Translator
 from .alti import alti
 from .attention_scores import attention_norms, last_cross_attention, rolled_out
 from .blocking import leave_one_out, values_without
+from .blocks import stacks_of
 from .gradients import BASELINE, GradientScores, gradient_x_input, integrated_gradients
 from .recording import Recording, record_pass
 from .target import AttributionError, Target
@@ -165,7 +166,7 @@ _MAPS: dict[str, Callable[[Recording], tuple[Tensor, Tensor]]] = {
     "attention": _attention,
     "attention-norm": attention_norms,
     "rollout": rolled_out,
-    "alti": alti,
+    "alti": lambda recording: alti(*stacks_of(recording)),
 }
 
 

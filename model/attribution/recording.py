@@ -49,13 +49,9 @@ class Recording:
         assert isinstance(module, MultiHeadAttention)
         return module
 
-    def transformed_values(self, sublayer: Sublayer) -> Tensor:
-        """Return what each query reads from each key, f(x) = (x W_V + b_V) W_O weighted and summed over heads.
-
-        Kobayashi et al. (2020), section 2: -> (Q, K, D); its sum over the keys and b_O is the sublayer's output.
-        """
-        values = torch.einsum("hkd,hdm->hkm", self[f"{sublayer.path}.v"], output_slices(self.attention(sublayer)))
-        return torch.einsum("hqk,hkm->qkm", self[f"{sublayer.path}.weights"], values)
+    def projected_values(self, sublayer: Sublayer) -> Tensor:
+        """Return what each head passes on of each key, (x W_V + b_V) W_O: (H, K, D)."""
+        return torch.einsum("hkd,hdm->hkm", self[f"{sublayer.path}.v"], output_slices(self.attention(sublayer)))
 
 
 def record_pass(model: Transformer, source_ids: Sequence[int], input_ids: Sequence[int]) -> Recording:

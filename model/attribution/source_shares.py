@@ -18,6 +18,7 @@ from ..network.autoregressive import decoder_inputs
 from ..translate import Translation, Translator
 from .alti import alti
 from .blocking import blocked
+from .blocks import stacks_of
 from .recording import Recording, record_pass, sublayers
 
 
@@ -54,7 +55,7 @@ def source_shares(translator: Translator, translation: Translation, recording: R
     """Return the shares of a translation, read by teacher forcing; interventions open in this thread take part."""
     if recording is None:
         recording = record_translation(translator, translation)
-    own, source = (one.cpu().numpy() for one in alti(recording))
+    own, source = (one.cpu().numpy() for one in alti(*stacks_of(recording)))
     paths = [one.path for one in sublayers(translator.model, "decoder") if one.kind == "cross"]
     end = torch.stack([recording[f"{path}.weights"][:, :, -1].mean(0) for path in paths]).mean(0).cpu().numpy()
     effect = source_effect(translator, translation)

@@ -58,7 +58,7 @@ def logits_of(reading: Reading, changes: Mapping[int, Callable[[Tensor], Tensor]
     """Logits (1, 1, V) of one row, the embeddings of source (0) or target (1) changed at their first lookup."""
     with ExitStack() as stack:
         for side, change in changes.items():
-            stack.enter_context(_hooked([reading.tables[side]], _first_lookup(reading.ids[side], change)))
+            stack.enter_context(hooked([reading.tables[side]], _first_lookup(reading.ids[side], change)))
         return reading.run()[:, position : position + 1]
 
 
@@ -75,7 +75,7 @@ def _first_lookup(ids: Tensor, change: Callable[[Tensor], Tensor]) -> Hook:
 
 
 @contextmanager
-def _hooked(modules: Iterable[nn.Module], hook: Hook) -> Iterator[None]:
+def hooked(modules: Iterable[nn.Module], hook: Hook) -> Iterator[None]:
     """Forward hooks that act in this thread alone, since the model may be shared; gone when the block ends."""
     observer = object()
 
@@ -98,7 +98,7 @@ def read(model: LocalModel, text: str) -> Reading:
     def call(module: nn.Module, given: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
         calls.append((given, dict(named)))
 
-    with torch.no_grad(), _hooked(_tables(model.model), look_up), _hooked([model.model], call):
+    with torch.no_grad(), hooked(_tables(model.model), look_up), hooked([model.model], call):
         tokens = model.run(text)
     if not isinstance(tokens, Mapping) or {"source", "target"} - set(tokens):
         raise AttributionError("This model has no source and target to attribute to: its tokens must name both.")

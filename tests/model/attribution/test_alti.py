@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.attribution.alti import alti, block_contributions, contributions
+from model.attribution.alti import alti
+from model.attribution.blocks import contributions, stacks_of
 from model.attribution.methods import attribute, record_target
 from model.attribution.recording import Recording, record_pass, sublayers
 from model.attribution.target import Target, target_pieces
@@ -40,7 +41,7 @@ def recorded(translator: Translator) -> Recording:
 
 
 def test_rows_sum_to_one_and_the_future_has_no_share(any_translator: Translator) -> None:
-    own, source = alti(recorded(any_translator))
+    own, source = alti(*stacks_of(recorded(any_translator)))
     torch.testing.assert_close(own.sum(1) + source.sum(1), torch.ones(len(own), dtype=torch.float64))
     assert (own >= 0).all()
     assert (source >= 0).all()
@@ -49,14 +50,19 @@ def test_rows_sum_to_one_and_the_future_has_no_share(any_translator: Translator)
 
 def test_the_vectors_of_a_block_sum_to_its_output(any_translator: Translator) -> None:
     recording = recorded(any_translator)
-    for stack in ("encoder", "decoder"):
-        for sublayer in sublayers(any_translator.model, stack):
-            if sublayer.kind is not None:
-                attention = recording.attention(sublayer)
-                context = recording[f"{sublayer.path}.context"].transpose(0, 1).flatten(1).float()
-                bias = 0 if attention.out_proj.bias is None else attention.out_proj.bias
-                expected = (attention.out_proj(context) - bias).double()
-                torch.testing.assert_close(recording.transformed_values(sublayer).sum(1), expected, atol=1e-5, rtol=0)
+    paths = [
+        one.path
+        for stack in ("encoder", "decoder")
+        for one in sublayers(any_translator.model, stack)
+        if one.kind is not None
+    ]
+    encoder, decoder = stacks_of(recording)
+    for path, block in zip(paths, [*encoder, *decoder], strict=True):
+        attention: Any = any_translator.model.get_submodule(path)
+        context = recording[f"{path}.context"].transpose(0, 1).flatten(1).float()
+        bias = 0 if attention.out_proj.bias is None else attention.out_proj.bias
+        expected = (attention.out_proj(context) - bias).double()
+        torch.testing.assert_close(block.vectors.sum(1), expected, atol=1e-5, rtol=0)
 
 
 def published_block(vectors: Tensor, resultant: Tensor) -> Tensor:
@@ -115,22 +121,22 @@ def published(recording: Recording) -> tuple[Tensor, Tensor]:
 
 def test_against_the_published_formulas(toy_translator: Translator, toy_target: Target) -> None:
     recording = record_target(toy_translator.model, toy_target)
-    for ours, theirs in zip(alti(recording), published(recording), strict=True):
+    for ours, theirs in zip(alti(*stacks_of(recording)), published(recording), strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)
 
 
 def test_the_norm_of_a_post_norm_block_takes_part() -> None:
     translator = Translator(toy.checkpoint(toy.random_model(norm_order="post", final_norm=False)))
     model, recording = translator.model, recorded(translator)
-    sublayer = sublayers(model, "encoder")[0]
+    sublayer, block = sublayers(model, "encoder")[0], stacks_of(recording)[0][0]
     before = recording["source_embedding.stream"]
-    vectors = recording.transformed_values(sublayer) + torch.eye(len(before))[..., None] * before[:, None]
+    vectors = block.vectors + torch.eye(len(before))[..., None] * before[:, None]
     whole = vectors.sum(1) + recording.attention(sublayer).out_proj.bias.detach()
     norm: Any = sublayer.residual.norm
     scale = (whole.var(-1, unbiased=False) + 1e-5).sqrt()[:, None, None]
     centred = (vectors - vectors.mean(-1, keepdim=True)) / scale * norm.weight.detach()
     torch.testing.assert_close(
-        block_contributions(recording, sublayer, before),
+        block.contributions,
         published_block(centred, recording[sublayer.residual_path]),
         atol=1e-5,
         rtol=0,
@@ -140,7 +146,7 @@ def test_the_norm_of_a_post_norm_block_takes_part() -> None:
 def test_the_target_of_a_position_is_its_row(toy_translator: Translator) -> None:
     translation = toy_translator.translate("a cat finds the tree.", capture=False)
     target = target_pieces(toy_translator, translation, 3)
-    own, source = alti(record_target(toy_translator.model, target))
+    own, source = alti(*stacks_of(record_target(toy_translator.model, target)))
     found = attribute(toy_translator, target, "alti")
     np.testing.assert_allclose(found.source, source[3])
     np.testing.assert_allclose(found.prefix, own[3])
