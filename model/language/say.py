@@ -48,6 +48,11 @@ def number(value: float, form: str = "") -> str:
     return _numbers(format(value, form), current_language())
 
 
+def separators() -> str:
+    """The signs before decimals and between thousands, as plotly's ``layout.separators`` has them."""
+    return ",." if current_language() == "de" else ".,"
+
+
 def _filled(text: str, values: Mapping[str, Any], language: str) -> str:
     if not values:
         return text

@@ -2,7 +2,7 @@
 
 All modules of a component then share one scope: a module's own imports come first, each file once, and the import
 lines are dropped. Names must therefore be unique within a component. Messages (shared/say.js) are put in the current
-language.
+language, and it is named (shared/number.js).
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from model.language.say import say
 HERE = Path(__file__).parent
 IMPORT = re.compile(r'^import .* from "(?P<path>\.[^"]+)";\n', re.MULTILINE)
 
+LANGUAGE = 'const LANGUAGE = "{}";'
+"""How a script names the language that is spoken (shared/number.js)."""
 MESSAGE = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 SAID = re.compile(rf"\bsay\(\s*{MESSAGE.pattern}|\bsayMany\(\s*{MESSAGE.pattern},\s*{MESSAGE.pattern}")
 SHEET = re.compile(r'^@import "(?P<path>\.[^"]+)";\n', re.MULTILINE)
@@ -30,7 +32,8 @@ def bundle(entry: Path) -> str:
     """The JavaScript of `entry` with everything it imports, directly or not, before it, in the current language."""
     found: dict[Path, str] = {}
     _collect(entry.resolve(), found)
-    return SAID.sub(lambda call: MESSAGE.sub(_translated, call[0]), "\n".join(found.values()))
+    spoken = "\n".join(found.values()).replace(LANGUAGE.format(SOURCE), LANGUAGE.format(current_language()))
+    return SAID.sub(lambda call: MESSAGE.sub(_translated, call[0]), spoken)
 
 
 def _translated(literal: re.Match[str]) -> str:

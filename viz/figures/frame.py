@@ -6,6 +6,7 @@ from typing import Any
 
 from .labels import escaped
 from .palette import Palette
+from .speech import separators
 
 FONT = '"Source Sans", system-ui, sans-serif'
 
@@ -15,6 +16,7 @@ def surface(palette: Palette, height: float, **margin: int) -> dict[str, Any]:
     return {
         "template": "none",
         "height": height,
+        "separators": separators(),
         "margin": {**margin, "autoexpand": False},
         "paper_bgcolor": palette.background,
         "plot_bgcolor": palette.background,

@@ -14,6 +14,8 @@ class Speaker(Protocol):
 
     def number(self, value: float, form: str = "") -> str: ...
 
+    def separators(self) -> str: ...
+
 
 class English:
     """Messages as they stand in the source, with their values."""
@@ -29,6 +31,10 @@ class English:
     def number(self, value: float, form: str = "") -> str:
         """Return a number formatted as Python's format specifier says."""
         return format(value, form)
+
+    def separators(self) -> str:
+        """Return the signs before decimals and between thousands."""
+        return ".,"
 
 
 _speaker: Speaker = English()
@@ -53,6 +59,11 @@ def say_many(one: str, many: str, count: int, **values: Any) -> str:
 def number(value: float, form: str = "") -> str:
     """A number as the reader's language writes it."""
     return _speaker.number(value, form)
+
+
+def separators() -> str:
+    """The signs before decimals and between thousands, as plotly's ``layout.separators`` has them."""
+    return _speaker.separators()
 
 
 def to_say(message: str) -> str:

@@ -14,7 +14,7 @@ from babel.messages.catalog import Catalog, Message
 from model.language import catalogue, current
 from model.language.catalogue import COMPLETE, LANGUAGES, PSEUDO, SOURCE, closest
 from model.language.current import speaking
-from model.language.say import listed, number, say, say_many, sentences, to_say
+from model.language.say import listed, number, say, say_many, sentences, separators, to_say
 from tests import messages
 
 
@@ -44,6 +44,7 @@ def test_the_order_of_words_and_the_signs_of_numbers_are_the_languages() -> None
     assert say("{model} took {steps:,} steps.", model="a.b", steps=12000) == "12.000 Schritte brauchte a.b."
     assert [say_many("{count} head", "{count} heads", count) for count in (1, 2)] == ["1 Kopf", "2 Köpfe"]
     assert number(0.125, ".1%") == "12,5\N{NARROW NO-BREAK SPACE}%"
+    assert separators() == ",."
     assert say("not in the catalogue") == "not in the catalogue"
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from model.decoding.steps import DecodingStep
+from model.language.current import speaking
 from viz.components.bundle import HERE, bundle
 from viz.components.overview import packed
 from viz.components.packing import FULL, MASKED, pack, quantise
@@ -76,6 +77,17 @@ def test_bundle_puts_each_import_before_its_user_and_once(tmp_path: Path) -> Non
     assert "import" not in joined
     assert joined.count("const a") == 1
     assert joined.index("const a") < joined.index("const b") < joined.index("default")
+
+
+def test_bundle_is_in_the_language_that_is_spoken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    words = {"Play": "Abspielen", "{count} head": "{count} Kopf", "{count} heads": "{count} Köpfe"}
+    monkeypatch.setattr("viz.components.bundle.say", lambda message: words.get(message, message))
+    (tmp_path / "a.js").write_text('[say("Play"), sayMany("{count} head", "{count} heads", 2)];')
+    assert bundle(tmp_path / "a.js") == '[say("Abspielen"), sayMany("{count} Kopf", "{count} Köpfe", 2)];'
+    numbers = HERE / "shared" / "number.js"
+    assert 'const LANGUAGE = "en";' in bundle(numbers)
+    with speaking("de"):
+        assert 'const LANGUAGE = "de";' in bundle(numbers)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
