@@ -48,14 +48,17 @@ def begin(page: str) -> None:
 def _around(page: str) -> None:
     """What a page has besides its view while nobody presents it."""
     session.keep_draft(page)
-    language.switch()
-    if page in PAGES:
-        adding.add_view_button(PAGES[page])
-        if not adding.shows_opened(page):
-            _presenter(page)
+    shown = page in PAGES and not adding.shows_opened(page)
+    if shown:
+        _presenter(page)
+    with st.container(key="header-actions", horizontal=True, vertical_alignment="center"):
+        language.switch()
+        if shown:
             with st.container(key="page-menu"), st.popover("?", type="tertiary", key="page-help"):
                 page_menu(key="page-actions")
                 glossary()
+        if page in PAGES:
+            adding.add_view_button(PAGES[page])
     if "present" in st.query_params:
         st.html("<style>:root:not(.presented) [data-testid=stHeader] { visibility: hidden; }</style>")
 

@@ -39,13 +39,15 @@ def caption(text: str) -> None:
 
 def badge(model: LiveModel, result: Translation, check: ObserverCheck) -> None:
     """What ran, where, how fast, and whether looking changed anything; stands in the header."""
-    device = DEVICES.get(model.device.type, model.device.type)
-    ran, proof = f"{device} · {_duration(result.seconds)}", html.escape(check.sentence)
+    device, proof = DEVICES.get(model.device.type, model.device.type), html.escape(check.sentence)
     title = html.escape(f"{model.name}: {check.sentence}. {check.explanation}")
-    sign = " ✓" if check.difference == 0 else ""
-    with st.container(key="badge"):  # Where there is little room, only what has the class "more" is left out.
-        more = [f'<span class="more">{part}</span>' for part in (f"{html.escape(model.name)} · ", f" · {proof}")]
-        st.html(f'<span title="{title}">{more[0]}{html.escape(ran)}{more[1]}{sign}</span>')
+    parts = [
+        f'<span class="more">{html.escape(model.name)} · </span>{html.escape(device)}',
+        f'<span class="time"> · {_duration(result.seconds)}</span><span class="more"> · {proof}</span>',
+        " ✓" if check.difference == 0 else "",
+    ]
+    with st.container(key="badge"):  # Where there is little room, what has a class is left out.
+        st.html(f'<span title="{title}">{"".join(parts)}</span>')
 
 
 def _duration(seconds: float) -> str:
