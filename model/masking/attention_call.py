@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from ..language.say import say
+
 CAPTURED_CALLS = "captured_calls"
 """The name under which a capture hands its calls to a diagnosis, one text of JSON a layer."""
 CAPTURED_EXTRA_KEYS = "captured_extra_keys"
@@ -61,7 +63,14 @@ class AttentionCall:
     @property
     def place(self) -> str:
         """Path, class, file, line and function, in words."""
-        return f"{self.path or 'the model'} ({self.module}), {self.file}:{self.line}, calls {self.function}"
+        return say(
+            "{path} ({module}), {file}:{line}, calls {function}",
+            path=self.path or say("the model"),
+            module=self.module,
+            file=self.file,
+            line=str(self.line),
+            function=self.function,
+        )
 
     def arrived(self) -> list[str]:
         """Return the arguments that arrived with a mask."""
@@ -75,8 +84,10 @@ class AttentionCall:
         takes = apart if apart and code in _OF_PADDING else [name for name in self.arguments if name not in apart]
         carrying = [name for name in self.arrived() if name in takes]
         if not carrying:
-            return f"{self.place}; none arrived: {_listed({name: self.arguments[name] for name in takes})}"
-        return f"{self.place}; carried by {_listed({name: self.arguments[name] for name in carrying})}"
+            none = _listed({name: self.arguments[name] for name in takes})
+            return say("{place}; none arrived: {arguments}", place=self.place, arguments=none)
+        carried = _listed({name: self.arguments[name] for name in carrying})
+        return say("{place}; carried by {arguments}", place=self.place, arguments=carried)
 
 
 def _listed(arguments: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..language.say import listed, say
 from .blocked import is_blocked
 from .convention_table import CONVENTIONS, Convention
 
@@ -38,7 +39,9 @@ def from_boolean(allowed: np.ndarray, target: str, heads: int = 1) -> np.ndarray
     convention = _convention(target)
     allowed = np.asarray(allowed, bool)
     if allowed.ndim != 4:
-        raise ConversionError(f"A mask needs the axes (batch, heads, queries, keys); this one has {allowed.shape}.")
+        raise ConversionError(
+            say("A mask needs the axes (batch, heads, queries, keys); this one has {shape}.", shape=allowed.shape)
+        )
     if convention.layout == "lengths":
         return _to_lengths(_only_keys(allowed, convention))
     return _values_out(_axes_out(allowed, convention, heads), convention)
@@ -56,19 +59,28 @@ def code(source: str, target: str) -> str:
 
 def _convention(name: str) -> Convention:
     if name not in CONVENTIONS:
-        raise ConversionError(f"There is no convention {name!r}; there are {', '.join(CONVENTIONS)}.")
+        raise ConversionError(
+            say("There is no convention {name}; there are {names}.", name=repr(name), names=listed(CONVENTIONS))
+        )
     return CONVENTIONS[name]
 
 
 def _values_in(array: np.ndarray, convention: Convention) -> np.ndarray:
     if convention.values == "added":
         if array.dtype.kind != "f" or np.isnan(array).any():
-            raise ConversionError(f"{convention.name} is added to the scores, so it must hold floating-point numbers.")
+            raise ConversionError(
+                say(
+                    "{convention} is added to the scores, so it must hold floating-point numbers.",
+                    convention=say(convention.name),
+                )
+            )
         if np.isin(array, (0, 1)).all() and array.any():
-            raise ConversionError("This mask of zeros and ones would be added to the scores and block nothing.")
+            raise ConversionError(say("This mask of zeros and ones would be added to the scores and block nothing."))
         return ~is_blocked(array)
     if array.dtype.kind != "b" and not np.isin(array, (0, 1)).all():
-        raise ConversionError(f"{convention.name} holds booleans, or nothing but 0 and 1.")
+        raise ConversionError(
+            say("{convention} holds booleans, or nothing but 0 and 1.", convention=say(convention.name))
+        )
     return array.astype(bool) if convention.values in ("true keeps", "one keeps") else ~array.astype(bool)
 
 
@@ -82,17 +94,30 @@ def _values_out(allowed: np.ndarray, convention: Convention) -> np.ndarray:
 def _axes_in(allowed: np.ndarray, convention: Convention, heads: int) -> np.ndarray:
     if convention.layout == "keys":
         if allowed.ndim != 2:
-            raise ConversionError(f"{convention.name} has the axes {convention.shape}; this mask has {allowed.shape}.")
+            raise _other_axes(allowed, convention)
         return allowed[:, None, None, :]
     if convention.layout == "heads in batch" and allowed.ndim == 3:
         if allowed.shape[0] % heads:
-            raise ConversionError(f"The first axis, {allowed.shape[0]}, is not a multiple of {heads} heads.")
+            raise ConversionError(
+                say("The first axis, {size}, is not a multiple of {heads} heads.", size=allowed.shape[0], heads=heads)
+            )
         return allowed.reshape(-1, heads, *allowed.shape[1:])
     if allowed.ndim == 3:
         return allowed[:, None]
     if allowed.ndim not in (2, 4):
-        raise ConversionError(f"{convention.name} has the axes {convention.shape}; this mask has {allowed.shape}.")
+        raise _other_axes(allowed, convention)
     return allowed if allowed.ndim == 4 else allowed[None, None]
+
+
+def _other_axes(allowed: np.ndarray, convention: Convention) -> ConversionError:
+    return ConversionError(
+        say(
+            "{convention} has the axes {axes}; this mask has {shape}.",
+            convention=say(convention.name),
+            axes=say(convention.shape),
+            shape=allowed.shape,
+        )
+    )
 
 
 def _axes_out(allowed: np.ndarray, convention: Convention, heads: int) -> np.ndarray:
@@ -100,12 +125,19 @@ def _axes_out(allowed: np.ndarray, convention: Convention, heads: int) -> np.nda
         return _only_keys(allowed, convention)
     if convention.layout == "heads in batch":
         if allowed.shape[1] not in (1, heads):
-            raise ConversionError(f"The mask has {allowed.shape[1]} heads, but {heads} are expected.")
+            raise ConversionError(
+                say("The mask has {heads} heads, but {expected} are expected.", heads=allowed.shape[1], expected=heads)
+            )
         whole = np.broadcast_to(allowed, (allowed.shape[0], heads, *allowed.shape[2:]))
         return whole.reshape(-1, *allowed.shape[2:])
     if convention.layout == "queries and keys":
         if (allowed != allowed[:, :1]).any():
-            raise ConversionError(f"{convention.name} has no head axis, and this mask differs between heads.")
+            raise ConversionError(
+                say(
+                    "{convention} has no head axis, and this mask differs between heads.",
+                    convention=say(convention.name),
+                )
+            )
         return allowed[:, 0]
     return allowed
 
@@ -115,19 +147,22 @@ def _only_keys(allowed: np.ndarray, convention: Convention) -> np.ndarray:
     keys = allowed[:, 0, 0]
     if (allowed != keys[:, None, None, :]).any():
         raise ConversionError(
-            f"{convention.name} can only say which keys are padding; this mask differs between queries."
+            say(
+                "{convention} can only say which keys are padding; this mask differs between queries.",
+                convention=say(convention.name),
+            )
         )
     return keys
 
 
 def _to_lengths(keep: np.ndarray) -> np.ndarray:
     if (keep[:, 1:] & ~keep[:, :-1]).any():
-        raise ConversionError("FlashAttention counts lengths, so padding must be at the right.")
+        raise ConversionError(say("FlashAttention counts lengths, so padding must be at the right."))
     return np.concatenate([[0], np.cumsum(keep.sum(-1))]).astype(np.int32)
 
 
 def _from_lengths(ends: np.ndarray) -> np.ndarray:
     if ends.ndim != 1 or ends.size < 2 or ends.dtype.kind not in "iu" or (np.diff(ends) < 0).any() or ends[-1] > 2**20:
-        raise ConversionError("cu_seqlens is a list of growing whole numbers that starts at 0.")
+        raise ConversionError(say("cu_seqlens is a list of growing whole numbers that starts at 0."))
     lengths = np.diff(ends)
     return (np.arange(max(int(lengths.max()), 1)) < lengths[:, None])[:, None, None, :]

@@ -12,6 +12,7 @@ import re
 
 import numpy as np
 
+from ..language.say import say
 from .rule import RuleError, Sizes, build_mask
 from .structure import Structure
 from .structure_names import parse_structure
@@ -27,14 +28,16 @@ def in_turn(text: str) -> list[str]:
     if match := _BY_NUMBER.fullmatch(text.strip()):
         first, which, second, other = match.groups()
         if second is None or which == other:
-            raise RuleError(f"Say both the odd and the even layers: “{first} on {which} layers, else causal”.")
+            example = f"{first} on {which} layers, else causal"
+            raise RuleError(say("Say both the odd and the even layers: “{example}”.", example=example))
         return [first, second] if which == "odd" else [second, first]
     found: list[str] = []
     for part in text.split("/"):
         match = _TIMES.fullmatch(part.strip())
         times = int(match[1]) if match else 1
         if not 0 < times <= MOST_LAYERS or len(found) > MOST_LAYERS:
-            raise RuleError(f"“{part.strip()}”: a pattern repeats over 1 to {MOST_LAYERS} layers.")
+            most = say("“{text}”: a pattern repeats over 1 to {most} layers.", text=part.strip(), most=MOST_LAYERS)
+            raise RuleError(most)
         found += [match[2] if match else part] * times
     return found
 
@@ -71,7 +74,14 @@ def layer_masks(text: str, layers: int, queries: int, keys: int) -> np.ndarray:
     """Return (L, Q, K) bool, True = may attend, of a meaning, L being 1 where all layers share it. Raises RuleError."""
     parts = in_turn(text)
     if len(parts) > layers:
-        raise RuleError(f"“{text}” names the masks of {len(parts)} layers in turn, but the weights have {layers}.")
+        raise RuleError(
+            say(
+                "“{text}” names the masks of {named} layers in turn, but the weights have {layers}.",
+                text=text,
+                named=len(parts),
+                layers=layers,
+            )
+        )
     each = [meaning_mask(part, queries, keys) for part in parts]
     return np.stack([each[layer % len(each)] for layer in range(layers if len(parts) > 1 else 1)])
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..language.say import listed, say, sentences
 from .padding import PaddingSide, lengths_to_keep
 from .structure import Structure
 from .structure_names import parse_structure
@@ -50,10 +51,10 @@ def read_lengths(text: str, keys: int) -> tuple[int, ...]:
     """Return the number of real tokens of each sample, (6, 4) for ``6, 4``. Raises RuleError."""
     parts = [part for part in re.split(r"[\s,;]+", text.strip()) if part]
     if not parts or len(parts) > MAX_SIZE or not all(re.fullmatch(r"\d{1,4}", part) for part in parts):
-        raise RuleError("Write the number of real keys of each sample, such as “6, 4” for two samples.")
+        raise RuleError(say("Write the number of real keys of each sample, such as “6, 4” for two samples."))
     lengths = tuple(int(part) for part in parts)
     if max(lengths) > keys:
-        raise RuleError(f"A sample of {max(lengths)} real keys does not fit {keys} keys.")
+        raise RuleError(say("A sample of {length} real keys does not fit {keys} keys.", length=max(lengths), keys=keys))
     return lengths
 
 
@@ -67,23 +68,23 @@ def _tokens(rule: str) -> list[tuple[str, str]]:
     """Return (word, sizes) of each token. Raises RuleError."""
     text, at, tokens = rule.strip().lower(), 0, []
     if len(text) > MAX_CHARACTERS:
-        raise RuleError(f"A rule has at most {MAX_CHARACTERS} characters.")
+        raise RuleError(say("A rule has at most {most} characters.", most=MAX_CHARACTERS))
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise RuleError(f"“{text[at : at + 12].strip()}” is not understood. {_help()}")
+            raise RuleError(sentences(say("“{text}” is not understood.", text=text[at : at + 12].strip()), _help()))
         word = match["join"] or match["kind"]
         tokens.append((_SIGNS.get(word, word), match["sizes"] or ""))
         at = match.end()
     if not tokens:
-        raise RuleError(f"Write a rule. {_help()}")
+        raise RuleError(sentences(say("Write a rule."), _help()))
     if sum(word in ("(", "not") for word, _ in tokens) > MAX_NESTING:
-        raise RuleError(f"A rule has at most {MAX_NESTING} brackets and nots.")
+        raise RuleError(say("A rule has at most {most} brackets and nots.", most=MAX_NESTING))
     return tokens
 
 
 def _help() -> str:
-    return f"A rule is made of {', '.join(KINDS)}, joined by and, or, not and brackets."
+    return say("A rule is made of {kinds}, joined by and, or, not and brackets.", kinds=listed(KINDS))
 
 
 class _Parser:
@@ -95,7 +96,7 @@ class _Parser:
     def mask(self) -> np.ndarray:
         grid = self._or()
         if self.at < len(self.tokens):
-            raise RuleError(f"Before “{self.tokens[self.at][0]}” an and or an or is missing.")
+            raise RuleError(say("Before “{word}” an and or an or is missing.", word=self.tokens[self.at][0]))
         return grid
 
     def _next(self) -> str:
@@ -124,8 +125,9 @@ class _Parser:
         """The mask of the next operand; a kind is put into ``kinds`` by its word, but for one that is there already."""
         word = self._next()
         if word in ("", "and", "or", ")"):
-            where = f"At “{word}”" if word else "At the end of the rule"
-            raise RuleError(f"{where} a kind of mask is missing. {_help()}")
+            at_end = say("At the end of the rule a kind of mask is missing.")
+            missing = say("At “{word}” a kind of mask is missing.", word=word) if word else at_end
+            raise RuleError(sentences(missing, _help()))
         sizes = self.tokens[self.at][1]
         self.at += 1
         if word == "not":
@@ -135,7 +137,7 @@ class _Parser:
         if word == "(":
             grid = self._or()
             if self._next() != ")":
-                raise RuleError("A bracket is not closed.")
+                raise RuleError(say("A bracket is not closed."))
             self.at += 1
             return grid
         if word == "padding":
@@ -155,5 +157,5 @@ def _structure(name: str) -> Structure:
     try:
         return parse_structure(name)
     except ValueError as error:
-        text = name.replace(":", " ")
-        raise RuleError(f"“{text}” is not a kind of mask, or lacks its size. {_help()}") from error
+        unknown = say("“{text}” is not a kind of mask, or lacks its size.", text=name.replace(":", " "))
+        raise RuleError(sentences(unknown, _help())) from error

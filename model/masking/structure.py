@@ -16,6 +16,8 @@ from itertools import product
 
 import numpy as np
 
+from ..language.say import say, say_many
+
 
 @dataclass(frozen=True)
 class Structure:
@@ -98,23 +100,39 @@ class Structure:
 
     def words(self) -> str:
         """Return a few words for people, such as ``a causal window of 4``."""
-        if self.prefix:
-            text = f"a prefix of {self.prefix}, then causal"
-        elif self.lo is None:
-            text = {None: "every key", 0: "causal"}.get(self.hi, f"causal, {self.hi} ahead")
-            if self.hi is not None and self.hi < 0:
-                text = f"causal, {-self.hi} slots before the end"
-        elif self.hi == 0:
-            text = f"a causal window of {1 - self.lo}"
-        else:
-            text = f"a window from {self.lo} to {'the end' if self.hi is None else self.hi}"
+        text = self._band_in_words()
         if self.spans:
-            text += f", with {len(self.spans)} span{'s' * (len(self.spans) > 1)} read in both directions"
+            text = say_many(
+                "{mask}, with {count} span read in both directions",
+                "{mask}, with {count} spans read in both directions",
+                len(self.spans),
+                mask=text,
+            )
         if self.sinks:
-            text += f", beside the first {self.sinks} keys" if self.sinks > 1 else ", beside the first key"
+            text = say_many(
+                "{mask}, beside the first key", "{mask}, beside the first {count} keys", self.sinks, mask=text
+            )
         if self.chunk:
-            text += f", in chunks of {self.chunk}"
-        return f"{text}, in {len(self.starts) + 1} packed documents" if self.starts else text
+            text = say("{mask}, in chunks of {size}", mask=text, size=self.chunk)
+        if self.starts:
+            text = say("{mask}, in {count} packed documents", mask=text, count=len(self.starts) + 1)
+        return text
+
+    def _band_in_words(self) -> str:
+        """The band and the prefix, in a few words."""
+        if self.prefix:
+            return say("a prefix of {keys}, then causal", keys=self.prefix)
+        if self.lo is None:
+            if self.hi is None:
+                return say("every key")
+            if self.hi < 0:
+                return say("causal, {count} slots before the end", count=-self.hi)
+            return say("causal, {count} ahead", count=self.hi) if self.hi else say("causal")
+        if self.hi == 0:
+            return say("a causal window of {keys}", keys=1 - self.lo)
+        if self.hi is None:
+            return say("a window from {first} to the end", first=self.lo)
+        return say("a window from {first} to {last}", first=self.lo, last=self.hi)
 
 
 MOST_SINKS = 4

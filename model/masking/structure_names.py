@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..language.say import listed, say
 from .structure import FULL, Structure
 
 WORDS = (
@@ -78,7 +79,9 @@ def _add_part(structure: Structure, word: str, number: str, name: str) -> Struct
         sizes = []
     found = _SIZED[word](structure, sizes) if sizes and word in _SIZED and max(sizes) < 10**6 else None
     if found is None:
-        raise ValueError(f"{name!r} is not a kind of mask: say {', '.join(WORDS)}, joined by +.")
+        raise ValueError(
+            say("{name} is not a kind of mask: say {words}, joined by +.", name=repr(name), words=listed(WORDS))
+        )
     return found
 
 

@@ -15,6 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..language.say import say, to_say
+
 Reader = Literal["sdpa", "mha", "masked_fill"]
 READERS: tuple[Reader, ...] = get_args(Reader)
 READER_NAMES: dict[Reader, str] = {
@@ -25,11 +27,11 @@ READER_NAMES: dict[Reader, str] = {
 Writing = Literal["keep", "block", "-inf", "-1e9", "0/1"]
 WRITINGS: tuple[Writing, ...] = get_args(Writing)
 WRITING_NAMES: dict[Writing, str] = {
-    "keep": "bool, True = may attend",
-    "block": "bool, True = blocked",
-    "-inf": "float, 0 and -inf",
-    "-1e9": "float, 0 and -1e9",
-    "0/1": "float, 1 and 0",
+    "keep": to_say("bool, True = may attend"),
+    "block": to_say("bool, True = blocked"),
+    "-inf": to_say("float, 0 and -inf"),
+    "-1e9": to_say("float, 0 and -1e9"),
+    "0/1": to_say("float, 1 and 0"),
 }
 Format = Literal["float32", "float16"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -95,8 +97,12 @@ def _apply_mask(scores: Tensor, mask: Tensor, reader: Reader) -> Tensor:
         return scores.masked_fill(~mask, fill)
     except RuntimeError as error:
         raise MaskRunError(
-            f"torch refuses: {fill:.0e} does not fit {str(scores.dtype).removeprefix('torch.')}, whose largest number "
-            "is 65504. Fill with torch.finfo(scores.dtype).min or -inf."
+            say(
+                "torch refuses: {fill} does not fit {format}, whose largest number is 65504. "
+                "Fill with torch.finfo(scores.dtype).min or -inf.",
+                fill=f"{fill:.0e}",
+                format=str(scores.dtype).removeprefix("torch."),
+            )
         ) from error
 
 
@@ -119,7 +125,7 @@ def mask_dependence(
     """
     samples, heads, queries, keys = sizes
     if layers > 1 and queries != keys:
-        raise MaskRunError("Several layers need self-attention: as many queries as keys.")
+        raise MaskRunError(say("Several layers need self-attention: as many queries as keys."))
     whole = torch.tensor(np.broadcast_to(mask, sizes))
     q, k, values = _random_qkv(samples, heads, queries, keys, 1)
     stream = values.clone().requires_grad_()
