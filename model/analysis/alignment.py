@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..language.say import say, to_say
 from ..text.words import SPECIAL_TOKENS
 from ..trace import AttentionMap, TraceError
 
@@ -21,7 +22,7 @@ Reading = Literal["predicted", "fed"]
 READINGS: tuple[Reading, ...] = ("predicted", "fed")
 """The token of a row that an alignment is of."""
 
-EXPLAINED = (
+EXPLAINED = to_say(
     "The weights of all cross-attention heads of all layers are averaged, the end-of-sentence token left out, and the "
     "strongest source token of each row is taken as the alignment of the token that the row predicts. A head's score "
     "is the weight it puts on these tokens, averaged over the rows: on that of the same row (it aligns the token "
@@ -29,8 +30,26 @@ EXPLAINED = (
     "agrees with the others, not which is right."
 )
 _POINTED = {
-    "predicted": "the token that all heads together point to",
-    "fed": "the token that all heads together pointed to one row earlier, so it aligns the token just fed in",
+    "predicted": to_say(
+        "Head {head} of layer {layer} puts {mass:.0%} of its mass on the token that all heads together point to; its "
+        "own strongest token is that one in {agreeing} of {rows} rows."
+    ),
+    "fed": to_say(
+        "Head {head} of layer {layer} puts {mass:.0%} of its mass on the token that all heads together pointed to one "
+        "row earlier, so it aligns the token just fed in; its own strongest token is that one in {agreeing} of {rows} "
+        "rows."
+    ),
+}
+_POINTED_OR_SPECIAL = {
+    "predicted": to_say(
+        "Head {head} of layer {layer} puts {mass:.0%} of its mass on the token that all heads together point to; its "
+        "own strongest token is that one in {agreeing} of {rows} rows, and at a special token such as </s> in {elsewhere}."
+    ),
+    "fed": to_say(
+        "Head {head} of layer {layer} puts {mass:.0%} of its mass on the token that all heads together pointed to one "
+        "row earlier, so it aligns the token just fed in; its own strongest token is that one in {agreeing} of {rows} "
+        "rows, and at a special token such as </s> in {elsewhere}."
+    ),
 }
 
 
@@ -52,18 +71,21 @@ class HeadAlignment:
 
     @property
     def sentence(self) -> str:
-        special = "" if not self.elsewhere else f", and at a special token such as </s> in {self.elsewhere}"
-        return (
-            f"Head {self.head + 1} of layer {self.layer + 1} puts {self.mass:.0%} of its mass on "
-            f"{_POINTED[self.reading]}; its own strongest token is that one in {self.agreeing} of {self.rows} "
-            f"rows{special}."
+        return say(
+            (_POINTED_OR_SPECIAL if self.elsewhere else _POINTED)[self.reading],
+            head=self.head + 1,
+            layer=self.layer + 1,
+            mass=self.mass,
+            agreeing=self.agreeing,
+            rows=self.rows,
+            elsewhere=self.elsewhere,
         )
 
 
 def mean_alignment(cross: AttentionMap) -> np.ndarray:
     """The mean over layers and heads, special source tokens set to 0 and each row rescaled -> (Q, K)."""
     if cross.kind != "cross":
-        raise TraceError(f"An alignment is read from cross-attention; this is the {cross.kind} map.")
+        raise TraceError(say("An alignment is read from cross-attention; this is the {kind} map.", kind=cross.kind))
     mean = cross.weights.mean((0, 1), dtype=np.float64)
     special = _special(cross)
     if not special.all():

@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ..language.say import say, to_say
 from ..trace import AttentionMap, AttentionTrace, Kind, TraceError
 from .max_flow import Edges, maximum_flow
 from .rollout import check_whole, with_residual
 
-EXPLAINED = (
+EXPLAINED = to_say(
     "Attention flow takes the layers' mean attention, half of each layer being the residual connection, as the "
     "capacities of a network, and says how much could pass from a position down to one input token at most. Each cell "
     "is computed alone, as if nothing else were to pass: a row does not sum to 1, and its values can only be compared. "
@@ -47,15 +48,20 @@ def attention_flow(
     """
     attention = trace.maps.get(kind)
     if attention is None:
-        raise TraceError(f"This trace holds no {kind} attention.")
+        raise TraceError(say("This trace holds no {kind} attention.", kind=kind))
     check_whole(trace)
     count, keys = attention.mask.shape
     flow, rows = np.zeros((count, keys), np.float32), list(range(count) if queries is None else queries)
     edges = list(_edges(trace, kind, layer))
     if len(rows) * keys * sum(one.capacity.size for one in edges) > MOST_WORK:
         raise TraceError(
-            f"The attention flow of {len(rows)} by {keys} tokens through {len(edges)} steps takes too long to compute. "
-            "Rollout takes any number of tokens."
+            say(
+                "The attention flow of {queries} by {keys} tokens through {steps} steps takes too long to compute. "
+                "Rollout takes any number of tokens.",
+                queries=len(rows),
+                keys=keys,
+                steps=len(edges),
+            )
         )
     flow[rows] = _flow(edges, rows, keys)
     return dataclasses.replace(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..language.say import listed, say
 from ..masking.softmax import softmax
 from ..trace import TENSORS, AttentionMap, Kind, TraceError
 
@@ -63,11 +64,24 @@ def pipeline(attention: AttentionMap, layer: int, head: int, query: int, scale: 
     follow from each other.
     """
     if missing := [name for name in TENSORS if name not in attention.tensors]:
-        raise TraceError(f"This trace was made without {', '.join(missing)}; capture it with tensors={TENSORS}.")
+        raise TraceError(
+            say(
+                "This trace was made without {missing}; capture it with tensors={tensors}.",
+                missing=listed(missing),
+                tensors=TENSORS,
+            )
+        )
     place = layer, head, query
     if not all(0 <= one < limit for one, limit in zip(place, attention.weights.shape[:3], strict=True)):
         layers, heads, queries = attention.weights.shape[:3]
-        raise TraceError(f"There are layers 1 to {layers}, heads 1 to {heads} and queries 1 to {queries}.")
+        raise TraceError(
+            say(
+                "There are layers 1 to {layers}, heads 1 to {heads} and queries 1 to {queries}.",
+                layers=layers,
+                heads=heads,
+                queries=queries,
+            )
+        )
     q, scores, masked = (attention.tensors[name][place] for name in ("q", "scores", "masked_scores"))
     k, v = (attention.tensors[name][layer, head] for name in ("k", "v"))
     product = q * k
@@ -108,17 +122,22 @@ def _checked(
 ) -> float:
     """The largest difference; TraceError naming the step whose difference is too large."""
     steps = {
-        "scores": np.abs(scaled - scores).max(initial=0.0),
-        "masked scores": np.abs(masked - scores).max(initial=0.0, where=mask),
-        "weights": np.abs(softmax(np.where(mask, masked, -np.inf)) - weights).max(initial=0.0),
+        say("scores"): np.abs(scaled - scores).max(initial=0.0),
+        say("masked scores"): np.abs(masked - scores).max(initial=0.0, where=mask),
+        say("weights"): np.abs(softmax(np.where(mask, masked, -np.inf)) - weights).max(initial=0.0),
     }
     if not np.isneginf(masked[~mask]).all():
-        raise TraceError("Some masked keys have a finite score: this model masks in another way than with -inf.")
+        raise TraceError(say("Some masked keys have a finite score: this model masks in another way than with -inf."))
     limit = TOLERANCE * max(1.0, float(np.abs(scores).max(initial=0.0)))
     for name, difference in steps.items():
         if not difference <= limit:
             raise TraceError(
-                f"The {name} of this query do not follow from the step before (largest difference {difference:.2g}). "
-                "They were replaced on the way, by a changed head for example, or come from another kind of attention."
+                say(
+                    "The {step} of this query do not follow from the step before (largest difference "
+                    "{difference:.2g}). They were replaced on the way, by a changed head for example, or come from "
+                    "another kind of attention.",
+                    step=name,
+                    difference=float(difference),
+                )
             )
     return float(max(steps.values()))

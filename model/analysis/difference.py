@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 
 import numpy as np
 
+from ..language.say import say
 from ..text.words import Label
 from ..trace import AttentionMap, TraceError
 
@@ -62,15 +63,27 @@ def difference(first: AttentionMap, second: AttentionMap, rows: Label = "fed") -
     TraceError for different kinds, different numbers of layers or heads, and for sentences that share no token.
     """
     if first.kind != second.kind:
-        raise TraceError(f"Only maps of one kind can be compared; these are {first.kind} and {second.kind} attention.")
+        raise TraceError(
+            say(
+                "Only maps of one kind can be compared; these are {first} and {second} attention.",
+                first=first.kind,
+                second=second.kind,
+            )
+        )
     if first.weights.shape[:2] != second.weights.shape[:2]:
         raise TraceError(
-            f"The first model has {first.layers} layers of {first.heads} heads, the second {second.layers} of "
-            f"{second.heads}: there is no head-by-head difference. Average over heads and layers first."
+            say(
+                "The first model has {layers} layers of {heads} heads, the second {other_layers} of {other_heads}: "
+                "there is no head-by-head difference. Average over heads and layers first.",
+                layers=first.layers,
+                heads=first.heads,
+                other_layers=second.layers,
+                other_heads=second.heads,
+            )
         )
     queries, keys = shared_axes(first, second, rows)
     if not queries or not keys:
-        raise TraceError("The two sentences share no token, so there is nothing to take the difference of.")
+        raise TraceError(say("The two sentences share no token, so there is nothing to take the difference of."))
     return Difference(
         _part(first, [one for one, _ in queries], [one for one, _ in keys]),
         _part(second, [two for _, two in queries], [two for _, two in keys]),

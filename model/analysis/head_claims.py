@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..language.say import say, to_say
 from ..text.words import Label
 from ..trace import AttentionMap
 from .difference import single_head
@@ -20,18 +21,20 @@ MOSTLY, MORE, EVEN = 0.5, 0.2, 0.9
 """The least share of the mass for "mostly" and for "more than at any other", the least entropy for "evenly"."""
 
 _PLACES: dict[Habit, str] = {
-    "previous": "the previous token",
-    "same": "the token itself",
-    "next": "the next token",
-    "first": "the first token",
-    "end": "the end-of-sentence token",
-    "alignment": "the token that all heads together point to",
-    "alignment fed in": "the token that all heads together pointed to one row earlier (it aligns the token fed in)",
+    "previous": to_say("the previous token"),
+    "same": to_say("the token itself"),
+    "next": to_say("the next token"),
+    "first": to_say("the first token"),
+    "end": to_say("the end-of-sentence token"),
+    "alignment": to_say("the token that all heads together point to"),
+    "alignment fed in": to_say(
+        "the token that all heads together pointed to one row earlier (it aligns the token fed in)"
+    ),
 }
 _PLACES_BY_PREDICTION: dict[Habit, str] = {
-    "previous": "the token fed in one step earlier (two before the one that names the row)",
-    "same": "the token just fed in (the one before the one that names the row)",
-    "next": "the token that names the row (which is not fed in yet)",
+    "previous": to_say("the token fed in one step earlier (two before the one that names the row)"),
+    "same": to_say("the token just fed in (the one before the one that names the row)"),
+    "next": to_say("the token that names the row (which is not fed in yet)"),
 }
 """In the decoder's self-attention: its keys are tokens fed in, and its rows may be named by the tokens predicted."""
 
@@ -52,10 +55,11 @@ class HeadClaim:
 
 def head_claim(attention: AttentionMap, layer: int, head: int, label: Label = "fed") -> HeadClaim:
     """Return what the map shows of a head, counted from 0, in words for rows that are named by `label`."""
-    name = f"Head {head + 1} of layer {layer + 1}"
+    place = {"head": head + 1, "layer": layer + 1}
     mask = attention.mask_of(layer, head)
     if mask.sum(-1).max(initial=0) < 2:
-        return HeadClaim(f"{name} has no choice: there is at most one token to look at.", "none", 0.0, ())
+        text = say("Head {head} of layer {layer} has no choice: there is at most one token to look at.", **place)
+        return HeadClaim(text, "none", 0.0, ())
     alone = single_head(attention, layer, head)
     # The cells are those of the whole map: one head alone would always align with itself.
     cells = habit_cells(attention)
@@ -64,18 +68,36 @@ def head_claim(attention: AttentionMap, layer: int, head: int, label: Label = "f
     choosing = _places(rows_with_choice(mask))
     spread, far = entropy(alone).item(), distance(alone).item()
     if best and shares[best] >= MOSTLY:
-        text = f"{name} mostly looks at {_place(attention, best, label)}: {shares[best]:.0%} of its mass."
+        text = say(
+            "Head {head} of layer {layer} mostly looks at {token}: {share:.0%} of its mass.",
+            **place,
+            token=_token(attention, best, label),
+            share=shares[best],
+        )
         return HeadClaim(text, best, shares[best], _places(cells[best].sum(-1) > 0))
     if spread >= EVEN:
-        text = f"{name} spreads its attention almost evenly: its entropy is {spread:.2f}, where 1 is all the same."
+        text = say(
+            "Head {head} of layer {layer} spreads its attention almost evenly: its entropy is {entropy:.2f}, where 1 "
+            "is all the same.",
+            **place,
+            entropy=spread,
+        )
         return HeadClaim(text, "even", spread, choosing)
     if best and shares[best] >= MORE:
-        place = _place(attention, best, label)
-        text = f"{name} looks at {place} more than at any other fixed place: {shares[best]:.0%} of its mass"
-        return HeadClaim(
-            f"{text}; the rest depends on the words.", best, shares[best], _places(cells[best].sum(-1) > 0)
+        text = say(
+            "Head {head} of layer {layer} looks at {token} more than at any other fixed place: {share:.0%} of its "
+            "mass; the rest depends on the words.",
+            **place,
+            token=_token(attention, best, label),
+            share=shares[best],
         )
-    text = f"{name} has no fixed place to look at: it depends on the words, {far:.1f} tokens away on average."
+        return HeadClaim(text, best, shares[best], _places(cells[best].sum(-1) > 0))
+    text = say(
+        "Head {head} of layer {layer} has no fixed place to look at: it depends on the words, {distance:.1f} tokens "
+        "away on average.",
+        **place,
+        distance=far,
+    )
     return HeadClaim(text, "words", far, choosing)
 
 
@@ -89,7 +111,8 @@ def _places(rows: np.ndarray) -> tuple[int, ...]:
     return tuple(np.flatnonzero(rows).tolist())
 
 
-def _place(attention: AttentionMap, habit: Habit, label: Label) -> str:
+def _token(attention: AttentionMap, habit: Habit, label: Label) -> str:
+    """The token that a habit looks at, in words for rows that are named by `label`."""
     if attention.kind == "decoder" and label == "predicted" and attention.predicted_tokens:
-        return _PLACES_BY_PREDICTION.get(habit, _PLACES[habit])
-    return _PLACES[habit]
+        return say(_PLACES_BY_PREDICTION.get(habit, _PLACES[habit]))
+    return say(_PLACES[habit])

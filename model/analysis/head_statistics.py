@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..language.say import to_say
 from ..text.words import END_TOKENS
 from ..trace import AttentionMap
 from .alignment import alignment_cells
@@ -24,16 +25,22 @@ Place = tuple[int, int]
 
 EXPLAINED: MappingProxyType[Measure, str] = MappingProxyType(
     {
-        "entropy": "How evenly a row is spread over the keys it may attend to: 0 is one key, 1 is all the same.",
-        "distance": "Mean distance in tokens between query and key, weighted by the weights; "
-        "in cross-attention from the diagonal that runs from corner to corner.",
-        "previous": "Weight on the token before the query.",
-        "same": "Weight on the query's own token.",
-        "next": "Weight on the token after the query.",
-        "first": "Weight on the first token.",
-        "end": "Weight on the end-of-sentence token, where heads with nothing to do often rest.",
-        "alignment": "Weight on the source token that the average of all cross-attention heads points to in the same "
-        "row or, if that is more, in the row before (a head that aligns the token just fed in).",
+        "entropy": to_say(
+            "How evenly a row is spread over the keys it may attend to: 0 is one key, 1 is all the same."
+        ),
+        "distance": to_say(
+            "Mean distance in tokens between query and key, weighted by the weights; "
+            "in cross-attention from the diagonal that runs from corner to corner."
+        ),
+        "previous": to_say("Weight on the token before the query."),
+        "same": to_say("Weight on the query's own token."),
+        "next": to_say("Weight on the token after the query."),
+        "first": to_say("Weight on the first token."),
+        "end": to_say("Weight on the end-of-sentence token, where heads with nothing to do often rest."),
+        "alignment": to_say(
+            "Weight on the source token that the average of all cross-attention heads points to in the same "
+            "row or, if that is more, in the row before (a head that aligns the token just fed in)."
+        ),
     }
 )
 FOCUS: tuple[Measure, ...] = ("previous", "same", "next", "first", "end", "alignment")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..language.say import say
 from ..trace import AttentionTrace, TraceError
 
 
@@ -45,11 +46,19 @@ def joint(trace: AttentionTrace, layer: int, head: int | None = None) -> Joint:
     """
     encoder, decoder, cross = trace.encoder, trace.decoder, trace.cross
     if encoder is None or decoder is None or cross is None:
-        raise TraceError("The joint picture needs encoder, decoder and cross-attention; this trace has not all three.")
+        raise TraceError(
+            say("The joint picture needs encoder, decoder and cross-attention; this trace has not all three.")
+        )
     maps = (encoder, decoder, cross)
     layers, heads = min(one.layers for one in maps), min(one.heads for one in maps)
     if not 0 <= layer < layers or not (head is None or 0 <= head < heads):
-        raise TraceError(f"All three attentions have layers 1 to {layers} and heads 1 to {heads}; choose among these.")
+        raise TraceError(
+            say(
+                "All three attentions have layers 1 to {layers} and heads 1 to {heads}; choose among these.",
+                layers=layers,
+                heads=heads,
+            )
+        )
     source = len(encoder.query_tokens)
     weights = np.zeros((source + len(decoder.query_tokens), source + len(decoder.key_tokens)), dtype=np.float32)
     mask = np.zeros(weights.shape, dtype=bool)

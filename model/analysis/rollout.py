@@ -14,16 +14,17 @@ from typing import Literal
 
 import numpy as np
 
+from ..language.say import say, to_say
 from ..trace import AttentionMap, AttentionTrace, TraceError
 
-EXPLAINED = (
+EXPLAINED = to_say(
     "Rollout multiplies the layers' mean attention, half of each layer being the residual connection, and so says from "
     "which input tokens a position could have drawn. It knows nothing of the values, the feed-forward layers or the "
     "sign of what is passed on, and treats all heads alike: it shows where information may have come from, not why "
     "the model decided as it did."
 )
 
-EXTENDED = (
+EXTENDED = to_say(
     "Abnar and Zuidema (2020) define this for a stack of self-attention; carrying it through decoder and "
     "cross-attention is an extension made here."
 )
@@ -65,14 +66,23 @@ def check_whole(trace: AttentionTrace) -> None:
     for own in (trace.encoder, trace.decoder):
         if own is not None and own.weights.shape[-2] != own.weights.shape[-1]:
             raise TraceError(
-                f"Tokens are followed from layer to layer, but the {own.kind} map has {own.weights.shape[-2]} "
-                f"queries and {own.weights.shape[-1]} keys, as of a cached step; capture the whole text."
+                say(
+                    "Tokens are followed from layer to layer, but the {kind} map has {queries} queries and {keys} "
+                    "keys, as of a cached step; capture the whole text.",
+                    kind=own.kind,
+                    queries=own.weights.shape[-2],
+                    keys=own.weights.shape[-1],
+                )
             )
     decoder, cross = trace.decoder, trace.cross
     if decoder is not None and cross is not None and cross.layers != decoder.layers:
         raise TraceError(
-            f"Tokens are followed through a cross-attention in every decoder layer; the trace has {decoder.layers} "
-            f"decoder and {cross.layers} cross-attention layers."
+            say(
+                "Tokens are followed through a cross-attention in every decoder layer; the trace has {decoder} decoder "
+                "and {cross} cross-attention layers.",
+                decoder=decoder.layers,
+                cross=cross.layers,
+            )
         )
 
 

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..language.say import say, to_say
 from ..trace import AttentionMap, AttentionTrace, Kind, TraceError
 
 if TYPE_CHECKING:
     from torch import nn
 
-WITH_PROJECTION = (
+WITH_PROJECTION = to_say(
     "Weights are multiplied by the norm of what each key adds through the output projection (Kobayashi et al. 2020)."
 )
-VALUES_ALONE = (
+VALUES_ALONE = to_say(
     "Weights are multiplied by the norm of each key's value vector alone: a saved trace does not hold the output "
     "projection, which Kobayashi et al. (2020) include."
 )
@@ -37,7 +38,7 @@ def value_weighted(attention: AttentionMap, output: np.ndarray | None = None) ->
         TraceError: for a trace made without v.
     """
     if "v" not in attention.tensors:
-        raise TraceError('This trace was made without the value vectors; capture it with tensors=("v",).')
+        raise TraceError(say('This trace was made without the value vectors; capture it with tensors=("v",).'))
     values = attention.tensors["v"] if output is None else attention.tensors["v"] @ output
     contributions = attention.weights * np.linalg.norm(values, axis=-1)[:, :, None, :]
     total = contributions.sum(-1, keepdims=True)
@@ -73,7 +74,8 @@ def output_projections(model: nn.Module, kind: Kind) -> np.ndarray:
             own = isinstance(site.module, MultiHeadAttention)
             found = site.module.get_parameter("out_proj.weight") if own else site.module.output_projection
             if not isinstance(found, Tensor):
-                raise TraceError("Where this model joins its heads is not known, so norms of values cannot weigh in.")
+                unknown = say("Where this model joins its heads is not known, so norms of values cannot weigh in.")
+                raise TraceError(unknown)
             projection, heads = found.detach().float().cpu().numpy(), site.module.heads
             assert isinstance(heads, int)
             slices.append(projection.T.reshape(heads, -1, projection.shape[0]))

@@ -109,8 +109,9 @@ class Structure:
                 mask=text,
             )
         if self.sinks:
-            text = say_many(
-                "{mask}, beside the first key", "{mask}, beside the first {count} keys", self.sinks, mask=text
+            first = say("{mask}, beside the first key", mask=text)
+            text = (
+                say("{mask}, beside the first {count} keys", mask=text, count=self.sinks) if self.sinks > 1 else first
             )
         if self.chunk:
             text = say("{mask}, in chunks of {size}", mask=text, size=self.chunk)
