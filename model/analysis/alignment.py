@@ -43,7 +43,8 @@ _POINTED = {
 _POINTED_OR_SPECIAL = {
     "predicted": to_say(
         "Head {head} of layer {layer} puts {mass:.0%} of its mass on the token that all heads together point to; its "
-        "own strongest token is that one in {agreeing} of {rows} rows, and at a special token such as </s> in {elsewhere}."
+        "own strongest token is that one in {agreeing} of {rows} rows, and at a special token such as </s> in "
+        "{elsewhere}."
     ),
     "fed": to_say(
         "Head {head} of layer {layer} puts {mass:.0%} of its mass on the token that all heads together pointed to one "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from ..language.say import to_say
 from ..masking.toy_attention import random_scores
 from .batch import Batch, keep_mask
 from .mask_pairs import future_visible_broken, inverted_broken, padding_visible_broken
@@ -45,9 +46,9 @@ def nan_rows() -> str:
 
 
 EXAMPLES = {
-    "Padding is seen": padding,
-    "NaN rows": nan_rows,
-    "The future shows": future,
-    "Upside down": upside_down,
+    to_say("Padding is seen"): padding,
+    to_say("NaN rows"): nan_rows,
+    to_say("The future shows"): future,
+    to_say("Upside down"): upside_down,
 }
-"""Texts by the labels of their buttons."""
+"""Texts by the labels of their buttons, in English."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ...language.say import to_say
 from ..attention import masked_softmax
 from ..batch import Batch
 from ..recipe import UNPADDED, causal_only, documents, padding_only
 from .report import report, triangle
+from .symptoms import COPIES, OTHER_TEXT
 
-COPIES = ("the model copies the next token", "the training loss is too good to be true")
 CACHE = {"cross": True, "padded": False, "sizes": (3, 7)}
 CROSS = {"cross": True, "sizes": (5, 7)}
-KV = ("kv cache", "with a cache it writes something else")
 
 
 def xformers_attention(scores: Tensor, att_mask: Tensor | None, causal: Tensor) -> Tensor:
@@ -138,84 +138,92 @@ def engine_fixed(x: Batch) -> Tensor:
 
 REPORTS = (
     report(
-        ("facebookresearch/xformers#103", "No causal mask unless another is passed"),
-        "The causal mask was applied together with att_mask; without one it was skipped.",
+        ("facebookresearch/xformers#103", to_say("No causal mask unless another is passed")),
+        to_say("The causal mask was applied together with att_mask; without one it was skipped."),
         ("future-visible", xformers_broken, xformers_fixed, causal_only),
         batch=UNPADDED,
         symptoms=COPIES,
     ),
     report(
-        ("keras-team/keras#23038", "use_causal_mask is dropped where scores are returned"),
-        "The mask was left to the fused kernel, and dropout, return_attention_scores or other shapes took the "
-        "plain path, "
-        "which had none.",
+        ("keras-team/keras#23038", to_say("use_causal_mask is dropped where scores are returned")),
+        to_say(
+            "The mask was left to the fused kernel, and dropout, return_attention_scores or other shapes took the "
+            "plain path, which had none."
+        ),
         ("future-visible", keras_broken, keras_fixed, causal_only),
         batch=UNPADDED,
         symptoms=COPIES,
     ),
     report(
-        ("huggingface/transformers#48770", "A model with a mask of its own loses the causal one"),
-        "Without padding the causal mask is skipped, as sdpa can make it; Doge passes a dynamic mask instead, "
-        "which is not "
-        "causal.",
+        ("huggingface/transformers#48770", to_say("A model with a mask of its own loses the causal one")),
+        to_say(
+            "Without padding the causal mask is skipped, as sdpa can make it; Doge passes a dynamic mask instead, "
+            "which is not causal."
+        ),
         ("future-visible", doge_broken, doge_fixed, causal_only),
         batch=UNPADDED,
-        symptoms=(*COPIES, "only under sdpa"),
+        symptoms=(*COPIES, to_say("only under sdpa")),
     ),
     report(
-        ("huggingface/transformers#48745", "Four decoders with an encoder's mask"),
-        "RoFormer, BigBird, RemBERT and MegatronBERT for causal language modelling saw the tokens after each position; "
-        "the loss on random tokens fell to zero.",
+        ("huggingface/transformers#48745", to_say("Four decoders with an encoder's mask")),
+        to_say(
+            "RoFormer, BigBird, RemBERT and MegatronBERT for causal language modelling saw the tokens after each "
+            "position; the loss on random tokens fell to zero."
+        ),
         ("future-visible", roformer_broken, roformer_fixed),
-        symptoms=(*COPIES, "loss goes to zero"),
+        symptoms=(*COPIES, to_say("loss goes to zero")),
     ),
     report(
-        ("facebookresearch/xformers#1185", "Moving a mask to the device changes it"),
-        "BlockDiagonalCausalMask.to() returned a BlockDiagonalMask: still one block a document, no longer causal.",
+        ("facebookresearch/xformers#1185", to_say("Moving a mask to the device changes it")),
+        to_say(
+            "BlockDiagonalCausalMask.to() returned a BlockDiagonalMask: still one block a document, no longer causal."
+        ),
         ("future-visible", block_diagonal_broken, block_diagonal_fixed, documents),
         batch=UNPADDED | {"sizes": (8, 8)},
         symptoms=COPIES,
     ),
     report(
-        ("facebookresearch/fairseq2#59", "A slice loses the flag"),
-        "Slicing the self-attention mask dropped the flag that says it is causal.",
+        ("facebookresearch/fairseq2#59", to_say("A slice loses the flag")),
+        to_say("Slicing the self-attention mask dropped the flag that says it is causal."),
         ("future-visible", fairseq2_broken, fairseq2_fixed, causal_only),
         batch=UNPADDED,
         symptoms=COPIES,
     ),
     report(
-        ("huggingface/transformers#30311", "Speculative decoding without its mask"),
-        "Several new tokens beside a cache, and no mask passed: is_causal of sdpa is aligned at the top left.",
+        ("huggingface/transformers#30311", to_say("Speculative decoding without its mask")),
+        to_say("Several new tokens beside a cache, and no mask passed: is_causal of sdpa is aligned at the top left."),
         ("top-left-causal", speculative_broken, speculative_fixed, causal_only),
         batch=CACHE,
-        symptoms=KV,
+        symptoms=OTHER_TEXT,
     ),
     report(
-        ("Dao-AILab/flash-attention#282", "Query i sees key i, whatever is cached"),
-        "With more keys than queries the causal argument counted both from 0. Since 2.1 it is aligned at the end.",
+        ("Dao-AILab/flash-attention#282", to_say("Query i sees key i, whatever is cached")),
+        to_say(
+            "With more keys than queries the causal argument counted both from 0. Since 2.1 it is aligned at the end."
+        ),
         ("top-left-causal", varlen_broken, varlen_fixed, causal_only),
         batch=CACHE,
-        symptoms=KV,
+        symptoms=OTHER_TEXT,
     ),
     report(
-        ("gittensor-ai-lab/sparkinfer#3", "A prefill kernel that forgets the cached keys"),
-        "The last key of a query was its own number in the chunk: the cached context at the end was cut off.",
+        ("gittensor-ai-lab/sparkinfer#3", to_say("A prefill kernel that forgets the cached keys")),
+        to_say("The last key of a query was its own number in the chunk: the cached context at the end was cut off."),
         ("top-left-causal", prefill_broken, prefill_fixed, causal_only),
         batch=CACHE,
-        symptoms=KV,
+        symptoms=OTHER_TEXT,
     ),
     report(
-        ("onlybooks/llm#4", "is_causal at the wrong attention"),
-        "The flag of the decoder's self-attention was passed to its cross-attention, and not to itself.",
+        ("onlybooks/llm#4", to_say("is_causal at the wrong attention")),
+        to_say("The flag of the decoder's self-attention was passed to its cross-attention, and not to itself."),
         ("causal-on-cross", book_broken, book_fixed, padding_only),
         batch=CROSS,
-        symptoms=("the end of the source is ignored",),
+        symptoms=(to_say("the end of the source is ignored"),),
     ),
     report(
-        ("NVIDIA/TransformerEngine#629", "A window that makes cross-attention causal"),
-        "A causal decoder layer set window_size = (-1, 0) and gave it to both of its attentions.",
+        ("NVIDIA/TransformerEngine#629", to_say("A window that makes cross-attention causal")),
+        to_say("A causal decoder layer set window_size = (-1, 0) and gave it to both of its attentions."),
         ("causal-on-cross", engine_broken, engine_fixed, padding_only),
         batch=CROSS,
-        symptoms=("the end of the source is ignored",),
+        symptoms=(to_say("the end of the source is ignored"),),
     ),
 )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ...language.say import to_say
 from ..attention import fused_weights, masked_softmax
 from ..batch import Batch
 from ..recipe import UNPADDED, causal_only, padding_only
 from .report import PADDED, report, triangle
+from .symptoms import ALONE
 
-UPSIDE = ("it learns nothing", "the last row is NaN", "attention sits on the future")
+UPSIDE = (to_say("it learns nothing"), to_say("the last row is NaN"), to_say("attention sits on the future"))
 
 
 def llms_from_scratch_broken(x: Batch) -> Tensor:
@@ -135,91 +137,101 @@ def fused_flag_fixed(x: Batch) -> Tensor:
 
 REPORTS = (
     report(
-        ("rasbt/LLMs-from-scratch#1062", "True meant the future"),
-        "A boolean causal mask, True at the future, went into F.scaled_dot_product_attention, which keeps "
-        "where True. A "
-        "test that changes a future token would have shown it.",
+        ("rasbt/LLMs-from-scratch#1062", to_say("True meant the future")),
+        to_say(
+            "A boolean causal mask, True at the future, went into F.scaled_dot_product_attention, which keeps where "
+            "True. A test that changes a future token would have shown it."
+        ),
         ("inverted", llms_from_scratch_broken, llms_from_scratch_fixed, causal_only),
         batch=UNPADDED,
         symptoms=UPSIDE,
     ),
     report(
-        ("huggingface/transformers#38094", "An additive mask cast to booleans"),
-        "In Llama 4 the additive mask, 0 or the lowest number, was cast to booleans for sdpa: 0 becomes False.",
+        ("huggingface/transformers#38094", to_say("An additive mask cast to booleans")),
+        to_say("In Llama 4 the additive mask, 0 or the lowest number, was cast to booleans for sdpa: 0 becomes False."),
         ("inverted", llama4_broken, llama4_fixed, causal_only),
         batch=UNPADDED,
         symptoms=UPSIDE,
     ),
     report(
-        ("lucidrains/x-transformers#160", "The fused path wants the mask the other way around"),
-        "The explicit path filled where the mask is True, the flash path kept there.",
+        ("lucidrains/x-transformers#160", to_say("The fused path wants the mask the other way around")),
+        to_say("The explicit path filled where the mask is True, the flash path kept there."),
         ("inverted", x_transformers_broken, x_transformers_fixed, padding_only, ("weights", "key_keep")),
         batch={"samples": (2, 4)},
-        symptoms=("only with flash attention",),
+        symptoms=(to_say("only with flash attention"),),
     ),
     report(
-        ("cnzzx/GeMap#1", "A mask of groups upside down"),
-        "The mask that should keep the points of one element together said True for them, which nn.MultiheadAttention "
-        "blocks.",
+        ("cnzzx/GeMap#1", to_say("A mask of groups upside down")),
+        to_say(
+            "The mask that should keep the points of one element together said True for them, which "
+            "nn.MultiheadAttention blocks."
+        ),
         ("inverted", gemap_broken, gemap_fixed, same_element),
         batch=UNPADDED,
     ),
     report(
-        ("InseeFrLab/torchTextClassifiers#92", "Labels attend to the padding alone"),
-        "The padding mask of the attention from labels to tokens was inverted before F.scaled_dot_product_attention.",
+        ("InseeFrLab/torchTextClassifiers#92", to_say("Labels attend to the padding alone")),
+        to_say(
+            "The padding mask of the attention from labels to tokens was inverted before "
+            "F.scaled_dot_product_attention."
+        ),
         ("inverted", label_attention_broken, label_attention_fixed, padding_only, ("weights", "key_keep")),
         batch={"cross": True, "samples": (2, 4), "sizes": (5, 7)},
         symptoms=UPSIDE,
     ),
     report(
-        ("awslabs/gluonts#1401", "1e-9 in place of 1e9"),
-        "The number added to blocked scores was a billionth, not a billion: nothing was blocked.",
+        ("awslabs/gluonts#1401", to_say("1e-9 in place of 1e9")),
+        to_say("The number added to blocked scores was a billionth, not a billion: nothing was blocked."),
         ("padding-visible", gluonts_broken, gluonts_fixed),
         **PADDED,
-        symptoms=("the mask seems to do nothing",),
+        symptoms=(to_say("the mask seems to do nothing"),),
     ),
     report(
-        ("hyunwoongko/transformer#10", "A fill of nearly zero"),
-        "Blocked scores were filled with minus epsilon. A score of 0 is an ordinary score.",
+        ("hyunwoongko/transformer#10", to_say("A fill of nearly zero")),
+        to_say("Blocked scores were filled with minus epsilon. A score of 0 is an ordinary score."),
         ("padding-visible", tiny_fill_broken, tiny_fill_fixed),
         **PADDED,
     ),
     report(
-        ("georg-wolflein/good-features#1", "Scores multiplied by the mask"),
-        "Multiplying makes blocked scores 0, and the softmax of 0 is not 0. With a batch of one, without "
-        "padding, nothing "
-        "shows.",
+        ("georg-wolflein/good-features#1", to_say("Scores multiplied by the mask")),
+        to_say(
+            "Multiplying makes blocked scores 0, and the softmax of 0 is not 0. With a batch of one, without padding, "
+            "nothing shows."
+        ),
         ("padding-visible", good_features_broken, good_features_fixed),
         **PADDED,
-        symptoms=("works alone but not in a batch",),
+        symptoms=(ALONE,),
     ),
     report(
-        ("huggingface/pytorch-image-models#2236", "The mask after the softmax"),
-        "EVA's attention took the softmax first and masked its result.",
+        ("huggingface/pytorch-image-models#2236", to_say("The mask after the softmax")),
+        to_say("EVA's attention took the softmax first and masked its result."),
         ("applied-late", timm_broken, timm_fixed, causal_only, ("weights", "meant")),
         batch=UNPADDED,
-        symptoms=("rows do not sum to 1",),
+        symptoms=(to_say("rows do not sum to 1"),),
     ),
     report(
-        ("FudanNLP/fastNLP#254", "softmax(2), with a head axis"),
-        "softmax over axis 2 is over the keys of three axes, and over the queries of four.",
+        ("FudanNLP/fastNLP#254", to_say("softmax(2), with a head axis")),
+        to_say("softmax over axis 2 is over the keys of three axes, and over the queries of four."),
         ("softmax-axis", fastnlp_broken, fastnlp_fixed),
-        symptoms=("columns sum to 1",),
+        symptoms=(to_say("columns sum to 1"),),
     ),
     report(
-        ("labmlai/annotated_deep_learning_paper_implementations#146", "A U-Net's softmax over the queries"),
-        "With scores laid out (batch, i, j, head) the softmax ran over i. The images hardly changed, which is "
-        "why nobody "
-        "saw it.",
+        ("labmlai/annotated_deep_learning_paper_implementations#146", to_say("A U-Net's softmax over the queries")),
+        to_say(
+            "With scores laid out (batch, i, j, head) the softmax ran over i. The images hardly changed, which is why "
+            "nobody saw it."
+        ),
         ("softmax-axis", unet_broken, unet_fixed, everything),
         batch=UNPADDED,
-        symptoms=("columns sum to 1", "nothing is reported"),
+        symptoms=(to_say("columns sum to 1"), to_say("nothing is reported")),
     ),
     report(
-        ("huggingface/transformers#36150", "is_causal=False has no effect"),
-        "A Llama made bidirectional by is_causal=False stayed causal, as the mask that sdpa was given is "
-        "causal anyway.",
+        ("huggingface/transformers#36150", to_say("is_causal=False has no effect")),
+        to_say(
+            "A Llama made bidirectional by is_causal=False stayed causal, as the mask that sdpa was given is causal "
+            "anyway."
+        ),
         ("over-blocked", fused_flag_broken, fused_flag_fixed, padding_only),
-        symptoms=("the start of a sentence never sees its end",),
+        symptoms=(to_say("the start of a sentence never sees its end"),),
     ),
 )

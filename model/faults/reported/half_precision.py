@@ -5,15 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ...language.say import to_say
 from ..attention import masked_softmax
 from ..batch import Batch
 from ..recipe import UNPADDED, causal_only
 from .report import report, triangle
+from .symptoms import HALF, NAN
 
-BATCH = ("works alone but not in a batch", "the translation changes with its batch or the padding")
 CROSS = {"cross": True, "sizes": (5, 7)}
-NAN = ("the loss is NaN", "loss goes to NaN")
-HALF = ("value cannot be converted to type at::Half without overflow", "an error only in half precision")
 
 
 def bucketed(x: Batch) -> Tensor:
@@ -80,43 +79,46 @@ def amp_fixed(x: Batch) -> dict[str, Tensor]:
 
 REPORTS = (
     report(
-        ("pytorch/pytorch#41508", "A band and padding leave nothing"),
-        "Bucketed attention with a key_padding_mask: rows of padding have no key, their NaN reaches the shared weights "
-        "through the gradients of the whole batch.",
+        ("pytorch/pytorch#41508", to_say("A band and padding leave nothing")),
+        to_say(
+            "Bucketed attention with a key_padding_mask: rows of padding have no key, their NaN reaches the shared "
+            "weights through the gradients of the whole batch."
+        ),
         ("empty-row", bucketed_broken, bucketed_fixed, bucketed),
         symptoms=NAN,
     ),
     report(
-        ("pytorch/pytorch#160064", "A head that is masked as a whole"),
-        "All is NaN with need_weights=True, and finite with False.",
+        ("pytorch/pytorch#160064", to_say("A head that is masked as a whole")),
+        to_say("All is NaN with need_weights=True, and finite with False."),
         ("empty-row", closed_head_broken, closed_head_fixed, second_head),
         batch=UNPADDED | {"samples": (1, 1)},
-        symptoms=(*NAN, "it works until somebody looks"),
+        symptoms=(*NAN, to_say("it works until somebody looks")),
     ),
     report(
-        ("NVIDIA/apex#1105", "-1e10 in mixed precision"),
-        "masked_fill with -1e10 stops with an error in half precision.",
+        ("NVIDIA/apex#1105", to_say("-1e10 in mixed precision")),
+        to_say("masked_fill with -1e10 stops with an error in half precision."),
         ("fill-overflow", apex_broken, lowest_fixed),
         symptoms=HALF,
     ),
     report(
-        ("facebookresearch/fairseq#3575", "-1e8 in mixed precision"),
-        "The encoder's attn_mask was turned into -1e8, which float16 does not hold.",
+        ("facebookresearch/fairseq#3575", to_say("-1e8 in mixed precision")),
+        to_say("The encoder's attn_mask was turned into -1e8, which float16 does not hold."),
         ("fill-overflow", fairseq_broken, fairseq_fixed, causal_only),
         batch=UNPADDED,
         symptoms=HALF,
     ),
     report(
-        ("huggingface/lerobot#710", "The lowest bfloat16 in float16"),
-        "The fill -2.38e38 fits bfloat16 and float32, and not float16, which autocast had chosen.",
+        ("huggingface/lerobot#710", to_say("The lowest bfloat16 in float16")),
+        to_say("The fill -2.38e38 fits bfloat16 and float32, and not float16, which autocast had chosen."),
         ("fill-overflow", lerobot_broken, lowest_fixed),
         symptoms=HALF,
     ),
     report(
-        ("NVIDIA/apex#93", "-1e15 becomes -inf, and the gradients NaN"),
-        "Cast to half precision after the fill nothing stops it: the number is minus infinity, and rows of "
-        "nothing else are "
-        "NaN.",
+        ("NVIDIA/apex#93", to_say("-1e15 becomes -inf, and the gradients NaN")),
+        to_say(
+            "Cast to half precision after the fill nothing stops it: the number is minus infinity, and rows of nothing "
+            "else are NaN."
+        ),
         ("fill-overflow", amp_broken, amp_fixed),
         batch={"side": "left"},
         symptoms=NAN,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ...language.say import to_say
 from ..attention import masked_softmax
 from ..batch import Batch
 from ..field_pairs import at_positions
@@ -13,13 +14,10 @@ from ..layer_pairs import age, alibi
 from ..mask_pairs import filled_slots
 from ..recipe import UNPADDED, causal_only, documents
 from .report import report
+from .symptoms import ALONE, CACHED, LEFT_PADDING, OLD_TEXT, PACKED
 
 LONG = UNPADDED | {"sizes": (8, 8)}
 CACHE = {"cross": True, "padded": False, "sizes": (3, 8)}
-QUIET = ("nothing is reported, the quality is merely low", "long texts are understood worse than short ones")
-PACKED = ("text from another document appears", "packing")
-KV = ("kv cache", "old text shows up in new answers")
-BATCH = ("works alone but not in a batch", "left padding changes the answer")
 
 
 def contiguous_broken(x: Batch) -> Tensor:
@@ -117,72 +115,83 @@ _AXES = {"subject": one_batch, "tests": ("batch-neighbour",)}
 
 REPORTS = (
     report(
-        ("huggingface/nanoVLM#204", "Positions begin anew, attention does not"),
-        "Packed samples got positions of their own; without a mask of documents the second still reads the first.",
+        ("huggingface/nanoVLM#204", to_say("Positions begin anew, attention does not")),
+        to_say(
+            "Packed samples got positions of their own; without a mask of documents the second still reads the first."
+        ),
         ("document-leak", contiguous_broken, by_document_fixed, documents),
         batch=LONG,
         symptoms=PACKED,
     ),
     report(
-        ("huggingface/trl#784", "EOS is no wall"),
-        "Packing put EOS between samples and left the attention mask at ones.",
+        ("huggingface/trl#784", to_say("EOS is no wall")),
+        to_say("Packing put EOS between samples and left the attention mask at ones."),
         ("document-leak", eos_broken, by_document_fixed, documents),
         batch=LONG,
         symptoms=PACKED,
     ),
     report(
-        ("alex-hh/profam#495", "Copies of a document are predicted perfectly"),
-        "A row packed with copies of one random document: the first at chance, the others nearly all right, "
-        "so they were "
-        "read.",
+        ("alex-hh/profam#495", to_say("Copies of a document are predicted perfectly")),
+        to_say(
+            "A row packed with copies of one random document: the first at chance, the others nearly all right, so "
+            "they were read."
+        ),
         ("document-leak", position_ids_broken, position_ids_fixed, documents),
         batch=LONG,
-        symptoms=(*PACKED, "the training loss is too good to be true"),
+        symptoms=(*PACKED, to_say("the training loss is too good to be true")),
     ),
     report(
-        ("huggingface/transformers#30414", "Zeros of a static cache take part"),
-        "Keys and values came back at the full length of the cache, and the zeros were not masked: gibberish "
-        "at a larger "
-        "max_new_tokens.",
+        ("huggingface/transformers#30414", to_say("Zeros of a static cache take part")),
+        to_say(
+            "Keys and values came back at the full length of the cache, and the zeros were not masked: gibberish at a "
+            "larger max_new_tokens."
+        ),
         ("stale-cache", static_cache_broken, static_cache_fixed, filled_slots),
         batch=CACHE,
-        symptoms=KV,
+        symptoms=OLD_TEXT,
     ),
     report(
-        ("meta-pytorch/attention-gym#86", "ALiBi with query minus key"),
-        "alibi_bias[h] * (q_idx - kv_idx) rewards distance; the example meant kv_idx - q_idx.",
+        ("meta-pytorch/attention-gym#86", to_say("ALiBi with query minus key")),
+        to_say("alibi_bias[h] * (q_idx - kv_idx) rewards distance; the example meant kv_idx - q_idx."),
         ("bias-wrong", gym_broken, gym_fixed, causal_only, ("weights", "scores", "mask", "meant")),
         batch=LONG,
-        symptoms=("far tokens are preferred to near ones",),
+        symptoms=(to_say("far tokens are preferred to near ones"),),
     ),
     report(
-        ("ndif-team/nnsight#673", "Left padding without position_ids"),
-        "Prompts were padded at the left and no position_ids given: GPT-2 mispredicted every prompt but the longest.",
+        ("ndif-team/nnsight#673", to_say("Left padding without position_ids")),
+        to_say(
+            "Prompts were padded at the left and no position_ids given: GPT-2 mispredicted every prompt but the "
+            "longest."
+        ),
         ("positions-wrong", lm_broken, lm_fixed),
         **_POSITIONS,
-        symptoms=BATCH,
+        symptoms=LEFT_PADDING,
     ),
     report(
-        ("unslothai/unsloth#3699", "One cache_position for all samples"),
-        "cache_position, the same for every sample, was used as position_ids: left-padded samples came out as garbage.",
+        ("unslothai/unsloth#3699", to_say("One cache_position for all samples")),
+        to_say(
+            "cache_position, the same for every sample, was used as position_ids: left-padded samples came out as "
+            "garbage."
+        ),
         ("positions-wrong", shared_position_broken, shared_position_fixed),
         **_POSITIONS,
-        symptoms=(*BATCH, "kv cache"),
+        symptoms=(*LEFT_PADDING, CACHED),
     ),
     report(
-        ("IBM/TabFormer#14", "The batch in the wrong axis"),
-        "nn.TransformerEncoder was given the batch first and expects it second: rows of the table attended to "
-        "rows of other "
-        "samples.",
+        ("IBM/TabFormer#14", to_say("The batch in the wrong axis")),
+        to_say(
+            "nn.TransformerEncoder was given the batch first and expects it second: rows of the table attended to rows "
+            "of other samples."
+        ),
         ("batch-axis", tabformer_broken, tabformer_fixed),
         **_AXES,
-        symptoms=("works alone but not in a batch",),
+        symptoms=(ALONE,),
     ),
     report(
-        ("Exorust/TorchLeet#5", "batch_first is False by default"),
-        "An exercise left it out: high training loss and test error.",
+        ("Exorust/TorchLeet#5", to_say("batch_first is False by default")),
+        to_say("An exercise left it out: high training loss and test error."),
         ("batch-axis", leet_broken, leet_fixed),
         **_AXES,
-        symptoms=("works alone but not in a batch",),
+        symptoms=(ALONE,),
     ),
 )

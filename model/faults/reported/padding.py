@@ -5,15 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ...language.say import to_say
 from ..attention import masked_softmax
 from ..batch import Batch
 from ..recipe import LEFT_PADDED, causal_and_padding, padding_only
 from .report import PADDED, report
+from .symptoms import BATCH
 
-BATCH = ("works alone but not in a batch", "the translation changes with its batch or the padding")
 CROSS = {"cross": True, "sizes": (5, 7)}
-NAN = ("the loss is NaN", "loss goes to NaN")
-HALF = ("value cannot be converted to type at::Half without overflow", "an error only in half precision")
 
 
 def story_broken(x: Batch) -> Tensor:
@@ -116,67 +115,76 @@ def qwen_fixed(x: Batch) -> Tensor:
 
 REPORTS = (
     report(
-        ("facebookresearch/fairseq#318", "Stories that read the padding of their prompt"),
-        "The attention between encoder and decoder of the story model had no key_padding_mask.",
+        ("facebookresearch/fairseq#318", to_say("Stories that read the padding of their prompt")),
+        to_say("The attention between encoder and decoder of the story model had no key_padding_mask."),
         ("padding-visible", story_broken, story_fixed),
         **PADDED,
         batch=CROSS,
         symptoms=BATCH,
     ),
     report(
-        ("facebookresearch/fairseq#537", "A decoder that is padded at the left"),
-        "The decoder's self-attention took the causal mask alone. It hides padding at the right, and none at the left.",
+        ("facebookresearch/fairseq#537", to_say("A decoder that is padded at the left")),
+        to_say(
+            "The decoder's self-attention took the causal mask alone. It hides padding at the right, and none at the "
+            "left."
+        ),
         ("padding-visible", left_padded_decoder_broken, left_padded_decoder_fixed, causal_and_padding),
         needs=("weights", "key_keep", "meant"),
         batch=LEFT_PADDED | {"sizes": (6, 6)},
         symptoms=BATCH,
     ),
     report(
-        ("tensorflow/addons#133", "Lengths that are taken and not used"),
-        "Scores were not masked even when memory_sequence_length was passed, and the tests expected the wrong mean.",
+        ("tensorflow/addons#133", to_say("Lengths that are taken and not used")),
+        to_say(
+            "Scores were not masked even when memory_sequence_length was passed, and the tests expected the wrong mean."
+        ),
         ("padding-visible", addons_broken, addons_fixed),
         **PADDED,
         batch=CROSS,
         symptoms=BATCH,
     ),
     report(
-        ("line/lighthouse#77", "repeat tiles, repeat_interleave does not"),
-        "A three-axis mask for nn.MultiheadAttention was made by repeat in five models: heads used another sample's "
-        "padding.",
+        ("line/lighthouse#77", to_say("repeat tiles, repeat_interleave does not")),
+        to_say(
+            "A three-axis mask for nn.MultiheadAttention was made by repeat in five models: heads used another "
+            "sample's padding."
+        ),
         ("head-order", lighthouse_broken, lighthouse_fixed),
         **PADDED,
         symptoms=BATCH,
     ),
     report(
-        ("ArrowLuo/CLIP4Clip#22", "Heads with the mask of another video"),
-        "The mask of text and video was repeated batch after batch for the heads.",
+        ("ArrowLuo/CLIP4Clip#22", to_say("Heads with the mask of another video")),
+        to_say("The mask of text and video was repeated batch after batch for the heads."),
         ("head-order", clip4clip_broken, clip4clip_fixed),
         **PADDED,
         symptoms=BATCH,
     ),
     report(
-        ("lsdefine/attention-is-all-you-need-keras#36", "Heads first, masks sample by sample"),
-        "The heads were put before the samples, and the mask was repeated as if they came after: here "
-        "repeat_interleave is "
-        "the wrong one.",
+        ("lsdefine/attention-is-all-you-need-keras#36", to_say("Heads first, masks sample by sample")),
+        to_say(
+            "The heads were put before the samples, and the mask was repeated as if they came after: here "
+            "repeat_interleave is the wrong one."
+        ),
         ("head-order", keras_tutorial_broken, keras_tutorial_fixed),
         **PADDED,
         symptoms=BATCH,
     ),
     report(
-        ("microsoft/onnxruntime-genai#1694", "An end of sentence inside the prompt"),
-        "For models whose padding id is that of EOS, every EOS of the input was taken for padding.",
+        ("microsoft/onnxruntime-genai#1694", to_say("An end of sentence inside the prompt")),
+        to_say("For models whose padding id is that of EOS, every EOS of the input was taken for padding."),
         ("hole-inside", onnx_broken, onnx_fixed, padding_only, ("weights", "meant")),
-        symptoms=("one word is never looked at",),
+        symptoms=(to_say("one word is never looked at"),),
     ),
     report(
-        ("QwenLM/Qwen#1080", "EOS is padding, so EOS is masked"),
-        "pad_token = eos_token, and a mask made of ids: the end of each sentence is masked with the padding "
-        "after it, and "
-        "the model does not learn when to stop.",
+        ("QwenLM/Qwen#1080", to_say("EOS is padding, so EOS is masked")),
+        to_say(
+            "pad_token = eos_token, and a mask made of ids: the end of each sentence is masked with the padding after "
+            "it, and the model does not learn when to stop."
+        ),
         ("mask-shifted", qwen_broken, qwen_fixed),
         **PADDED,
         batch=CROSS,
-        symptoms=("it never stops",),
+        symptoms=(to_say("it never stops"),),
     ),
 )

@@ -44,9 +44,8 @@ class Report:
 
     @property
     def place(self) -> str:
-        """Repository and number in words."""
-        repository, _, number = self.where.partition("#")
-        return f"{repository}, number {number} on GitHub"
+        """The repository and the number as GitHub writes them, which is read in every language."""
+        return f"GitHub, {self.where}"
 
     @property
     def exhibit(self) -> Exhibit:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ...language.say import to_say
 from ..attention import masked_softmax
 from ..batch import Batch
 from ..layer_pairs import LAYERS, age, local_and_global
 from ..mask_pairs import WINDOW
 from ..recipe import UNPADDED, window
 from .report import report
+from .symptoms import QUIET
 
 LONG = UNPADDED | {"sizes": (8, 8)}
 CACHE = {"cross": True, "padded": False, "sizes": (3, 8)}
-QUIET = ("nothing is reported, the quality is merely low", "long texts are understood worse than short ones")
-PACKED = ("text from another document appears", "packing")
-KV = ("kv cache", "old text shows up in new answers")
-BATCH = ("works alone but not in a batch", "left padding changes the answer")
 
 
 def inclusive(x: Batch, left: int, right: int) -> Tensor:
@@ -120,64 +118,72 @@ def metal_fixed(x: Batch) -> Tensor:
 
 REPORTS = (
     report(
-        ("huggingface/transformers#39408", "sliding_window on both sides, inclusive"),
-        "FlashAttention counts both ends of window_size: given the window itself, each query sees one key more.",
+        ("huggingface/transformers#39408", to_say("sliding_window on both sides, inclusive")),
+        to_say(
+            "FlashAttention counts both ends of window_size: given the window itself, each query sees one key more."
+        ),
         ("window-off-by-one", flash_window_broken, flash_window_fixed, window),
         batch=LONG,
-        symptoms=("two libraries disagree by one key", "only with flash attention"),
+        symptoms=(to_say("two libraries disagree by one key"), to_say("only with flash attention")),
     ),
     report(
-        ("ml-explore/mlx-lm#390", "One value too many in the window"),
-        "Prompts were read with a window of W + 1, the rotating cache kept W.",
+        ("ml-explore/mlx-lm#390", to_say("One value too many in the window")),
+        to_say("Prompts were read with a window of W + 1, the rotating cache kept W."),
         ("window-off-by-one", mlx_broken, mlx_fixed, window),
         batch=LONG,
-        symptoms=("two libraries disagree by one key",),
+        symptoms=(to_say("two libraries disagree by one key"),),
     ),
     report(
-        ("huggingface/transformers#47010", "A frame of lookahead is missing"),
-        "The right end of a streaming window was compared with < where <= was meant: three frames ahead, not four.",
+        ("huggingface/transformers#47010", to_say("A frame of lookahead is missing")),
+        to_say(
+            "The right end of a streaming window was compared with < where <= was meant: three frames ahead, not four."
+        ),
         ("window-off-by-one", moonshine_broken, moonshine_fixed, lookahead),
         batch=LONG,
     ),
     report(
-        ("unslothai/unsloth#8253", "The window never reached sdpa"),
-        "The flash path was given the window, the sdpa path fell through to is_causal: training saw the whole past.",
+        ("unslothai/unsloth#8253", to_say("The window never reached sdpa")),
+        to_say(
+            "The flash path was given the window, the sdpa path fell through to is_causal: training saw the whole past."
+        ),
         ("window-missing", sdpa_path_broken, sdpa_path_fixed, window),
         batch=LONG,
         symptoms=QUIET,
     ),
     report(
-        ("huggingface/transformers#31775", "Gemma 2: global where it should be local"),
-        "Sliding layers were 1, 3, 5, ... and in the original they are 0, 2, 4, ...",
+        ("huggingface/transformers#31775", to_say("Gemma 2: global where it should be local")),
+        to_say("Sliding layers were 1, 3, 5, ... and in the original they are 0, 2, 4, ..."),
         ("wrong-layer-pattern", gemma_broken, gemma_fixed, local_and_global),
         batch=LONG,
         symptoms=QUIET,
     ),
     report(
-        ("TransformerLensOrg/TransformerLens#778", "The same order, hardcoded"),
-        'attn_types = ["global", "local"] * 21 for Gemma 2, whose first layer is local.',
+        ("TransformerLensOrg/TransformerLens#778", to_say("The same order, hardcoded")),
+        to_say('attn_types = ["global", "local"] * 21 for Gemma 2, whose first layer is local.'),
         ("wrong-layer-pattern", lens_broken, lens_fixed, local_and_global),
         batch=LONG,
         symptoms=QUIET,
     ),
     report(
-        ("NVIDIA-NeMo/Megatron-Bridge#4875", "Layers that count from 1"),
-        "The window was set on even layer numbers; Megatron counts from 1, Gemma 2's configuration from 0.",
+        ("NVIDIA-NeMo/Megatron-Bridge#4875", to_say("Layers that count from 1")),
+        to_say("The window was set on even layer numbers; Megatron counts from 1, Gemma 2's configuration from 0."),
         ("wrong-layer-pattern", bridge_broken, bridge_fixed, local_and_global),
         batch=LONG,
         symptoms=QUIET,
     ),
     report(
-        ("vllm-project/vllm#21863", "No window means the default window"),
-        "Global layers of Gemma 3n had no window of their own, and fell back to that of the cache: all layers "
-        "were local.",
+        ("vllm-project/vllm#21863", to_say("No window means the default window")),
+        to_say(
+            "Global layers of Gemma 3n had no window of their own, and fell back to that of the cache: all layers "
+            "were local."
+        ),
         ("wrong-layer-pattern", all_local_broken, all_local_fixed, local_and_global),
         batch=LONG,
         symptoms=QUIET,
     ),
     report(
-        ("vllm-project/vllm-metal#282", "sliding_window=-1, everywhere"),
-        "The window of each layer was known and a constant -1 was passed: all layers were global.",
+        ("vllm-project/vllm-metal#282", to_say("sliding_window=-1, everywhere")),
+        to_say("The window of each layer was known and a constant -1 was passed: all layers were global."),
         ("wrong-layer-pattern", metal_broken, metal_fixed, local_and_global),
         batch=LONG,
         symptoms=QUIET,
