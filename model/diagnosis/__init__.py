@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..language.say import listed, say
 from ..masking.attention_call import CAPTURED_CALLS, CAPTURED_EXTRA_KEYS, AttentionCall
 from ..trace import KINDS
 from .api_fixes import APIS, OF_FUNCTIONS, Api, in_api
@@ -66,10 +67,15 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str 
     calls = _calls(arrays.pop(CAPTURED_CALLS, ()))
     extra_keys = int(arrays.pop(CAPTURED_EXTRA_KEYS, 0))
     if unknown := [name for name in arrays if not is_known(name)]:
-        listed = f"{', '.join(NAMES)}, and the arguments of torch and Hugging Face"
-        raise DiagnosisError(f"Unknown arrays: {', '.join(sorted(unknown))}. The names are {listed}.")
+        raise DiagnosisError(
+            say(
+                "Unknown arrays: {unknown}. The names are {names}, and the arguments of torch and Hugging Face.",
+                unknown=listed(sorted(unknown)),
+                names=listed(NAMES),
+            )
+        )
     if map and map not in KINDS:
-        raise DiagnosisError(f"There is no map {map!r}; the maps are {', '.join(KINDS)}.")
+        raise DiagnosisError(say("There is no map {map}; the maps are {maps}.", map=repr(map), maps=listed(KINDS)))
     meant_name = meant if isinstance(meant, str) else None
     given = {"weights": weights, "meant": None if meant_name else meant, **arrays}
     try:
@@ -86,7 +92,7 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str 
 def _in_api(diagnosis: Diagnosis, api: str, calls: Sequence[AttentionCall]) -> Diagnosis:
     """Return the diagnosis with fixes for ``api``, or else for what all ``calls`` are. Raises DiagnosisError."""
     if api and api not in APIS:
-        raise DiagnosisError(f"There is no interface {api!r}; there are {', '.join(APIS)}.")
+        raise DiagnosisError(say("There is no interface {api}; there are {apis}.", api=repr(api), apis=listed(APIS)))
     called = {OF_FUNCTIONS.get(call.function, "") for call in calls}
     chosen = api or (called.pop() if len(called) == 1 else "")
     return in_api(diagnosis, cast(Api, chosen)) if chosen else diagnosis
@@ -96,7 +102,9 @@ def _calls(texts: Any) -> tuple[AttentionCall, ...]:
     try:
         return tuple(AttentionCall.from_json(str(text)) for text in texts)
     except (TypeError, ValueError) as error:
-        raise DiagnosisError(f"{CAPTURED_CALLS} is not what Capture.arrays gives; leave it out.") from error
+        raise DiagnosisError(
+            say("{name} is not what Capture.arrays gives; leave it out.", name=CAPTURED_CALLS)
+        ) from error
 
 
 def _array(name: str, value: Any) -> np.ndarray:
@@ -113,7 +121,9 @@ def _array(name: str, value: Any) -> np.ndarray:
         return from_steps(name, value)
     array = np.asarray(value)
     if array.dtype == object:
-        raise DiagnosisError(f"{name} is an array of objects; give numbers: np.stack of arrays of one shape.")
+        raise DiagnosisError(
+            say("{name} is an array of objects; give numbers: np.stack of arrays of one shape.", name=name)
+        )
     return array
 
 

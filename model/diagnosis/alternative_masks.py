@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from ..language.say import say, to_say
 from ..masking.meaning import parse_meaning
 from ..masking.structure import CAUSAL
 from .inputs.intent import Intent, known_keys
@@ -11,8 +12,8 @@ from .inputs.intent_alternatives import Alternative, alternatives
 from .rules.case import Case
 from .rules.explain import contradicts_mask, explanations, fits
 
-_ODD = "the other layers or heads follow another mask"
-_WINDOW = "the future is hidden as was said, and keys beyond a window as well"
+_ODD = to_say("the other layers or heads follow another mask")
+_WINDOW = to_say("the future is hidden as was said, and keys beyond a window as well")
 _WINDOW_FIX = 'diagnose(..., meant="causal+window:W")  # to have the width checked too'
 
 
@@ -35,7 +36,7 @@ def alternative_intent(case: Case, meant_name: str | None) -> Intent | None:
             if not named:
                 return one.intent
             closed = ~one.intent.allowed & CAUSAL.allowed(*arrays.sizes[3:]) & one.intent.columns
-            case.add("over-blocked", closed, "info", looks=_WINDOW, fix=_WINDOW_FIX)
+            case.add("over-blocked", closed, "info", looks=say(_WINDOW), fix=_WINDOW_FIX)
             return dataclasses.replace(one.intent, sure=1.0)
     return None
 
@@ -61,6 +62,6 @@ def _report_odd(case: Case, one: Alternative) -> None:
     case.add(
         "future-visible" if ahead.any() else "over-blocked",
         ahead if ahead.any() else behind,
-        detail=_ODD,
+        detail=say(_ODD),
         intent=one.intent,
     )

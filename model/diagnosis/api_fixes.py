@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Literal, get_args
 
+from ..language.say import to_say
 from ..masking.structure import CAUSAL, FULL, Structure
 from ..masking.structure_names import parse_structure
 from .rules.findings import Diagnosis
@@ -24,7 +25,7 @@ API_NAMES: dict[Api, str] = {
     "sdpa": "F.scaled_dot_product_attention",
     "multihead_attention": "nn.MultiheadAttention",
     "transformer": "nn.Transformer",
-    "hugging_face": "a model of Hugging Face",
+    "hugging_face": to_say("a model of Hugging Face"),
     "flex_attention": "flex_attention",
     "xformers": "xFormers",
     "jax": "jax.nn.dot_product_attention",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..language.say import say, to_say
 from ..masking.softmax import softmax
 from ..masking.structure import CAUSAL
 from .inputs.arrays import NAMES, Arrays, as_columns
@@ -38,12 +39,12 @@ _REPLACED_BY_MEANT = (
     "over-blocked",
 )
 """Codes whose fix puts the meant mask in the place of the one in force."""
-_SOFTMAX_AGAIN = "the softmax was taken again, over the keys"
+_SOFTMAX_AGAIN = to_say("the softmax was taken again, over the keys")
 
 
 @dataclass(frozen=True, eq=False)
 class FixResult:
-    """The arrays after a fix, by name, and what was done."""
+    """The arrays after a fix, by name, and what was done, without the end of the sentence."""
 
     arrays: dict[str, np.ndarray]
     description: str
@@ -80,16 +81,16 @@ def can_fix(code: str, arrays: Arrays, diagnosis: Diagnosis) -> bool:
 def apply_fix(code: str, arrays: Arrays, diagnosis: Diagnosis) -> FixResult:
     """Return the arrays with the fix of ``code`` applied. Raises ValueError where :func:`can_fix` says no."""
     if not can_fix(code, arrays, diagnosis):
-        raise ValueError(f"The fix of {code} cannot be carried out on these arrays.")
+        raise ValueError(say("The fix of {code} cannot be carried out on these arrays.", code=code))
     if code == "transposed":
         weights = np.swapaxes(arrays.weights, -1, -2)
-        return FixResult(_by_name(arrays, weights=weights), "queries and keys were exchanged")
+        return FixResult(_by_name(arrays, weights=weights), say("queries and keys were exchanged"))
     if code == "bias-wrong":
         return _add_bias(arrays)
     shape = arrays.weights.shape
     if diagnosis.meant is None:
         mask = np.broadcast_to(np.ones((), bool) if arrays.mask is None else arrays.mask, shape)
-        return _mask_again(arrays, mask, _SOFTMAX_AGAIN)
+        return _mask_again(arrays, mask, say(_SOFTMAX_AGAIN))
     nonzero = np.nan_to_num(arrays.weights) > 0
     mask = np.broadcast_to(nonzero if arrays.mask is None else arrays.mask, shape)
     keep = np.ones((shape[0], shape[4]), bool) if arrays.key_keep is None else arrays.key_keep
@@ -97,7 +98,7 @@ def apply_fix(code: str, arrays: Arrays, diagnosis: Diagnosis) -> FixResult:
     change, description = _MASK_FIXES.get(code, (_keep_mask, _SOFTMAX_AGAIN))
     if code == "leak" and not diagnosis.stated and arrays.key_keep is not None:
         change, description = _MASK_FIXES["padding-visible"]  # The guess says nothing about the other cells.
-    return _mask_again(arrays, change(_State(arrays, mask, meant, as_columns(keep))), description)
+    return _mask_again(arrays, change(_State(arrays, mask, meant, as_columns(keep))), say(description))
 
 
 def _add_bias(arrays: Arrays) -> FixResult:
@@ -106,7 +107,9 @@ def _add_bias(arrays: Arrays) -> FixResult:
     assert arrays.bias is not None
     masked = arrays.scores.astype(np.float32) + arrays.bias.astype(np.float32)
     named = _by_name(arrays, weights=softmax(masked), mask=arrays.bias)
-    return FixResult({name: array for name, array in named.items() if name != "masked_scores"}, "the bias was added")
+    return FixResult(
+        {name: array for name, array in named.items() if name != "masked_scores"}, say("the bias was added")
+    )
 
 
 def _mask_again(arrays: Arrays, mask: np.ndarray, description: str) -> FixResult:
@@ -163,15 +166,18 @@ def _use_given_or_meant(state: _State) -> np.ndarray:
 
 
 _MASK_FIXES: dict[str, tuple[Callable[[_State], np.ndarray], str]] = {
-    **dict.fromkeys(_REPLACED_BY_MEANT, (_use_meant, "the mask was replaced by what was meant")),
-    "inverted": (_invert, "True and False of the mask were exchanged"),
-    "future-visible": (_block_future, "the future was blocked"),
-    "padding-visible": (_block_padding, "the padding keys were blocked"),
-    "soft-mask": (_use_meant, "blocked cells were filled with -inf, in place of adding the mask"),
-    "weak-fill": (_use_meant, "blocked cells were filled with -inf"),
-    "fill-overflow": (_use_given_or_meant, "blocked cells were filled with -inf, and rows without a key set to zero"),
-    "double-fill": (_use_meant, "the masks were joined and filled once, with -inf"),
-    "applied-late": (_keep_mask, "the mask was applied before the softmax"),
-    "empty-row": (_use_given_or_meant, "rows without an allowed key were set to zero"),
+    **dict.fromkeys(_REPLACED_BY_MEANT, (_use_meant, to_say("the mask was replaced by what was meant"))),
+    "inverted": (_invert, to_say("True and False of the mask were exchanged")),
+    "future-visible": (_block_future, to_say("the future was blocked")),
+    "padding-visible": (_block_padding, to_say("the padding keys were blocked")),
+    "soft-mask": (_use_meant, to_say("blocked cells were filled with -inf, in place of adding the mask")),
+    "weak-fill": (_use_meant, to_say("blocked cells were filled with -inf")),
+    "fill-overflow": (
+        _use_given_or_meant,
+        to_say("blocked cells were filled with -inf, and rows without a key set to zero"),
+    ),
+    "double-fill": (_use_meant, to_say("the masks were joined and filled once, with -inf")),
+    "applied-late": (_keep_mask, to_say("the mask was applied before the softmax")),
+    "empty-row": (_use_given_or_meant, to_say("rows without an allowed key were set to zero")),
 }
 """What a fix makes of the mask in force, and in words."""

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from ..language.say import say, to_say
 from ..masking.meaning import layer_masks, parse_meaning
 from ..masking.structure_names import structure_name
 from .alternative_masks import alternative_intent
@@ -29,12 +30,16 @@ from .rules.weak_fill import weak_fill_cells
 
 _FEWEST = 4
 """Queries and keys from which the weights alone show a mask that is rarely meant."""
-_SINK = "the last column is a sink that every query attends to, and no key; it was left out"
-_EXTRA = "columns that are no tokens, {} at the end, such as a sink or a learned bias, were left out"
-_REVERSED = "keys are looked for the more the farther away they are: the sign of a distance bias is turned around"
+_SINK = to_say("the last column is a sink that every query attends to, and no key; it was left out")
+_EXTRA = to_say("columns that are no tokens, {count} at the end, such as a sink or a learned bias, were left out")
+_REVERSED = to_say(
+    "keys are looked for the more the farther away they are: the sign of a distance bias is turned around"
+)
 _REVERSED_FIX = "bias = -slopes[:, None, None] * (i - j).abs()  # a penalty that grows with the distance"
-_POSITIVE = "the mask holds +inf: added to the scores it makes every row NaN, where -inf would block"
-_COMPARED = "this mask of zeros and ones is right if it is compared with 0; added to the scores it blocks nothing"
+_POSITIVE = to_say("the mask holds +inf: added to the scores it makes every row NaN, where -inf would block")
+_COMPARED = to_say(
+    "this mask of zeros and ones is right if it is compared with 0; added to the scores it blocks nothing"
+)
 _POSITIVE_FIX = 'mask = mask.masked_fill(mask == float("inf"), float("-inf"))'
 
 
@@ -54,11 +59,11 @@ def judge(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     said = meant_name is not None or arrays.meant is not None
     if arrays.over_batch:
         findings = [make_finding("batch-axis", np.ones(arrays.sizes, bool), arrays.map)]
-        return Diagnosis(tuple(findings), (), "cannot be told", 0.0, stated=said)
+        return Diagnosis(tuple(findings), (), say("cannot be told"), 0.0, stated=said)
     arrays, findings, stop = _judge_sums(arrays, stated_intent(arrays, meant_name))
     extra = extra or int(has_sink_column(arrays))
     if extra:
-        looks = _EXTRA.format(extra) if arrays.extra_keys else _SINK
+        looks = say(_EXTRA, count=extra) if arrays.extra_keys else say(_SINK)
         findings.append(make_finding("extra-mass", _last_columns(arrays, extra), arrays.map, looks=looks))
         arrays = without_last_keys(arrays, extra)
     stated = stated_intent(arrays, meant_name)
@@ -67,7 +72,7 @@ def judge(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     ranked = tuple(sorted(case.findings, key=lambda finding: finding.severity == "info"))
     unknown = undecided(arrays.given | ({"meant"} if stated is not None else set()), ranked)
     if intent is None:
-        return Diagnosis(ranked, unknown, "cannot be told", 0.0, stated=said)
+        return Diagnosis(ranked, unknown, say("cannot be told"), 0.0, stated=said)
     meant = intent.allowed & ~intent.keyless_queries[:, None, None, :, None]
     if extra:
         meant = np.concatenate([meant, np.ones((*meant.shape[:-1], extra), bool)], -1)
@@ -116,7 +121,7 @@ def _judge_sums(arrays: Arrays, stated: Intent | None) -> tuple[Arrays, list[Fin
     where = np.broadcast_to(fault.rows[..., None], arrays.weights.shape)
     code, *twins = fault.codes
     findings = [make_finding(code, where, arrays.map, None, fault.detail, level=fault.level)]
-    caveat = "the weights alone cannot rule this out"
+    caveat = say("the weights alone cannot rule this out")
     findings += [make_finding(twin, where, arrays.map, "warning", caveat, level="likely") for twin in twins]
     if code == "transposed" and not arrays.transposed:
         arrays = dataclasses.replace(arrays, weights=np.swapaxes(arrays.weights, -1, -2))
@@ -147,12 +152,12 @@ def _report_unlikely_mask(case: Case, intent: Intent) -> None:
     few = min(case.arrays.sizes[3:]) < _FEWEST and case.arrays.mask is None
     if few or not intent.structures or case.has():
         return
-    looks, where = "the mask is one that is rarely intended", intent.allowed
+    looks, where = say("the mask is one that is rarely intended"), intent.allowed
     if all(structure.one_key_ahead for structure in intent.structures):
-        detail = "every query sees one key ahead, as with tril(1) in place of tril(0)"
+        detail = say("every query sees one key ahead, as with tril(1) in place of tril(0)")
         case.add("future-visible", where, "warning", detail, looks=looks)
     if all(structure.anti_causal for structure in intent.structures):
-        detail = "every query sees itself and what comes after it, as with triu in place of tril"
+        detail = say("every query sees itself and what comes after it, as with triu in place of tril")
         case.add("inverted", where, "warning", detail, TRIANGLE_FIX, looks)
 
 
@@ -164,23 +169,24 @@ def _report_holes_given(case: Case) -> None:
     holes = span(keep) & ~keep
     if case.arrays.meant is not None:
         holes &= case.arrays.meant.any((1, 2, 3))
-    case.add("hole-inside", as_columns(holes), detail="key_keep itself has the hole")
+    case.add("hole-inside", as_columns(holes), detail=say("key_keep itself has the hole"))
 
 
 def _report_by_scores(case: Case) -> None:
     """Add what the scores and the fill show without any idea of what was meant."""
     overflow = overflow_cells(case.arrays, case.evidence)
     if overflow is not None:
-        case.add("fill-overflow", overflow, detail="beyond 65504, the largest number of float16", level="certain")
+        beyond = say("beyond 65504, the largest number of float16")
+        case.add("fill-overflow", overflow, detail=beyond, level="certain")
         case.exclude(np.asarray(case.evidence.nan.any(-1)))
     positive = positive_fill_cells(case.arrays)
     if positive is not None:
-        case.add("fill-overflow", positive, looks=_POSITIVE, fix=_POSITIVE_FIX, level="certain")
+        case.add("fill-overflow", positive, looks=say(_POSITIVE), fix=_POSITIVE_FIX, level="certain")
         case.exclude(np.asarray(np.broadcast_to(positive, case.evidence.nonzero.shape).any((-1, -2))))
     bias = case.arrays.bias
     if bias is not None and not case.arrays.given & {"weights", "scores", "masked_scores"}:
         if is_zeros_and_ones(bias):
-            case.add("soft-mask", bias == 0, looks=_COMPARED, level="likely")
+            case.add("soft-mask", bias == 0, looks=say(_COMPARED), level="likely")
         return
     biased = _report_biases(case)
     lowered = soft_mask_cells(case.arrays, case.evidence)
@@ -199,7 +205,7 @@ def _report_biases(case: Case) -> np.ndarray:
         told = told | units
     reversed_ = reversed_slope(case.arrays, case.evidence)
     if reversed_ is not None:
-        case.add("bias-wrong", reversed_[..., None, None], looks=_REVERSED, fix=_REVERSED_FIX, level="likely")
+        case.add("bias-wrong", reversed_[..., None, None], looks=say(_REVERSED), fix=_REVERSED_FIX, level="likely")
         told = told | reversed_
     return told
 
@@ -235,7 +241,8 @@ def _report_weak_fill(case: Case, intents: list[Intent]) -> None:
     for intent in [one for one in intents if one.binding] or intents:
         cells = weak_fill_cells(case.arrays, case.evidence, intent.allowed)
         if cells is not None and (intent.binding or _is_unlikely_by_chance(case, intent, cells)):
-            case.add("weak-fill", cells, detail=f"up to {np.nanmax(case.arrays.weights[cells]):.2g}")
+            most = float(np.nanmax(case.arrays.weights[cells]))
+            case.add("weak-fill", cells, detail=say("up to {weight:.2g}", weight=most))
             case.evidence = case.without(cells).evidence
             return
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ...language.say import say
 from ...masking.blocked import is_blocked
 from .arrays import DiagnosisError
 
@@ -97,11 +98,15 @@ def _ask_for_heads(weights: np.ndarray) -> None:
     queries, keys, heads = weights.shape[-3:]
     if heads in (queries, keys) or queries != keys or not _sums_to_one(weights, -2) or _sums_to_one(weights, -1):
         return
-    order = "2, 0, 1" if weights.ndim == 3 else "0, 3, 1, 2"
+    whole = weights.ndim == 4
     raise DiagnosisError(
-        f"The weights {weights.shape} sum to 1 along the axis before the last. Are the axes "
-        f"{'(queries, keys, heads)' if weights.ndim == 3 else '(samples, queries, keys, heads)'}? Then give "
-        f"weights.transpose({order}). If they are queries last, give weights.swapaxes(-1, -2)."
+        say(
+            "The weights {shape} sum to 1 along the axis before the last. Are the axes {axes}? Then give "
+            "weights.transpose({order}). If they are queries last, give weights.swapaxes(-1, -2).",
+            shape=weights.shape,
+            axes=say("(samples, queries, keys, heads)") if whole else say("(queries, keys, heads)"),
+            order="0, 3, 1, 2" if whole else "2, 0, 1",
+        )
     )
 
 

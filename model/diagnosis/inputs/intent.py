@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...language.say import say
 from ...masking.structure import CAUSAL, FULL, Structure, recognise
 from .arrays import Arrays, as_columns
 from .evidence import Evidence
@@ -79,9 +80,9 @@ def from_structures(
     samples, keys = keep.shape
     each = structures * samples if len(structures) == 1 else structures
     base = stack_structures(each, queries, keys)
-    padded = "" if keep.all() else ", without padding"
     words = " / ".join(dict.fromkeys(one.words() for one in each))
-    return Intent(base, keep, each, words + padded, sure, binding, np.zeros((samples, queries), bool))
+    words = words if keep.all() else say("{mask}, without padding", mask=words)
+    return Intent(base, keep, each, words, sure, binding, np.zeros((samples, queries), bool))
 
 
 def from_array(arrays: Arrays, allowed: np.ndarray, sure: float) -> Intent:
@@ -96,7 +97,7 @@ def from_array(arrays: Arrays, allowed: np.ndarray, sure: float) -> Intent:
         keyless = intent.allowed.any((1, 2, 4)) & ~np.asarray(allowed.any((1, 2, 4)))
         return dataclasses.replace(intent, keyless_queries=np.asarray(keyless))
     base = allowed | ~as_columns(keep)
-    return Intent(base, keep, (), "a mask of its own kind", sure, True, np.zeros((b, queries), bool))
+    return Intent(base, keep, (), say("a mask of its own kind"), sure, True, np.zeros((b, queries), bool))
 
 
 def known_keys(arrays: Arrays, self_or_cross: str = "") -> np.ndarray:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
+from ...language.say import listed, say
 from ...masking.structure import FULL, Structure
 from .arrays import Arrays
 from .evidence import Evidence
@@ -107,5 +109,8 @@ def _words(units: list[Structure], shape: tuple[int, int]) -> str:
         layer, head = divmod(at, shape[1])
         place = f"{layer + 1}" if shape[1] == 1 else f"{layer + 1}.{head + 1}" if shape[0] > 1 else f"{head + 1}"
         places.setdefault(one.words(), []).append(place)
-    what = "layer" if shape[1] == 1 else "head"
-    return "; ".join(f"{words} in {what} {', '.join(at)}" for words, at in places.items())
+    if shape[1] == 1:
+        each = (say("{mask} in layer {numbers}", mask=words, numbers=listed(at)) for words, at in places.items())
+    else:
+        each = (say("{mask} in head {numbers}", mask=words, numbers=listed(at)) for words, at in places.items())
+    return reduce(lambda one, other: say("{one}; {other}", one=one, other=other), each)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ...language.say import say
 from ...masking.meaning import meaning_mask
 from .argument_names import ARGUMENTS, CAPTURED_KEEP, Role
 from .arrays import NAMES, DiagnosisError
@@ -35,7 +36,13 @@ def by_role(arrays: Mapping[str, np.ndarray], meant: str | None = None) -> tuple
             role_name, values = in_role(array, role)
             blocks = blocks or role == "mask blocks"
         if role_name in found:
-            raise DiagnosisError(f"{name} and another array are both read as {role_name}; leave one of them out.")
+            raise DiagnosisError(
+                say(
+                    "{name} and another array are both read as {role}; leave one of them out.",
+                    name=name,
+                    role=role_name,
+                )
+            )
         found[role_name] = values
     if CAPTURED_KEEP in arrays:
         found.setdefault("key_keep", arrays[CAPTURED_KEEP])
@@ -50,9 +57,13 @@ def _role(name: str, array: np.ndarray, meant: str | np.ndarray | None) -> Role:
     if found.sure < SURE and found.role in FLIPPED and (by_meaning := _role_by_meaning(array, found.role, meant)):
         return by_meaning
     if found.sure < SURE and found.role in FLIPPED:
-        one, other = ROLE_NAMES[found.role], ROLE_NAMES[FLIPPED[found.role]]
         raise DiagnosisError(
-            f"{name} could be a {one}, or a {other}: interfaces differ. Name it mask or key_keep, where True keeps."
+            say(
+                "{name} could be a {one}, or a {other}: interfaces differ. Name it mask or key_keep, where True keeps.",
+                name=name,
+                one=say(ROLE_NAMES[found.role]),
+                other=say(ROLE_NAMES[FLIPPED[found.role]]),
+            )
         )
     return found.role
 

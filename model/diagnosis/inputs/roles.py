@@ -11,6 +11,7 @@ from typing import get_args
 
 import numpy as np
 
+from ...language.say import say, to_say
 from ...masking.blocked import is_blocked
 from ...masking.structure import recognise
 from .argument_names import ARGUMENTS, Role
@@ -18,18 +19,29 @@ from .arrays import DiagnosisError
 
 ROLES: tuple[Role, ...] = get_args(Role)
 ROLE_NAMES: dict[Role, str] = {
-    "weights": "attention weights",
-    "mask keeps": "mask, True = may attend",
-    "mask blocks": "mask, True = blocked",
-    "mask added": "mask, added to the scores",
-    "scores": "scores before the mask",
-    "masked_scores": "scores after the mask",
-    "key_keep": "key padding, True = a real token",
-    "key_blocks": "key padding, True = padding",
-    "query_keep": "query padding, True = a real token",
-    "meant": "what was meant, True = may attend",
-    "position_ids": "positions of the tokens",
+    "weights": to_say("attention weights"),
+    "mask keeps": to_say("mask, True = may attend"),
+    "mask blocks": to_say("mask, True = blocked"),
+    "mask added": to_say("mask, added to the scores"),
+    "scores": to_say("scores before the mask"),
+    "masked_scores": to_say("scores after the mask"),
+    "key_keep": to_say("key padding, True = a real token"),
+    "key_blocks": to_say("key padding, True = padding"),
+    "query_keep": to_say("query padding, True = a real token"),
+    "meant": to_say("what was meant, True = may attend"),
+    "position_ids": to_say("positions of the tokens"),
 }
+_OF_MASK = to_say("A mask holds nothing but True and False, or 1 and 0.")
+_OF_KEYS = to_say("A key padding holds nothing but True and False, or 1 and 0.")
+_BOOLEANS: dict[Role, str] = {
+    "mask keeps": _OF_MASK,
+    "mask blocks": _OF_MASK,
+    "key_keep": _OF_KEYS,
+    "key_blocks": _OF_KEYS,
+    "query_keep": to_say("A query padding holds nothing but True and False, or 1 and 0."),
+    "meant": to_say("What was meant holds nothing but True and False, or 1 and 0."),
+}
+"""What is said of an array of such a role that holds other values."""
 FLIPPED: dict[Role, Role] = {
     "mask keeps": "mask blocks",
     "mask blocks": "mask keeps",
@@ -46,6 +58,9 @@ class Guess:
     role: Role
     sure: float
     why: str
+    """In the reader's language, to stand behind "since"."""
+    by_name: bool = False
+    """Whether its name says it."""
 
 
 _PADDING_NAMES = ("attention_mask", "encoder_attention_mask", "decoder_attention_mask")
@@ -61,11 +76,11 @@ def guess(array: np.ndarray, name: str = "") -> Guess:
     """Return what ``array`` most likely is, judged by its name, its values and its shape."""
     known = _OWN_NAMES.get(name) or ARGUMENTS.get(name.lower())
     if known:
-        return Guess(known, 0.95, f"its name is {name}")
+        return Guess(known, 0.95, say("its name is {name}", name=name), by_name=True)
     if name.lower() in _PADDING_NAMES and array.ndim == 2 and array.shape[0] != array.shape[1]:
-        return Guess("key_keep", 0.95, f"its name is {name}: 1 is a real token")
+        return Guess("key_keep", 0.95, say("its name is {name}: 1 is a real token", name=name), by_name=True)
     if name == "mask" and array.dtype.kind != "f":
-        return Guess("mask keeps", 0.9, "its name is mask, which here means True = may attend")
+        return Guess("mask keeps", 0.9, say("its name is mask, which here means True = may attend"), by_name=True)
     if array.dtype.kind in "biu" and np.isin(array, (0, 1)).all():
         return _guess_boolean(array.astype(bool))
     return _guess_numbers(array.astype(np.float64))
@@ -84,7 +99,7 @@ def in_role(array: np.ndarray, role: Role) -> tuple[str, np.ndarray]:
     if role in ("weights", "scores", "masked_scores"):
         return role, array.astype(np.float32) if array.dtype.kind in "iu" else array
     if not np.isin(array, (0, 1)).all():
-        raise DiagnosisError(f"A {ROLE_NAMES[role].partition(',')[0]} holds nothing but True and False, or 1 and 0.")
+        raise DiagnosisError(say(_BOOLEANS[role]))
     name = {"key_blocks": "key_keep", "mask keeps": "mask", "mask blocks": "mask"}.get(role, role)
     return name, ~array.astype(bool) if role.endswith("blocks") else array.astype(bool)
 
@@ -95,21 +110,22 @@ def _guess_numbers(values: np.ndarray) -> Guess:
     if blocked.any():
         rest = values[~blocked]
         if not rest[np.isfinite(rest)].any():
-            return Guess("mask added", 0.99, "it holds nothing but zeros and values that block")
-        return Guess("masked_scores", 0.9, "it holds scores beside values that block")
+            return Guess("mask added", 0.99, say("it holds nothing but zeros and values that block"))
+        return Guess("masked_scores", 0.9, say("it holds scores beside values that block"))
     if np.isposinf(values).any() or (finite < 0).any():
-        return Guess("scores", 0.8, "it holds values below zero, and none that blocks")
+        return Guess("scores", 0.8, say("it holds values below zero, and none that blocks"))
     if np.isin(values, (0, 1)).all() and not (values.ndim > 1 and (values.sum(-1) == 1).all()):
         return _guess_float_triangle(values)
     if values.ndim > 1 and _sums_to_one(values):
-        return Guess("weights", 0.97, "its rows or columns sum to 1")
-    return Guess("weights", 0.7, "its values are not negative")
+        return Guess("weights", 0.97, say("its rows or columns sum to 1"))
+    return Guess("weights", 0.7, say("its values are not negative"))
 
 
 def _guess_float_triangle(values: np.ndarray) -> Guess:
     """Return the role of zeros and ones as floats: compared with 0 they are a mask; added they would block nothing."""
     found = _guess_boolean(values.astype(bool))
-    return Guess(found.role, min(found.sure, 0.55), f"{found.why}; added, zeros and ones would block nothing")
+    why = say("{why}; added, zeros and ones would block nothing", why=found.why)
+    return Guess(found.role, min(found.sure, 0.55), why)
 
 
 def _sums_to_one(values: np.ndarray) -> bool:
@@ -130,7 +146,8 @@ def _guess_boolean(values: np.ndarray) -> Guess:
         keeps = float(np.mean(rows[:, 0] | (rows.mean(-1) > 0.5)))
         role: Role = "key_keep" if keeps >= 0.5 else "key_blocks"
         sure = 0.5 + 0.3 * abs(2 * keeps - 1)
-        return Guess(role, sure, "each row is one run of real tokens and one of padding, and most tokens are real")
+        why = say("each row is one run of real tokens and one of padding, and most tokens are real")
+        return Guess(role, sure, why)
     grids = values.reshape(-1, *values.shape[-2:])[:8]
     keep = float(np.mean([_plausibility(grid) for grid in grids]))
     block = float(np.mean([_plausibility(~grid) for grid in grids]))
@@ -143,8 +160,8 @@ def _guess_boolean(values: np.ndarray) -> Guess:
 def _reason(allowed: np.ndarray) -> str:
     found = recognise(allowed, np.broadcast_to(allowed.any(0), allowed.shape))
     if found is None or not found.plausible:
-        return "neither way does it read as a mask of a known kind, and this way more of it is allowed"
-    return f"read this way it is {found.words()}"
+        return say("neither way does it read as a mask of a known kind, and this way more of it is allowed")
+    return say("read this way it is {mask}", mask=found.words())
 
 
 def _plausibility(allowed: np.ndarray) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ...language.say import say
 from ...masking.blocked import is_blocked
 from ...masking.softmax import softmax
 from .arrays import MAX_CELLS, NAMES, Arrays, DiagnosisError, Writing
@@ -69,7 +70,10 @@ def five_axes(array: np.ndarray) -> np.ndarray:
     """Return (Q, K), (H, Q, K), (B, H, Q, K) or (B, L, H, Q, K) as the last of these. Raises DiagnosisError."""
     if array.ndim < 2:
         raise DiagnosisError(
-            f"An attention map needs the axes (queries, keys), but this one has the shape {array.shape}."
+            say(
+                "An attention map needs the axes (queries, keys), but this one has the shape {shape}.",
+                shape=array.shape,
+            )
         )
     return array.reshape([size or 1 for size in own_axes(array.shape)])
 
@@ -97,11 +101,20 @@ def is_zeros_and_ones(mask: np.ndarray) -> bool:
 
 def _check_numbers(name: str, array: np.ndarray) -> np.ndarray:
     if array.dtype.kind not in "biuf":
-        raise DiagnosisError(f"{name} holds {array.dtype} values; it must hold numbers or booleans.")
+        raise DiagnosisError(
+            say("{name} holds {kind} values; it must hold numbers or booleans.", name=name, kind=array.dtype)
+        )
     if array.size == 0:
-        raise DiagnosisError(f"{name} is empty: its shape is {array.shape}.")
+        raise DiagnosisError(say("{name} is empty: its shape is {shape}.", name=name, shape=array.shape))
     if array.ndim > 5 or array.size > MAX_CELLS:
-        raise DiagnosisError(f"{name} has the shape {array.shape}; at most five axes and {MAX_CELLS:,} cells are read.")
+        raise DiagnosisError(
+            say(
+                "{name} has the shape {shape}; at most five axes and {most:,} cells are read.",
+                name=name,
+                shape=array.shape,
+                most=MAX_CELLS,
+            )
+        )
     return array
 
 
@@ -117,11 +130,19 @@ def _implied_weights(named: Mapping[str, np.ndarray]) -> np.ndarray:
         try:
             scores = base.astype(np.float32) + added.astype(np.float32)
         except ValueError as error:
-            raise DiagnosisError(f"The mask {mask.shape} does not broadcast to the scores {base.shape}.") from error
+            raise DiagnosisError(
+                say("The mask {mask} does not broadcast to the scores {scores}.", mask=mask.shape, scores=base.shape)
+            ) from error
     else:
-        raise DiagnosisError("There is nothing to judge: give weights, masked_scores or a mask.")
+        raise DiagnosisError(say("There is nothing to judge: give weights, masked_scores or a mask."))
     if scores.size > MAX_CELLS:
-        raise DiagnosisError(f"The mask and the scores broadcast to {scores.size:,} cells; {MAX_CELLS:,} are read.")
+        raise DiagnosisError(
+            say(
+                "The mask and the scores broadcast to {cells:,} cells; {most:,} are read.",
+                cells=scores.size,
+                most=MAX_CELLS,
+            )
+        )
     return softmax(scores, nan_rows="mask" not in named or named["mask"].dtype.kind == "f")
 
 
@@ -148,27 +169,32 @@ def _is_transposed(weights: np.ndarray, named: Mapping[str, np.ndarray]) -> bool
 
 def _check_weights(weights: np.ndarray) -> None:
     if weights.dtype.kind == "b":
-        raise DiagnosisError("The weights are booleans. If this is a mask, name it mask.")
+        raise DiagnosisError(say("The weights are booleans. If this is a mask, name it mask."))
     with np.errstate(invalid="ignore"):
         if np.isinf(weights).any():
-            raise DiagnosisError("The weights hold infinite values. If these are scores, name them masked_scores.")
+            raise DiagnosisError(say("The weights hold infinite values. If these are scores, name them masked_scores."))
         if (weights < -1e-6).any():
-            raise DiagnosisError("The weights hold negative values. If these are scores, name them scores.")
+            raise DiagnosisError(say("The weights hold negative values. If these are scores, name them scores."))
         if np.isin(weights, (0, 1)).all() and (weights.sum(-1) > 1).any():
-            raise DiagnosisError("The weights hold nothing but 0 and 1. If this is a mask, name it mask.")
+            raise DiagnosisError(say("The weights hold nothing but 0 and 1. If this is a mask, name it mask."))
         if (weights > 100).any():
-            raise DiagnosisError("The weights hold values far above 1, so they are not attention weights.")
+            raise DiagnosisError(say("The weights hold values far above 1, so they are not attention weights."))
 
 
 def _fit(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Return the array with five axes, each 1 or that of ``shape``. Raises DiagnosisError."""
     if not array.ndim:
-        raise DiagnosisError(f"{name} is a single value; it needs the axes (queries, keys).")
+        raise DiagnosisError(say("{name} is a single value; it needs the axes (queries, keys).", name=name))
     fitted = array.reshape([size or 1 for size in own_axes(array.shape, shape[0], shape[2])])
     if any(have not in (1, want) for have, want in zip(fitted.shape, shape, strict=True)):
         raise DiagnosisError(
-            f"{name} has the shape {array.shape}, which does not fit weights of {shape[0]} samples, {shape[1]} layers, "
-            f"{shape[2]} heads, {shape[3]} queries and {shape[4]} keys."
+            say(
+                "{name} has the shape {shape}, which does not fit weights of {samples} samples, {layers} layers, "
+                "{heads} heads, {queries} queries and {keys} keys.",
+                name=name,
+                shape=array.shape,
+                **dict(zip(("samples", "layers", "heads", "queries", "keys"), shape, strict=True)),
+            )
         )
     return fitted
 
@@ -178,7 +204,7 @@ def _scores(name: str, array: np.ndarray | None, shape: tuple[int, ...]) -> np.n
     if array is None:
         return None
     if array.dtype.kind == "b":
-        raise DiagnosisError(f"{name} holds booleans; scores are numbers.")
+        raise DiagnosisError(say("{name} holds booleans; scores are numbers.", name=name))
     return np.broadcast_to(_fit(name, array, shape), shape)
 
 
@@ -190,7 +216,7 @@ def _mask(array: np.ndarray | None, shape: tuple[int, ...]) -> tuple[np.ndarray 
     if array.dtype.kind != "f":
         return None, _boolean("mask", fitted)
     if np.isnan(fitted).any():
-        raise DiagnosisError("The mask holds NaN.")
+        raise DiagnosisError(say("The mask holds NaN."))
     if is_zeros_and_ones(fitted):
         return fitted, fitted > 0
     levels = np.unique(fitted)
@@ -217,9 +243,19 @@ def _keep(name: str, array: np.ndarray | None, samples: int, length: int) -> np.
         keep = keep[:, 0, 0]
     keep = keep[None] if keep.ndim == 1 else keep
     if keep.ndim != 2 or keep.shape[1] != length or keep.shape[0] not in (1, samples):
-        raise DiagnosisError(f"{name} has the shape {array.shape}; it must be ({length},) or ({samples}, {length}).")
+        raise DiagnosisError(
+            say(
+                "{name} has the shape {shape}; it must be ({length},) or ({samples}, {length}).",
+                name=name,
+                shape=array.shape,
+                length=length,
+                samples=samples,
+            )
+        )
     if not keep.any():
-        raise DiagnosisError(f"{name} says that no token is real. True means a real token: give ids != pad_id.")
+        raise DiagnosisError(
+            say("{name} says that no token is real. True means a real token: give ids != pad_id.", name=name)
+        )
     return np.broadcast_to(keep, (samples, length))
 
 
@@ -230,13 +266,19 @@ def _positions(array: np.ndarray | None, samples: int, keys: int) -> np.ndarray 
     rows = np.atleast_2d(array)
     if array.dtype.kind not in "iu" or rows.ndim != 2 or rows.shape[1] != keys or rows.shape[0] not in (1, samples):
         raise DiagnosisError(
-            f"position_ids are {array.dtype} {array.shape}; they must be whole numbers of the shape ({keys},) or "
-            f"({samples}, {keys}), a position for each key."
+            say(
+                "position_ids are {kind} {shape}; they must be whole numbers of the shape ({keys},) or ({samples}, "
+                "{keys}), a position for each key.",
+                kind=array.dtype,
+                shape=array.shape,
+                keys=keys,
+                samples=samples,
+            )
         )
     return np.broadcast_to(rows, (samples, keys)).astype(np.int64)
 
 
 def _boolean(name: str, array: np.ndarray) -> np.ndarray:
     if array.dtype.kind != "b" and not np.isin(array, (0, 1)).all():
-        raise DiagnosisError(f"{name} must hold booleans, or nothing but 0 and 1.")
+        raise DiagnosisError(say("{name} must hold booleans, or nothing but 0 and 1.", name=name))
     return array.astype(bool)

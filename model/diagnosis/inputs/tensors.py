@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...language.say import say
 from .arrays import MAX_CELLS, DiagnosisError
 
 
@@ -26,7 +27,9 @@ def from_tensor(name: str, tensor: Any) -> np.ndarray:
         DiagnosisError: for a tensor that is sparse, quantized, complex or too large.
     """
     if str(tensor.layout) != "torch.strided" or tensor.is_quantized or tensor.is_complex():
-        raise DiagnosisError(f"{name} is not a plain array of numbers; give a dense tensor of real numbers.")
+        raise DiagnosisError(
+            say("{name} is not a plain array of numbers; give a dense tensor of real numbers.", name=name)
+        )
     _check_cells(name, tensor.numel())
     plain = tensor.detach().cpu()
     return (plain.float() if str(plain.dtype).startswith(("torch.bfloat16", "torch.float8")) else plain).numpy()
@@ -49,7 +52,9 @@ def from_block_mask(name: str, block_mask: Any) -> np.ndarray:
         device = block_mask.kv_num_blocks.device
         cells = flex_attention.create_mask(block_mask.mask_mod, *block_mask.shape, device=device)
     except (RuntimeError, TypeError, IndexError) as error:
-        raise DiagnosisError(f"{name} is a BlockMask whose mask_mod cannot be evaluated: {error}.") from error
+        raise DiagnosisError(
+            say("{name} is a BlockMask whose mask_mod cannot be evaluated: {error}.", name=name, error=error)
+        ) from error
     return from_tensor(name, cells)
 
 
@@ -61,14 +66,29 @@ def from_layers(name: str, layers: Sequence[Any]) -> np.ndarray:
     """
     if others := [layer for layer in layers if not is_tensor(layer)]:
         kind = type(others[0]).__name__
-        raise DiagnosisError(f"{name} is a list that holds {kind}; a list is read as one tensor for each layer.")
+        raise DiagnosisError(
+            say(
+                "{name} is a list that holds {kind}; a list is read as one tensor for each layer.", name=name, kind=kind
+            )
+        )
     shapes = list(dict.fromkeys(tuple(layer.shape) for layer in layers))
     if len(shapes) > 1:
-        raise DiagnosisError(f"{name} has layers of different shapes, {shapes[0]} and {shapes[1]}; give them apart.")
+        raise DiagnosisError(
+            say(
+                "{name} has layers of different shapes, {one} and {other}; give them apart.",
+                name=name,
+                one=shapes[0],
+                other=shapes[1],
+            )
+        )
     if len(shapes[0]) != 4:
         raise DiagnosisError(
-            f"{name} is a list of tensors of the shape {shapes[0]}; a list is read as one tensor for each layer, with "
-            "the axes (batch, heads, queries, keys). Stack other lists into one tensor."
+            say(
+                "{name} is a list of tensors of the shape {shape}; a list is read as one tensor for each layer, with "
+                "the axes (batch, heads, queries, keys). Stack other lists into one tensor.",
+                name=name,
+                shape=shapes[0],
+            )
         )
     _check_cells(name, sum(layer.numel() for layer in layers))
     return np.stack([from_tensor(name, layer) for layer in layers], axis=1)
@@ -86,7 +106,9 @@ def from_steps(name: str, steps: Sequence[Sequence[Any]]) -> np.ndarray:
     keys = max(step.shape[-1] for step in made)
     rows = sum(step.shape[-2] for step in made)
     if len({step.shape[:3] for step in made}) > 1 or rows * keys * made[0][..., 0, 0].size > MAX_CELLS:
-        raise DiagnosisError(f"{name} has steps of different shapes, or too many of them; give one step.")
+        raise DiagnosisError(
+            say("{name} has steps of different shapes, or too many of them; give one step.", name=name)
+        )
     whole = [np.pad(step, [(0, 0)] * 4 + [(0, keys - step.shape[-1])]) for step in made]
     return np.concatenate(whole, axis=-2)
 
@@ -94,5 +116,10 @@ def from_steps(name: str, steps: Sequence[Sequence[Any]]) -> np.ndarray:
 def _check_cells(name: str, cells: int) -> None:
     if cells > MAX_CELLS:
         raise DiagnosisError(
-            f"{name} has {cells:,} cells; at most {MAX_CELLS:,} are read. Give fewer layers or samples."
+            say(
+                "{name} has {cells:,} cells; at most {most:,} are read. Give fewer layers or samples.",
+                name=name,
+                cells=cells,
+                most=MAX_CELLS,
+            )
         )

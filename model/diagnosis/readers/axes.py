@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 
+from ...language.say import say, say_many, to_say
 from ..inputs.shapes import own_axes
 
 AXES = ("samples", "layers", "heads", "queries", "keys")
-_SINGULAR = {"samples": "sample", "layers": "layer", "heads": "head", "queries": "query", "keys": "key"}
+_COUNTED: dict[str, Callable[[int], str]] = {
+    "samples": lambda count: say_many("{count} sample", "{count} samples", count),
+    "layers": lambda count: say_many("{count} layer", "{count} layers", count),
+    "heads": lambda count: say_many("{count} head", "{count} heads", count),
+    "queries": lambda count: say_many("{count} query", "{count} queries", count),
+    "keys": lambda count: say_many("{count} key", "{count} keys", count),
+}
+_ALL = {
+    "samples": to_say("all {count} samples"),
+    "layers": to_say("all {count} layers"),
+    "heads": to_say("all {count} heads"),
+    "queries": to_say("all {count} queries"),
+    "keys": to_say("all {count} keys"),
+}
 
 
 @dataclass(frozen=True)
@@ -40,28 +56,32 @@ def read_axes(name: str, shape: tuple[int, ...], sizes: tuple[int, int, int, int
 def in_words(name: str, shape: tuple[int, ...], sizes: tuple[int, int, int, int, int]) -> str:
     """Return a sentence: ``Your mask (2, 5) was read as 2 samples × 5 keys; shared by all 5 queries.``"""
     axes = read_axes(name, shape, sizes)
-    own = [
-        f"{axis.own_size} {axis.name if axis.own_size != 1 else _SINGULAR[axis.name]}"
-        for axis in axes
-        if axis.own_size is not None
-    ]
-    shared = [f"all {axis.size} {axis.name}" for axis in axes if axis.is_shared]
-    written = f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
-    verb = "were" if name.endswith(("weights", "scores")) else "was"
-    text = f"Your {name} {written} {verb} read as {' × '.join(own)}"
+    own = " × ".join(_COUNTED[axis.name](axis.own_size) for axis in axes if axis.own_size is not None)
     if len(shape) == 3 and axes[2].own_size is not None and axes[0].own_size not in (None, shape[0]):
-        text += ", all heads of a sample one after the other"
-    return f"{text}; shared by {' and '.join(shared)}." if shared else f"{text}."
+        own = say("{axes}, all heads of a sample one after the other", axes=own)
+    if shared := [say(_ALL[axis.name], count=axis.size) for axis in axes if axis.is_shared]:
+        own = say("{axes}; shared by {shared}", axes=own, shared=reduce(_both, shared))
+    if name.endswith(("weights", "scores")):
+        return say("Your {name} {shape} were read as {axes}.", name=name, shape=shape, axes=own)
+    return say("Your {name} {shape} was read as {axes}.", name=name, shape=shape, axes=own)
+
+
+def _both(one: str, other: str) -> str:
+    return say("{one} and {other}", one=one, other=other)
 
 
 def ambiguous(name: str, shape: tuple[int, ...], sizes: tuple[int, int, int, int, int]) -> str:
     """Return a warning where the same shape would also fit another reading, else an empty text."""
     samples, _, heads, queries, keys = sizes
     if name == "mask" and shape == (samples, keys) and samples == queries > 1:
-        return (
-            f"There are as many samples as queries ({samples}), so ({samples}, {keys}) could also be one row of keys a "
-            "sample. Two axes are read as queries × keys; for padding name it key_keep."
+        return say(
+            "There are as many samples as queries ({samples}), so ({samples}, {keys}) could also be one row of keys a "
+            "sample. Two axes are read as queries × keys; for padding name it key_keep.",
+            samples=samples,
+            keys=keys,
         )
     if name != "key_keep" and len(shape) == 3 and shape[0] == samples == heads > 1:
-        return f"There are as many samples as heads ({heads}); the first of three axes is read as heads."
+        return say(
+            "There are as many samples as heads ({heads}); the first of three axes is read as heads.", heads=heads
+        )
     return ""

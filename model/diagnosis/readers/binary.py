@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from ...language.say import say
+
 _HEADER = 10_000
 """Longest .npy header that is read; numpy's own limit."""
 _MAX_MEMBERS = 64
@@ -43,12 +45,12 @@ def read_npy(data: bytes) -> np.ndarray:
     version = np.lib.format.read_magic(file)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in readers:
-        raise ValueError(f"its .npy version {version} is not read")
+        raise ValueError(say("its .npy version {version} is not read", version=version))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         shape, fortran, dtype = readers[version](file, max_header_size=_HEADER)
     if dtype.kind not in "biuf":
-        raise ValueError(f"it holds {dtype} values, not numbers; pickled objects are never loaded")
+        raise ValueError(say("it holds {kind} values, not numbers; pickled objects are never loaded", kind=dtype))
     array = _array_of_size(data[file.tell() :], dtype, shape[::-1] if fortran else shape)
     return array.T if fortran else array
 
@@ -56,10 +58,12 @@ def read_npy(data: bytes) -> np.ndarray:
 def _array_of_size(data: bytes, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
     """Return the bytes as an array, if they are exactly as many as the shape says. Raises ValueError."""
     if len(shape) > 8 or any(not isinstance(size, int) or size < 0 for size in shape):
-        raise ValueError("its shape is not one")
+        raise ValueError(say("its shape is not one"))
     want = math.prod(shape) * dtype.itemsize
     if want != len(data):
-        raise ValueError(f"its header promises {want:,} bytes and {len(data):,} are there")
+        raise ValueError(
+            say("its header promises {promised:,} bytes and {bytes:,} are there", promised=want, bytes=len(data))
+        )
     return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="))
 
 
@@ -68,9 +72,9 @@ def read_npz(path: Path, limit: int) -> dict[str, np.ndarray]:
     with zipfile.ZipFile(path) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
         if len(members) > _MAX_MEMBERS:
-            raise ValueError(f"it holds {len(members)} arrays; {_MAX_MEMBERS} are read")
+            raise ValueError(say("it holds {count} arrays; {most} are read", count=len(members), most=_MAX_MEMBERS))
         if sum(member.file_size for member in members) > limit:
-            raise ValueError(f"unpacked it would be larger than {limit / 2**20:.0f} MB")
+            raise ValueError(say("unpacked it would be larger than {size:.0f} MB", size=limit / 2**20))
         return {member.filename[:-4]: read_npy(_unpack(archive, member)) for member in members}
 
 
@@ -79,19 +83,19 @@ def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     with archive.open(member) as file:
         data = file.read(member.file_size + 1)
     if len(data) > member.file_size:
-        raise ValueError("it unpacks to more than it says")
+        raise ValueError(say("it unpacks to more than it says"))
     return data
 
 
 def _safetensors_header(data: bytes) -> tuple[dict[str, Any], int]:
     if len(data) < 8:
-        raise ValueError("it is too short")
+        raise ValueError(say("it is too short"))
     (length,) = struct.unpack("<Q", data[:8])
     if length > min(len(data) - 8, 2**24):
-        raise ValueError("its header is longer than the file")
+        raise ValueError(say("its header is longer than the file"))
     header = json.loads(data[8 : 8 + length].decode("utf-8"))
     if not isinstance(header, dict):
-        raise ValueError("its header is not an object")
+        raise ValueError(say("its header is not an object"))
     return header, 8 + length
 
 
@@ -106,7 +110,7 @@ def read_safetensors(data: bytes) -> dict[str, np.ndarray]:
     header, start = _safetensors_header(data)
     tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
     if len(tensors) > 4096:
-        raise ValueError(f"it holds {len(tensors)} arrays")
+        raise ValueError(say("it holds {count} arrays", count=len(tensors)))
     _check_no_overlap(tensors)
     return {name: _tensor(entry, data, start) for name, entry in tensors.items()}
 
@@ -115,15 +119,15 @@ def _check_no_overlap(tensors: dict[str, Any]) -> None:
     """Raise ValueError where two arrays share bytes: a small file could then hold any number of large arrays."""
     places = sorted(tuple(entry["data_offsets"]) for entry in tensors.values())
     if any(start < end for (_, end), (start, _) in pairwise(places)):
-        raise ValueError("its arrays lie over each other")
+        raise ValueError(say("its arrays lie over each other"))
 
 
 def _tensor(entry: dict[str, Any], data: bytes, start: int) -> np.ndarray:
     kind, (first, last) = entry["dtype"], entry["data_offsets"]
     if kind not in _TYPES:
-        raise ValueError(f"it holds {kind!r} values")
+        raise ValueError(say("it holds {kind} values", kind=repr(kind)))
     if not (isinstance(first, int) and isinstance(last, int) and 0 <= first <= last <= len(data) - start):
-        raise ValueError("its offsets lie outside the file")
+        raise ValueError(say("its offsets lie outside the file"))
     array = _array_of_size(data[start + first : start + last], np.dtype(_TYPES[kind]), tuple(entry["shape"]))
     if kind == "BF16":
         return (array.astype(np.uint32) << 16).view(np.float32)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...language.say import listed, say
 from ...masking.attention_call import AttentionCall
 from ...masking.known_padding import extra_keys, known_keys, real_tokens
 from ...trace import FORMAT, AttentionTrace, Kind, TraceError
@@ -65,9 +66,11 @@ def read(path: str | Path) -> list[Contents]:
     except (DiagnosisError, TraceError) as error:
         raise UnreadableError(str(error)) from error
     except OSError as error:
-        raise UnreadableError(f"The file cannot be read: {error.strerror or _short(error)}.") from error
+        why = error.strerror or _short(error)
+        raise UnreadableError(say("The file cannot be read: {why}.", why=why)) from error
     except Exception as error:  # whatever a parser can be made to raise, the file is to blame
-        raise UnreadableError(f"The file is broken or is not what its name says ({_short(error)}).") from error
+        broken = say("The file is broken or is not what its name says ({why}).", why=_short(error))
+        raise UnreadableError(broken) from error
 
 
 def _short(error: BaseException) -> str:
@@ -81,21 +84,25 @@ def _reader(path: Path) -> Callable[[Path], list[Contents]]:
         raise UnreadableError(_not_a_file(path))
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
-        kind = f"named {path.suffix}" if path.suffix else "without an ending"
-        raise UnreadableError(f"Files {kind} are not read; {', '.join(_READERS)} are.")
+        read = listed(_READERS)
+        named = say("Files named {ending} are not read; {endings} are.", ending=path.suffix, endings=read)
+        unnamed = say("Files without an ending are not read; {endings} are.", endings=read)
+        raise UnreadableError(named if path.suffix else unnamed)
     size = path.stat().st_size
     limit = MAX_TEXT if reader in (_table, _printed_or_table, _json) else MAX_BINARY
     if size > limit:
-        raise UnreadableError(f"The file has {size / 2**20:.0f} MB; at most {limit / 2**20:.0f} MB are read.")
+        raise UnreadableError(
+            say("The file has {size:.0f} MB; at most {most:.0f} MB are read.", size=size / 2**20, most=limit / 2**20)
+        )
     if size == 0:
-        raise UnreadableError("The file is empty.")
+        raise UnreadableError(say("The file is empty."))
     return reader
 
 
 def _not_a_file(path: Path) -> str:
     if path.is_dir():
-        return f"'{path}' is a folder; name a file in it."
-    return f"'{path}' is not a file." if path.exists() else f"There is no file '{path}'."
+        return say("'{path}' is a folder; name a file in it.", path=path)
+    return say("'{path}' is not a file.", path=path) if path.exists() else say("There is no file '{path}'.", path=path)
 
 
 def _npy(path: Path) -> list[Contents]:
@@ -130,7 +137,7 @@ def contents_of_trace(trace: AttentionTrace) -> list[Contents]:
     Raises UnreadableError where there is no map.
     """
     if not trace.maps:
-        raise UnreadableError("The trace in this file has no maps.")
+        raise UnreadableError(say("The trace in this file has no maps."))
     contents = []
     for kind, attention in trace.maps.items():
         mask = attention.mask if attention.layer_masks is None else attention.masks[None]
@@ -175,14 +182,14 @@ def _json(path: Path) -> list[Contents]:
     value = json.loads(_text(path))
     if isinstance(value, dict):
         return _contents({name: _array(name, value[name]) for name in known_names(value)}, unread_note(value))
-    return [Contents("", name_array(_array("The content of this file", value), path.stem))]
+    return [Contents("", name_array(_array(say("The content of this file"), value), path.stem))]
 
 
 def _text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UnreadableError("The file is not text in UTF-8; save it as such.") from error
+        raise UnreadableError(say("The file is not text in UTF-8; save it as such.")) from error
 
 
 def _array(name: str, nested: Any) -> np.ndarray:
@@ -190,7 +197,8 @@ def _array(name: str, nested: Any) -> np.ndarray:
         array = np.array(nested)
         return np.array(nested, dtype=np.float64) if array.dtype == object else array
     except (ValueError, TypeError) as error:
-        raise UnreadableError(f"{name} is not a regular array of numbers; its rows must be of one length.") from error
+        irregular = say("{name} is not a regular array of numbers; its rows must be of one length.", name=name)
+        raise UnreadableError(irregular) from error
 
 
 def _contents(arrays: dict[str, np.ndarray], notes: tuple[str, ...] = ()) -> list[Contents]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...language.say import listed, say
 from ...trace import KINDS
 from ..inputs.argument_names import ARGUMENTS, is_known
 from ..inputs.arrays import NAMES, DiagnosisError
@@ -26,19 +27,26 @@ def known_names(names: Iterable[Any]) -> list[str]:
     if known:
         return known
     short = (name if len(str(name)) <= MAX_CHARACTERS else f"{str(name)[:MAX_CHARACTERS]}…" for name in present)
-    shown = sorted(map(repr, short))[:MAX_LISTED]
-    more = f" and {len(present) - MAX_LISTED} more" if len(present) > MAX_LISTED else ""
+    shown = _shown(sorted(map(repr, short))) or say("nothing")
     raise DiagnosisError(
-        f"The file holds {', '.join(shown) or 'nothing'}{more}. Name its arrays {', '.join(NAMES)}, cross.weights or "
-        "attn_mask."
+        say(
+            "The file holds {shown}. Name its arrays {names}, cross.weights or attn_mask.",
+            shown=shown,
+            names=listed(NAMES),
+        )
     )
 
 
 def unread_note(names: Iterable[Any]) -> tuple[str, ...]:
     """Return a sentence that lists the names that are not read, or nothing."""
     unread = [f"{name!r}"[:MAX_CHARACTERS] for name in names if not (isinstance(name, str) and _is_known(name))]
-    more = f" and {len(unread) - MAX_LISTED} more" if len(unread) > MAX_LISTED else ""
-    return (f"Not read, since the name is not known: {', '.join(unread[:MAX_LISTED])}{more}.",) if unread else ()
+    return (say("Not read, since the name is not known: {names}.", names=_shown(unread)),) if unread else ()
+
+
+def _shown(names: list[str]) -> str:
+    """The first of these names, and how many more there are."""
+    shown, more = listed(names[:MAX_LISTED]), len(names) - MAX_LISTED
+    return say("{names} and {count} more", names=shown, count=more) if more > 0 else shown
 
 
 def group_by_map(arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:

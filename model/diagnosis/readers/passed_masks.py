@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...language.say import say, say_many, sentences
 from ...masking.attention_call import AttentionCall
 from ...trace import AttentionMap
 
@@ -56,29 +57,47 @@ def passed_in_words(call: AttentionCall, passed: np.ndarray, in_force: np.ndarra
     ``passed`` and ``in_force`` are (H, Q, K) bool, True = may attend; a cell counts once, in whatever head.
     """
     if not call.passed_cells:
-        return f"What was passed is not drawn: {call.passed}."
-    blocked = _cells(~in_force)
-    of = f"{len(blocked):,} of {passed.shape[1] * passed.shape[2]:,} cells"
+        return say("What was passed is not drawn: {passed}.", passed=call.passed)
+    blocked = {"blocked": len(_cells(~in_force)), "cells": passed.shape[1] * passed.shape[2]}
     if not call.passed:
-        if not len(blocked):
-            return "No mask arrived, and none is in force."
-        return f"No mask arrived; what blocks {of} was made inside of {call.module}."
+        if not blocked["blocked"]:
+            return say("No mask arrived, and none is in force.")
+        return say(
+            "No mask arrived; what blocks {blocked:,} of {cells:,} cells was made inside of {module}.",
+            **blocked,
+            module=call.module,
+        )
     ignored, added = _cells(~passed & in_force), _cells(passed & ~in_force)
     if not len(ignored) and not len(added):
-        return f"In force as passed ({call.passed}): {of} are blocked."
+        return say(
+            "In force as passed ({passed}): {blocked:,} of {cells:,} cells are blocked.", passed=call.passed, **blocked
+        )
+    said = [say("Passed was {passed}.", passed=call.passed)]
     hidden = len(_cells(~passed))
-    sentences = [f"Passed was {call.passed}."]
     if len(ignored) and not (~passed & ~in_force).any():
-        sentences.append(f"It takes no effect: none of the {hidden:,} cells that it blocks is blocked in force.")
+        said.append(
+            say("It takes no effect: none of the {cells:,} cells that it blocks is blocked in force.", cells=hidden)
+        )
     elif len(ignored):
-        are = "is" if len(ignored) == 1 else "are"
-        sentences.append(
-            f"{len(ignored):,} of the {hidden:,} cells that it blocks {are} open in force, {_first(ignored)}."
+        said.append(
+            say_many(
+                "{count:,} of the {cells:,} cells that it blocks is open in force, such as query {query}, key {key}.",
+                "{count:,} of the {cells:,} cells that it blocks are open in force, such as query {query}, key {key}.",
+                len(ignored),
+                cells=hidden,
+                **_first(ignored),
+            )
         )
     if len(added):
-        are = "cell that it leaves open is" if len(added) == 1 else "cells that it leaves open are"
-        sentences.append(f"{len(added):,} {are} blocked in force, {_first(added)}.")
-    return " ".join(sentences)
+        said.append(
+            say_many(
+                "{count:,} cell that it leaves open is blocked in force, such as query {query}, key {key}.",
+                "{count:,} cells that it leaves open are blocked in force, such as query {query}, key {key}.",
+                len(added),
+                **_first(added),
+            )
+        )
+    return sentences(*said)
 
 
 def _cells(mask: np.ndarray) -> np.ndarray:
@@ -86,6 +105,6 @@ def _cells(mask: np.ndarray) -> np.ndarray:
     return np.argwhere(mask.any(0))
 
 
-def _first(cells: np.ndarray) -> str:
-    query, key = cells[0] + 1
-    return f"such as query {query}, key {key}"
+def _first(cells: np.ndarray) -> dict[str, int]:
+    query, key = cells[0].tolist()
+    return {"query": query + 1, "key": key + 1}

@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from ...language.say import say, to_say
 from ..inputs.arrays import DiagnosisError
 from .prompts import is_code, without_prompts
 
 MAX_CHARACTERS = 2_000_000
 MAX_DEPTH = 8
-SHORTENED = (
+SHORTENED = to_say(
     "The print is shortened with “...”, so most values are missing. Print it whole: "
     'torch.set_printoptions(profile="full") or np.set_printoptions(threshold=sys.maxsize), then paste again.'
 )
-CODE = "This is code, and nothing of it is run. Print what it made, print(mask), and paste that."
-UNNAMED = "There are several arrays. Put a name before each, such as “weights = tensor(...)”."
+CODE = to_say("This is code, and nothing of it is run. Print what it made, print(mask), and paste that.")
+UNNAMED = to_say("There are several arrays. Put a name before each, such as “weights = tensor(...)”.")
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _WORD = r"[-+]?\b(?:inf|infinity|nan|true|false|null|none)\b"
@@ -46,17 +47,23 @@ def read_printed(text: str) -> dict[str, np.ndarray]:
         DiagnosisError: for a text that is no whole print of numbers; the message is one sentence or two.
     """
     if not text.strip():
-        raise DiagnosisError("There is nothing to read yet: paste a printed tensor or nested lists.")
+        raise DiagnosisError(say("There is nothing to read yet: paste a printed tensor or nested lists."))
     if len(text) > MAX_CHARACTERS:
-        raise DiagnosisError(f"The text has {len(text):,} characters; {MAX_CHARACTERS:,} are read. Upload a file.")
+        raise DiagnosisError(
+            say(
+                "The text has {characters:,} characters; {most:,} are read. Upload a file.",
+                characters=len(text),
+                most=MAX_CHARACTERS,
+            )
+        )
     if "..." in text or "…" in text:
-        raise DiagnosisError(SHORTENED)
+        raise DiagnosisError(say(SHORTENED))
     text = without_prompts(text)
     found: dict[str, np.ndarray] = {}
     for name, part in _parts(text):
         if name in found:
-            raise DiagnosisError(UNNAMED if not name else f"{name} is there twice.")
-        found[name] = _array(part, name or "The array")
+            raise DiagnosisError(say("{name} is there twice.", name=name) if name else say(UNNAMED))
+        found[name] = _array(part, name or say("The array"))
     return found
 
 
@@ -67,7 +74,7 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
         yield "", text
         return
     if text[: starts[0].start()].strip():
-        raise DiagnosisError(UNNAMED)
+        raise DiagnosisError(say(UNNAMED))
     for start, after in zip(starts, [*starts[1:], None], strict=True):
         yield start[1], text[start.end() : after.start() if after else len(text)]
 
@@ -80,7 +87,7 @@ def _array(text: str, name: str) -> np.ndarray:
         plain = "".join(f"[{line}]" for line in plain.strip("⟨) \n").splitlines() if line.strip())
     tops = _nested(plain, name)
     if not tops:
-        raise DiagnosisError(f"{name} holds no numbers.")
+        raise DiagnosisError(say("{name} holds no numbers.", name=name))
     array = _regular(tops[0] if len(tops) == 1 else tops, name)
     number_format = _FORMATS.get(format_name[1]) if format_name else None
     with np.errstate(over="ignore"):
@@ -93,17 +100,20 @@ def _nested(text: str, name: str) -> list[Any]:
     for sign, value in _tokens(text, name):
         if sign in ("[", "(", "⟨"):
             if len(stack) > MAX_DEPTH:
-                raise DiagnosisError(f"{name} is nested more than {MAX_DEPTH} brackets deep.")
+                deep = say("{name} is nested more than {most} brackets deep.", name=name, most=MAX_DEPTH)
+                raise DiagnosisError(deep)
             stack.append((sign, []))
         elif sign in ("]", ")"):
             opened, items = stack.pop()
             if {"]": "[", ")": "(⟨"}[sign].find(opened) < 0 or not opened:
-                raise DiagnosisError(f"{name} has a “{sign}” that closes nothing.")
+                raise DiagnosisError(say("{name} has a “{sign}” that closes nothing.", name=name, sign=sign))
             stack[-1][1].extend(items if opened == "⟨" else [items])
         elif value:
             stack[-1][1].append(_value(value))
     if len(stack) != 1:
-        raise DiagnosisError(f"{name} has a bracket that is not closed: the end of the print seems to be missing.")
+        raise DiagnosisError(
+            say("{name} has a bracket that is not closed: the end of the print seems to be missing.", name=name)
+        )
     return stack[0][1]
 
 
@@ -113,9 +123,11 @@ def _tokens(text: str, name: str) -> Iterator[tuple[str, str]]:
         match = _TOKEN.match(text, at)
         if match is None:
             if is_code(text):
-                raise DiagnosisError(CODE)
+                raise DiagnosisError(say(CODE))
             seen = re.split(r"[\s,\[\]()]", text[at : at + 24].strip(), maxsplit=1)[0] or text[at]
-            raise DiagnosisError(f"{name} holds “{seen}”, which is not a number, True, False, inf or nan.")
+            raise DiagnosisError(
+                say("{name} holds “{seen}”, which is not a number, True, False, inf or nan.", name=name, seen=seen)
+            )
         at = match.end()
         yield match["sign"] or "", match["value"] or ""
 
@@ -134,13 +146,14 @@ def _value(text: str) -> bool | int | float:
 def _regular(nested: Any, name: str) -> np.ndarray:
     kinds = {type(leaf) for leaf in _leaves(nested)}
     if not kinds:
-        raise DiagnosisError(f"{name} is empty.")
+        raise DiagnosisError(say("{name} is empty.", name=name))
     if bool in kinds and len(kinds) > 1:
-        raise DiagnosisError(f"{name} mixes True and False with numbers.")
+        raise DiagnosisError(say("{name} mixes True and False with numbers.", name=name))
     try:
         return np.array(nested, dtype=bool if bool in kinds else np.float64 if float in kinds else np.int64)
     except (ValueError, TypeError) as error:
-        raise DiagnosisError(f"{name} has rows of different lengths, so it is no regular array.") from error
+        irregular = say("{name} has rows of different lengths, so it is no regular array.", name=name)
+        raise DiagnosisError(irregular) from error
 
 
 def _leaves(nested: Any) -> Iterator[Any]:

@@ -14,6 +14,7 @@ from itertools import chain
 
 import numpy as np
 
+from ...language.say import say
 from ..inputs.arrays import DiagnosisError
 
 SEPARATORS = "\t;,"
@@ -33,12 +34,16 @@ def read_table(text: str) -> np.ndarray:
     """
     rows = _without_names(_rows(text))
     if not rows:
-        raise DiagnosisError("The file has no rows.")
+        raise DiagnosisError(say("The file has no rows."))
     lengths = sorted({len(row) for row in rows})
     if len(lengths) > 1:
         raise DiagnosisError(
-            f"The rows of the file have different lengths, from {lengths[0]} to {lengths[-1]} cells; "
-            "every row needs a cell for each key."
+            say(
+                "The rows of the file have different lengths, from {least} to {most} cells; every row needs a cell for "
+                "each key.",
+                least=lengths[0],
+                most=lengths[-1],
+            )
         )
     if all(_is_boolean(cell) for row in rows for cell in row):
         return np.array([[cell.lower() == "true" for cell in row] for row in rows])
@@ -108,8 +113,13 @@ def _number(cell: str, row: int, column: int) -> float:
     if cell and not _is_float(cell):
         shown = cell if len(cell) < 24 else f"{cell[:24]}…"
         raise DiagnosisError(
-            f"Row {row}, column {column} of the matrix holds {shown!r}, which is not a number. "
-            "Beside numbers there may be one heading and one column of names."
+            say(
+                "Row {row}, column {column} of the matrix holds {shown}, which is not a number. Beside numbers there "
+                "may be one heading and one column of names.",
+                row=row,
+                column=column,
+                shown=repr(shown),
+            )
         )
     return float(cell or "nan")
 

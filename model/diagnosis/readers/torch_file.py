@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...language.say import say
 from ..inputs.arrays import DiagnosisError
 from ..inputs.tensors import from_layers, from_tensor, is_tensor
 from .naming import known_names, unread_note
@@ -26,23 +27,28 @@ def read_torch(path: Path, limit: int) -> tuple[dict[str, np.ndarray] | np.ndarr
     import torch  # The other formats are read without it.
 
     if not zipfile.is_zipfile(path):
-        raise DiagnosisError("This .pt file is not of the form that torch writes since 1.6. Save it again, or as .npz.")
+        raise DiagnosisError(
+            say("This .pt file is not of the form that torch writes since 1.6. Save it again, or as .npz.")
+        )
     with zipfile.ZipFile(path) as archive:
         if sum(member.file_size for member in archive.infolist()) > limit:
-            raise ValueError(f"unpacked it would be larger than {limit / 2**20:.0f} MB")
+            raise ValueError(say("unpacked it would be larger than {size:.0f} MB", size=limit / 2**20))
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch names the reason in many lines, with advice that nobody should follow here
         raise DiagnosisError(
-            "This .pt file holds more than tensors, or is broken. Only plain tensors are loaded, never code: "
-            "save torch.save({'weights': weights}, ...)."
+            say(
+                "This .pt file holds more than tensors, or is broken. Only plain tensors are loaded, never code: save "
+                "{example}.",
+                example="torch.save({'weights': weights}, ...)",
+            )
         ) from error
     if isinstance(content, dict):
         found = {name: content[name] for name in known_names(content) if content[name] is not None}
         _check_size(found.values(), limit)
         return {name: _array(name, value) for name, value in found.items()}, unread_note(content)
     _check_size([content], limit)
-    return _array("the content of this file", content), ()
+    return _array(say("the content of this file"), content), ()
 
 
 def _check_size(values: Iterable[Any], limit: int) -> None:
@@ -52,7 +58,7 @@ def _check_size(values: Iterable[Any], limit: int) -> None:
         for one in value if isinstance(value, (list, tuple)) else [value]:
             total += one.numel() * one.element_size() if is_tensor(one) else 0
             if total > limit:
-                raise ValueError(f"its arrays would be larger than {limit / 2**20:.0f} MB")
+                raise ValueError(say("its arrays would be larger than {size:.0f} MB", size=limit / 2**20))
 
 
 def _array(name: str, value: Any) -> np.ndarray:
@@ -60,4 +66,5 @@ def _array(name: str, value: Any) -> np.ndarray:
         return from_tensor(name, value)
     if isinstance(value, (list, tuple)) and value:
         return from_layers(name, value)
-    raise DiagnosisError(f"{name} is of the type {type(value).__name__}, not a tensor; save a tensor.")
+    kind = type(value).__name__
+    raise DiagnosisError(say("{name} is of the type {kind}, not a tensor; save a tensor.", name=name, kind=kind))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...language.say import say, to_say
 from ..inputs.arrays import Arrays
 from ..inputs.evidence import Evidence
 from .score_checks import offsets, tolerance
@@ -41,17 +42,18 @@ def given_bias_effects(arrays: Arrays, evidence: Evidence) -> tuple[np.ndarray, 
     for words, other in _changed(bias):
         wrong = left & (_spread(added - other, cells) <= near)
         if wrong.any():
-            found.append((wrong, words))
+            found.append((wrong, say(words)))
         left = left & ~wrong
     return judged & fits, found
 
 
 def _changed(bias: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield what may have been added in the place of a bias (B, L, H, Q, K), in words first."""
-    yield "the bias given never arrived: the weights are the softmax of the scores without it", np.zeros_like(bias)
-    yield "the bias given has taken effect with the opposite sign", -bias
+    """Yield what may have been added in the place of a bias (B, L, H, Q, K), the message of it first."""
+    never = to_say("the bias given never arrived: the weights are the softmax of the scores without it")
+    yield never, np.zeros_like(bias)
+    yield to_say("the bias given has taken effect with the opposite sign"), -bias
     for step in range(1, bias.shape[2]):
-        yield "the bias given is that of another head", np.roll(bias, step, 2)
+        yield to_say("the bias given is that of another head"), np.roll(bias, step, 2)
 
 
 def reversed_slope(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:

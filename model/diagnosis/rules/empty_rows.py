@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...language.say import say
 from ..inputs.arrays import Arrays
 from ..inputs.evidence import Evidence
 from ..inputs.intent import Intent
 from .case import Case
-from .fault_catalogue import FAULTS, Level
+from .fault_catalogue import FAULTS, NOTHING_TO_FIX, Level
 from .score_checks import FILLS_ONLY
 
 _KEYLESS_FIX = "mask = ~mask  # if these tokens are real: nn.MultiheadAttention blocks where True"
-_NOTHING = "nothing to fix"
 _CAUSES = tuple(code for code in FAULTS if code not in ("pad-query", "weak-fill", "dropout-on"))
 """Faults that may themselves have made a row NaN or uniform."""
 
@@ -99,7 +99,7 @@ def report_keyless_samples(case: Case) -> None:
     """Add samples without any key, where no mistake was found that may have caused it."""
     if not any(finding.severity == "error" for finding in case.findings):
         where = keyless_samples(case)[:, None, None, None, None]
-        case.add("empty-row", where, looks="no query may attend to any key", fix=_KEYLESS_FIX, level="certain")
+        case.add("empty-row", where, looks=say("no query may attend to any key"), fix=_KEYLESS_FIX, level="certain")
 
 
 def uniform_samples(case: Case) -> np.ndarray:
@@ -123,7 +123,7 @@ def report_uniform_samples(case: Case) -> None:
     """Add samples without an allowed key that attend to every key alike, and look for nothing more in them."""
     samples = uniform_samples(case)
     arrays = case.arrays
-    looks = "no key of this sample may be attended to, and its rows are uniform over all of them, padding included"
+    looks = say("no key of this sample may be attended to, and its rows are uniform over all of them, padding included")
     own = arrays.key_keep is not None and arrays.sizes[3] == arrays.sizes[4] and arrays.self_or_cross != "cross"
     said = [array for array in (arrays.mask, arrays.meant) if array is not None] or (_said_keys(arrays) and not own)
     level: Level = "certain" if said else "likely"
@@ -143,14 +143,14 @@ def report_empty_rows(case: Case, intent: Intent) -> None:
         blank |= evidence.uniform & spare & (evidence.nonzero & ~intent.allowed).any(-1) & ~rows.double_fill
     case.add_rows("double-fill", rows.double_fill)
     if not case.has("fill-overflow"):
-        case.add_rows("empty-row", blank & evidence.nan, "its row is NaN, and NaN spreads")
+        case.add_rows("empty-row", blank & evidence.nan, say("its row is NaN, and NaN spreads"))
     uniform = blank & ~evidence.nan & ~uniform_samples(case)[:, None, None, None]
     idle = padding[:, None, None] & uniform
-    case.add_rows("empty-row", uniform & ~idle, "its row is uniform over all keys, future and padding included")
-    case.add_rows("empty-row", idle, "its row is uniform, and nothing reads it: a padding query", "info", _NOTHING)
-    case.add_rows(
-        "double-fill", rows.fills_only, "these masked scores do not show whether there was one fill or two", "warning"
-    )
-    case.add_rows("empty-row", rows.all_zero, "its row is all zero, which is right", "info", _NOTHING)
+    case.add_rows("empty-row", uniform & ~idle, say("its row is uniform over all keys, future and padding included"))
+    unread = say("its row is uniform, and nothing reads it: a padding query")
+    case.add_rows("empty-row", idle, unread, "info", NOTHING_TO_FIX)
+    untold = say("these masked scores do not show whether there was one fill or two")
+    case.add_rows("double-fill", rows.fills_only, untold, "warning")
+    case.add_rows("empty-row", rows.all_zero, say("its row is all zero, which is right"), "info", NOTHING_TO_FIX)
     with_weight = padding[:, None, None] & evidence.nonzero.any(-1) & ~evidence.nan
     case.add_rows("pad-query", with_weight)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...language.say import say
 from ...masking.blocked import is_blocked
 from ..inputs.intent import Intent, stack_structures
 from ..mistakes.mask_mistakes import Hypothesis, hypotheses
@@ -214,9 +215,10 @@ def _add_finding(case: Case, explanation: Explanation, severity: Severity | None
         if wrong.any():
             break
     if severity:
-        case.add(code, wrong, severity, "the weights alone cannot rule this out", level="likely", intent=intent)
+        caveat = say("the weights alone cannot rule this out")
+        case.add(code, wrong, severity, caveat, level="likely", intent=intent)
     elif code == "inverted" and (allowed & intent.allowed).any():
-        case.add(code, wrong, detail="tril and triu are exchanged", fix=TRIANGLE_FIX)
+        case.add(code, wrong, detail=say("tril and triu are exchanged"), fix=TRIANGLE_FIX)
     elif code == "head-order" and not _is_repeated(case, explanation):
         case.add(code, wrong, fix=_HEAD_MAJOR_FIX)
     else:

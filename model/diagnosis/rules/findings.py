@@ -9,12 +9,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
 
+from ...language.say import say, say_many, to_say
 from ...masking.attention_call import AttentionCall
-from .fault_catalogue import FAULTS, Level, Severity
+from .fault_catalogue import FAULTS, NOTHING_TO_FIX, Level, Severity
 
 Rank = Literal["error", "warning", "likely", "info"]
 """How a finding is shown, the worst first."""
@@ -67,7 +69,8 @@ class Unknown:
     @property
     def message(self) -> str:
         """The code and the arrays, as a sentence without its end."""
-        return f"{self.code}: cannot tell without {' and '.join(one.replace('|', ' or ') for one in self.missing)}"
+        each = (reduce(_either, need.split("|")) for need in self.missing)
+        return say("{code}: cannot tell without {arrays}", code=self.code, arrays=reduce(_both, each))
 
 
 @dataclass(frozen=True)
@@ -116,8 +119,8 @@ def make_finding(
 ) -> Finding:
     """Return a finding of ``code`` at the cells ``where`` (B, L, H, Q, K) bool.
 
-    ``severity``, ``looks`` and ``fix`` replace those of the catalogue; ``detail`` is added to the message. What is only
-    ``likely`` is no error.
+    ``severity``, ``looks`` and ``fix`` replace those of the catalogue; ``detail`` is added to the message. ``looks``
+    and ``detail`` are in the reader's language. What is only ``likely`` is no error.
     """
     fault = FAULTS[code]
     units = np.asarray(where.any((-1, -2)))
@@ -126,11 +129,15 @@ def make_finding(
     queries = tuple(int(row) for row in np.flatnonzero(first.any((0, 1, 2, 4))))
     keys = tuple(int(column) for column in np.flatnonzero(first.any((0, 1, 2, 3))))
     place = _place(map_name, units, sample, layer, head)
-    message = f"{place}: {looks or fault.looks}{'; ' + detail if detail else ''}."
+    what = looks or say(fault.looks)
+    message = say("{place}: {what}.", place=place, what=what)
+    if detail:
+        message = say("{place}: {what}; {detail}.", place=place, what=what, detail=detail)
     rank = severity or fault.severity
     known: Level = "information" if rank == "info" else level or "certain"
     rank = "warning" if known == "likely" else rank
     line = fault.fix if fix is None else fix
+    line = say(line) if line == NOTHING_TO_FIX else line
     layers = tuple(int(one) for one in np.flatnonzero(units.any((0, 2))))
     return Finding(code, rank, map_name, sample, layer, head, queries, keys, message, line, known, layers)
 
@@ -138,7 +145,7 @@ def make_finding(
 def with_origins(diagnosis: Diagnosis, calls: Sequence[AttentionCall]) -> Diagnosis:
     """Return the diagnosis with the call of the first layer of each finding; ``calls`` (L,), a call a layer."""
     findings = tuple(
-        dataclasses.replace(one, origin=calls[one.layers[0]].words(one.code) + _others(len(one.layers) - 1))
+        dataclasses.replace(one, origin=_origin(calls[one.layers[0]].words(one.code), len(one.layers) - 1))
         if one.layers and one.layers[0] < len(calls)
         else one
         for one in diagnosis.findings
@@ -146,8 +153,19 @@ def with_origins(diagnosis: Diagnosis, calls: Sequence[AttentionCall]) -> Diagno
     return dataclasses.replace(diagnosis, findings=findings)
 
 
-def _others(count: int) -> str:
-    return f"; and {count} more layer{'s' * (count > 1)}" if count else ""
+def _origin(first: str, others: int) -> str:
+    """Return the call of the first layer, and how many other layers there are."""
+    if not others:
+        return first
+    return say_many("{first}; and {count} more layer", "{first}; and {count} more layers", others, first=first)
+
+
+def _either(one: str, other: str) -> str:
+    return say("{one} or {other}", one=one, other=other)
+
+
+def _both(one: str, other: str) -> str:
+    return say("{one} and {other}", one=one, other=other)
 
 
 def _only(units: np.ndarray, axis: int) -> int | None:
@@ -156,22 +174,29 @@ def _only(units: np.ndarray, axis: int) -> int | None:
     return int(used[0]) if used.size == 1 else None
 
 
+_MAPS = {"encoder": to_say("Encoder"), "decoder": to_say("Decoder"), "cross": to_say("Cross")}
+_FIRST = (to_say("Sample {number}"), to_say("Layer {number}"), to_say("Head {number}"))
+_LATER = (to_say("sample {number}"), to_say("layer {number}"), to_say("head {number}"))
+"""The axes of a place, as it begins and as it goes on."""
+
+
 def _place(map_name: str, units: np.ndarray, sample: int | None, layer: int | None, head: int | None) -> str:
     """Return the place in words, ``Decoder, layer 2, head 1``; axes of length 1 are not named."""
-    parts = [map_name.capitalize()] if map_name else []
-    for name, index, size in zip(("sample", "layer", "head"), (sample, layer, head), units.shape, strict=True):
+    parts = [say(_MAPS.get(map_name, map_name.capitalize()))] if map_name else []
+    for first, later, index, size in zip(_FIRST, _LATER, (sample, layer, head), units.shape, strict=True):
         if size > 1 and index is not None:
-            parts.append(f"{name} {index + 1}")
+            parts.append(say(later if parts else first, number=index + 1))
     if units.all() and units.size > 1:
-        parts.append("everywhere")
+        parts.append(say("everywhere") if parts else say("Everywhere"))
     elif units.size > 1 and None in (sample, layer, head):
-        parts.append(
-            f"{int(units.sum())} of {units.size} heads"
-            if units.shape[0] == 1
-            else f"{int(units.sum())} of {units.size} maps"
-        )
-    text = ", ".join(parts) or "In this map"
-    return text[0].upper() + text[1:]
+        counts = {"some": int(units.sum()), "all": units.size}
+        maps, heads = say("{some} of {all} maps", **counts), say("{some} of {all} heads", **counts)
+        parts.append(heads if units.shape[0] == 1 else maps)
+    return reduce(_within, parts) if parts else say("In this map")
+
+
+def _within(place: str, part: str) -> str:
+    return say("{place}, {part}", place=place, part=part)
 
 
 def undecided(given: Collection[str], findings: Sequence[Finding]) -> tuple[Unknown, ...]:

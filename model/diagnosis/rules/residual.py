@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...language.say import say, to_say
 from ...masking.structure import CAUSAL
 from ..inputs.evidence import Evidence
 from ..inputs.intent import Intent, stack_structures
 from .case import Case
 from .empty_rows import keyless_samples
+from .fault_catalogue import NOTHING_TO_FIX
 from .matching import is_sparse
 
 _MOST = 0.8
-_SPARSE = "each row leaves out keys of its own, as sparsemax or the choice of the top k do"
+_SPARSE = to_say("each row leaves out keys of its own, as sparsemax or the choice of the top k do")
 _NAN_FIX = "scores = (q / d**0.5) @ k.mT  # NaN or an overflow in the scores, or NaN in the input: the mask is not why"
 
 
@@ -36,17 +38,20 @@ def report_residual(case: Case, intent: Intent) -> None:
     stray = _report_missing_parts(case, intent, stray, rows)
     gaps = _report_diagonal(case, intent, gaps, rows)
     if is_sparse(evidence, intent.allowed, rows):
-        case.add("over-blocked", gaps, "info", looks=_SPARSE, fix="nothing to fix")
+        case.add("over-blocked", gaps, "info", looks=say(_SPARSE), fix=NOTHING_TO_FIX)
         gaps = np.zeros_like(gaps)
     case.add("leak", stray, detail=_largest_weight(case, stray), intent=intent)
     case.add("over-blocked", gaps, intent=intent)
     emptied = nan & (~case.arrays.mask.any(-1) if case.arrays.mask is not None else False)
-    case.add_rows("empty-row", emptied, "its row is NaN although keys are allowed")
-    case.add("empty-row", (nan & ~emptied)[..., None], looks="the row of a query that has keys is NaN", fix=_NAN_FIX)
+    case.add_rows("empty-row", emptied, say("its row is NaN although keys are allowed"))
+    looks = say("the row of a query that has keys is NaN")
+    case.add("empty-row", (nan & ~emptied)[..., None], looks=looks, fix=_NAN_FIX)
 
 
 def _largest_weight(case: Case, cells: np.ndarray) -> str:
-    return f"up to {np.nanmax(case.arrays.weights[cells]):.2g} in one cell" if cells.any() else ""
+    if not cells.any():
+        return ""
+    return say("up to {weight:.2g} in one cell", weight=float(np.nanmax(case.arrays.weights[cells])))
 
 
 def _is_inverted(evidence: Evidence, intent: Intent, rows: np.ndarray) -> bool:

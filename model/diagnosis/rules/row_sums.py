@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...language.say import say, to_say
 from ...masking.softmax import softmax
 from ...masking.structure import CAUSAL
 from ..inputs.arrays import Arrays
@@ -16,6 +17,11 @@ _MOST, _SEVERAL = 0.8, 3
 """Part of the rows with blocked keys that lack weight where a mask is multiplied in; rows that show it for certain."""
 _FEW_ROWS = 6
 """Dropout leaves so many rows without a sum above 1 hardly ever."""
+_OTHER_AXES = (
+    (2, to_say("it ran over the heads")),
+    (0, to_say("it ran over the samples")),
+    (1, to_say("it ran over the layers")),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +47,9 @@ def check_sums(arrays: Arrays, allowed: np.ndarray | None) -> SumFault | None:
     units = rows.any(-1)
     if _sum_to_one(arrays.weights, -2, tolerance)[units].all():
         return SumFault(_softmax_or_transposed(arrays, allowed, units), rows, "")
-    for axis, name in ((2, "heads"), (0, "samples"), (1, "layers")):
+    for axis, over in _OTHER_AXES:
         if arrays.weights.shape[axis] > 1 and _sum_to_one(arrays.weights, axis, tolerance).all():
-            return SumFault(("softmax-axis",), rows, f"it ran over the {name}")
+            return SumFault(("softmax-axis",), rows, say(over))
     return _after_softmax(arrays, allowed, rows, tolerance)
 
 
@@ -116,21 +122,25 @@ def _after_softmax(arrays: Arrays, allowed: np.ndarray | None, rows: np.ndarray,
     weights = np.nan_to_num(arrays.weights)
     total = weights.sum(-1, dtype=np.float64)
     if _is_multiplied(arrays, weights):
-        return SumFault(("applied-late",), rows, "the weights are the softmax of the scores, times the mask")
+        return SumFault(("applied-late",), rows, say("the weights are the softmax of the scores, times the mask"))
     if (total > 1 + tolerance).any():
-        return SumFault(("dropout-on",), rows, f"row sums go from {total.min():.2f} to {total.max():.2f}")
+        return SumFault(("dropout-on",), rows, _range(total.min(), total.max()))
     expected = np.broadcast_to((weights > 0).any((0, 1, 2)) if allowed is None else allowed, weights.shape)
     whole = (weights > 0).all(-1)
     live = total > 0
     blocked = ~whole & live
     if whole.any() and not rows[whole].any() and rows[blocked].any() and rows[blocked].mean() > _MOST:
-        detail = "rows with blocked keys sum to less than 1, the others to 1"
+        detail = say("rows with blocked keys sum to less than 1, the others to 1")
         return SumFault(("applied-late",), rows, detail, "certain" if whole.sum() >= _SEVERAL else "likely")
     if int(rows.sum()) < _FEW_ROWS and (expected & (weights == 0)).any(-1)[rows].any():
-        return SumFault(("dropout-on",), rows, f"row sums go from {total.min():.2f} to {total.max():.2f}")
-    sums = f"row sums go from {total[live].min(initial=1.0):.2f} to {total.max():.2f}"
+        return SumFault(("dropout-on",), rows, _range(total.min(), total.max()))
+    sums = _range(total[live].min(initial=1.0), total.max())
     codes = ("extra-mass", "applied-late") if not whole.any() and (~whole & live).any() else ("extra-mass",)
     return SumFault(codes, rows, sums)
+
+
+def _range(least: float, most: float) -> str:
+    return say("row sums go from {least:.2f} to {most:.2f}", least=float(least), most=float(most))
 
 
 def _is_multiplied(arrays: Arrays, weights: np.ndarray) -> bool:

@@ -107,6 +107,6 @@ def _note(name: str, chosen: tuple[Role, Guess]) -> str:
     role, found = chosen
     if role != found.role:
         return f"You say that {name or 'the array'} is: {ROLE_NAMES[role]}."
-    if found.why.startswith("its name"):
+    if found.by_name:
         return ""
     return f"Taken for {ROLE_NAMES[role]}: {found.sure:.0%} sure, since {found.why}."
