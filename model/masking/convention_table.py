@@ -24,7 +24,7 @@ class Convention:
     shape: str
     """The shape as the documentation writes it."""
     trap: str
-    """The most frequent mistake."""
+    """The most frequent mistake; like `name` and `shape` a message to say."""
     make: str
     """Code from ``mask`` (torch, boolean, True = may attend, (B, 1 or H, Q, K)) to the argument."""
     undo: str

@@ -10,6 +10,7 @@ import streamlit as st
 from model.diagnosis import NAMES, Diagnosis, DiagnosisError, Finding, arrange, judge
 from model.diagnosis.readers.files import padding_of
 from model.diagnosis.rules.findings import with_origins
+from model.language.current import current_language
 from model.masking.attention_call import AttentionCall
 from model.trace import AttentionMap, AttentionTrace, Kind
 from model.untrusted_trace import OpenedTrace, clean
@@ -81,9 +82,12 @@ def _arrays(attention: AttentionMap, rows: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def verdicts(opened: OpenedTrace) -> list[Verdict]:
-    """The verdict on every map, computed once for a visitor."""
+    """The verdict on every map, computed once for a visitor and a language."""
     with st.spinner("Looking at the masks …"):
-        return remember(opened, "verdict", None, lambda: [verdict(opened.trace, kind) for kind in opened.trace.maps])
+        language = current_language()  # A verdict is kept in the words in which it was said.
+        return remember(
+            opened, "verdict", language, lambda: [verdict(opened.trace, kind) for kind in opened.trace.maps]
+        )
 
 
 def show(opened: OpenedTrace) -> None:

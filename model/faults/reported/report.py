@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ...behaviour.subject import Subject
+from ...language.say import say
 from ..batch import Batch
 from ..exhibits import Exhibit
 from ..recipe import Recipe, causal_and_padding, padding_only
@@ -17,7 +18,7 @@ from ..recipe import Recipe, causal_and_padding, padding_only
 
 @dataclass(frozen=True)
 class Report:
-    """A bug as it was reported: where, what happened, and its essence in a few lines."""
+    """A bug as it was reported: where, what happened, and its essence in a few lines; texts are messages to say."""
 
     where: str
     """``owner/name#number`` of an issue or a pull request on GitHub."""
@@ -44,8 +45,9 @@ class Report:
 
     @property
     def place(self) -> str:
-        """The repository and the number as GitHub writes them, which is read in every language."""
-        return f"GitHub, {self.where}"
+        """Repository and number in words."""
+        repository, _, number = self.where.partition("#")
+        return say("{repository}, number {number} on GitHub", repository=repository, number=number)
 
     @property
     def exhibit(self) -> Exhibit:
