@@ -14,6 +14,7 @@ from model.analysis.alignment import rank_alignment
 from model.analysis.head_claims import HeadClaim, head_claim
 from model.checkpoint.files import FOLDER
 from model.checkpoint.load import available
+from model.language.current import speaking
 from model.text.words import END_TOKENS, SPECIAL_TOKENS, Label
 from model.trace import AttentionMap, Kind
 from model.translate import Translator
@@ -199,6 +200,9 @@ def test_the_decoders_first_row_has_no_choice_and_does_not_count() -> None:
     assert claim.rows == (1, 2, 3)
     assert claim.value == pytest.approx((0.6 + 0.5 + 0.4) / 3)
     assert claim.text == "Head 1 of layer 1 mostly looks at the token itself: 50% of its mass."
+    with speaking("de"):
+        german = "Head 1 von Schicht 1 schaut meist auf das Token selbst: 50\N{NARROW NO-BREAK SPACE}% seiner Masse."
+        assert head_claim(one, 0, 0, "fed").text == german
 
 
 def test_the_decoders_keys_are_tokens_fed_in_whatever_names_the_rows() -> None:

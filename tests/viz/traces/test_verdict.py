@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from model.language.current import speaking
 from model.trace import AttentionMap, AttentionTrace
-from viz.traces.verdict import MOST_CELLS, verdict
+from model.untrusted_trace import open_trace
+from viz.traces.verdict import MOST_CELLS, verdict, verdicts
 
 
 def test_the_verdict_of_a_large_map_says_how_many_heads_it_is_of() -> None:
@@ -18,3 +20,18 @@ def test_the_verdict_of_a_large_map_says_how_many_heads_it_is_of() -> None:
     assert found.coverage == "4 of 12 heads were judged; python -m model diagnose judges all."
     assert found.sentence.startswith("no contradiction (if causal was meant: ")
     assert not found.faulty
+
+
+def test_verdicts_are_kept_for_the_language_in_which_they_are_read() -> None:
+    tokens = ("x",) * 4
+    weights = np.tri(4, dtype=np.float32) / np.arange(1, 5, dtype=np.float32)[:, None]
+    decoder = AttentionMap("decoder", weights[None, None], tokens, tokens, np.tri(4, dtype=bool))
+    opened = open_trace("causal", AttentionTrace(decoder=decoder))
+    english = verdicts(opened)
+    assert english[0].diagnosis
+    assert english[0].diagnosis.meaning == "causal"
+    assert verdicts(opened) is english
+    with speaking("de"):
+        german = verdicts(opened)
+    assert german[0].diagnosis
+    assert german[0].diagnosis.meaning == "kausal"
