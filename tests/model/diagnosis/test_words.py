@@ -52,7 +52,7 @@ def test_every_word_is_the_readers_and_no_code_is(case: dict[str, Any]) -> None:
 
 
 def test_a_place_begins_with_a_capital_in_english_and_stands_where_the_language_puts_it() -> None:
-    case = {"weights": softmax(SCORES), "meant": "causal", "map": "decoder"}
+    case: dict[str, Any] = {"weights": softmax(SCORES), "meant": "causal", "map": "decoder"}
     assert diagnose(**case).findings[0].message.startswith("Decoder, everywhere: queries attend to keys after")
     with speaking("zh"):
         assert diagnose(**case).findings[0].message.startswith("解码器，全部：")
