@@ -12,7 +12,8 @@ export const WORDS = [
 const HOWS = ["", say("by -inf"), say("by a finite fill"), say("uniform row"), say("1 added to the score")];
 
 /** A query or a key by its number from 1, and its token where that is known. */
-export const named = (token, at) => (token?.trim() ? `${at + 1} “${token.trim()}”` : at + 1);
+export const named = (token, at) => 
+  token?.trim() ? say("{number} “{token}”", { number: at + 1, token: token.trim() }) : at + 1;
 /** What a cell of a picture is, and its number. */
 export const told = (panel, at, words) => {
   const value = panel.values[at];

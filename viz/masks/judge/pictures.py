@@ -46,7 +46,7 @@ def place(mask_input: MaskInput, judgement: Judgement) -> tuple[int, int, int, i
     ]
     depth = 1
     if queries == keys and judgement.arrays.mask is not None and queries <= LARGEST_RUN:
-        depth = widgets.selectbox(say("Output after layers"), DEPTH, width=220)
+        depth = widgets.selectbox(say("Output after layers"), DEPTH, width=240)
     return chosen[0], chosen[1], chosen[2], depth
 
 

@@ -72,7 +72,7 @@ def _chosen(model: LiveModel, text: str, kind: Kind) -> tuple[MaskTrial, int]:
     masks = masks_of(model, kind)
     if st.session_state.get(MASK.key) not in (None, *masks):
         del st.session_state[MASK.key]
-    name = widgets.selectbox(say("Mask"), MASK, masks, width=290)
+    name = widgets.selectbox(say("Mask"), MASK, masks, width=330)
     trial = MaskTrial(kind, name)
     if name == "window":
         trial = MaskTrial(kind, name, width=_number(say("Nearer than"), WINDOW))
