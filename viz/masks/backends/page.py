@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from model.trace import Kind
 
 STYLES = (Path(__file__).parent / "backends.css", Path(__file__).parents[1] / "trial" / "trial.css")
-AS_IT_IS = to_say("as it is")
+AS_IT_IS = to_say("unchanged")
 
 
 def show() -> None:
