@@ -46,6 +46,7 @@ from .behaviour.hugging_face import from_hugging_face
 from .behaviour.outcomes import Outcome
 from .behaviour.subject import Subject
 from .behaviour.subjects import from_ids
+from .language.say import say, sentences
 
 __all__ = [
     "assert_backends_agree",
@@ -138,10 +139,10 @@ def _check(subjects: Mapping[str, Subject], judge: Judge, picture: Path | None) 
         _check_outputs(subject)
         bad = [one for one in judge(subject) if one.status == "fault"]
         if bad:
-            where = "" if picture is None else f" See {_draw(picture, subject, bad)}."
-            modules = dict.fromkeys(filter(None, (first_module(subject, one.check) for one in bad)))
-            said = "; ".join(f"{part}: {one.check}: {one.reason}" for one in bad)
-            raise AssertionError(". ".join([said, *modules]) + "." + where)
+            where = "" if picture is None else say("See {file}.", file=_draw(picture, subject, bad))
+            modules = dict.fromkeys(first_module(subject, one.check) for one in bad)
+            faults = "; ".join(f"{part}: {one.check}: {one.reason}" for one in bad)
+            raise AssertionError(sentences(say("{faults}.", faults=faults), *modules, where))
 
 
 @torch.no_grad()
@@ -150,19 +151,29 @@ def _check_outputs(subject: Subject) -> None:
     first, again = (subject.run(subject.embeddings, subject.keep) for _ in range(2))
     if not isinstance(first, Tensor):
         raise TypeError(
-            f"The model returned a {type(first).__name__}, not a tensor of outputs (B, T, D): give a function that "
-            "returns them, such as call=lambda ids, keep: model(ids)[0]."
+            say(
+                "The model returned a {type}, not a tensor of outputs (B, T, D): give a function that returns them, "
+                "such as call=lambda ids, keep: model(ids)[0].",
+                type=type(first).__name__,
+            )
         )
     shape = tuple(subject.outputs_real.shape)
     if first.dim() < 3 or first.shape[:2] != shape:
         raise ValueError(
-            f"The outputs have the shape {tuple(first.shape)}, but masks are judged by outputs (B, T, D), here "
-            f"({shape[0]}, {shape[1]}, D), a row for each token: give a function that returns those as call=..."
+            say(
+                "The outputs have the shape {shape}, but masks are judged by outputs (B, T, D), here ({samples}, "
+                "{tokens}, D), a row for each token: give a function that returns those as call=...",
+                shape=tuple(first.shape),
+                samples=str(shape[0]),
+                tokens=str(shape[1]),
+            )
         )
     if not torch.allclose(first, again, rtol=0, atol=0, equal_nan=True):
         raise ValueError(
-            "The model gives other outputs when it runs again on the same tokens, as dropout does in training: call "
-            "model.eval() first."
+            say(
+                "The model gives other outputs when it runs again on the same tokens, as dropout does in training: "
+                "call model.eval() first."
+            )
         )
 
 
@@ -180,13 +191,18 @@ def _subjects(
         module = model.run if model.module is None and isinstance(model.run, nn.Module) else model.module
         return {"model": replace(model, causal=causal or model.causal, module=module)}
     if ids is None or ids.dim() != 2 or ids.shape[0] < 2:
-        raise TypeError("Give token ids of the shape (B, T), two samples or more.")
+        raise TypeError(say("Give token ids of the shape (B, T), two samples or more."))
     keep = _right_padded(ids) if keep is None else keep.to(ids.device)
     if keep.dtype != torch.bool or keep.shape != ids.shape or not bool(keep.any(-1).all()):
-        raise ValueError(f"keep must be booleans {tuple(ids.shape)}, True = a real token, one or more in each sample.")
+        raise ValueError(
+            say(
+                "keep must be booleans {shape}, True = a real token, one or more in each sample.",
+                shape=tuple(ids.shape),
+            )
+        )
     if embedding is None:
         if not hasattr(model, "get_input_embeddings"):
-            raise TypeError("Say which module embeds the tokens: embedding=model.embedding.")
+            raise TypeError(say("Say which module embeds the tokens: embedding=model.embedding."))
         return from_hugging_face(model, ids, keep, causal=causal)
     module = model if isinstance(model, nn.Module) else None
     run = call if call is not None else lambda tokens, kept: model(tokens)
@@ -210,8 +226,8 @@ def _draw(picture: Path, subject: Subject, bad: list[Outcome]) -> Path:
     )
     words = html.escape("; ".join(f"{one.check}: {one.reason}" for one in bad))
     picture.write_text(
-        f"<!doctype html><meta charset=utf-8><title>Masks</title><p>{words}</p>"
-        f"<p>Outputs down, inputs across. Red: must not depend, and does.</p><table>{rows}</table>",
+        f"<!doctype html><meta charset=utf-8><title>{say('Masks')}</title><p>{words}</p>"
+        f"<p>{say('Outputs down, inputs across. Red: must not depend, and does.')}</p><table>{rows}</table>",
         encoding="utf-8",
     )
     return picture

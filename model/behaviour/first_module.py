@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from ..capture.foreign.calls.call_site import tensors_in
 from ..capture.foreign.recording import ForeignRecording
 from ..capture.foreign.watcher import watch
+from ..language.say import say
 from ..network.torch_internals import eagerly, uncompiled
 from .outcomes import BATCH_NEIGHBOUR, FUTURE_TOKEN, GRADIENT_REACH, Check
 from .probes import Pair, worst_pair
@@ -76,7 +77,7 @@ def _copied(values: Any) -> tuple[Tensor, ...]:
 
 @torch.no_grad()
 def first_module(subject: Subject, check: Check) -> str:
-    """Return, in words, the first module that a failed test's changes reach where they must not; empty if unknown.
+    """Return, in a sentence, the first module that a failed test's changes reach where they must not; empty if unknown.
 
     Hooks stand on the modules meanwhile: for models that nobody else runs at the time.
     """
@@ -160,16 +161,17 @@ def _in_words(recording: ForeignRecording, call: _ModuleCall, code: str) -> str:
     """The module, where it is written, and whether it is attention: by what a recording saw it call."""
     origins = (one.origin for one in recording.calls if one.path == call.path)
     if origin := next(filter(None, origins), None):
-        return f"First let in by the attention of {origin.words(code)}"
-    place = f"{call.path or 'the model itself'} ({type(call.module).__name__}{_line(call.module)})"
-    what = "in which a softmax runs" if call.path in recording.other_softmaxes else "which calls no attention"
-    return f"First let in by {place}, {what}"
+        return say("First let in by the attention of {place}.", place=origin.words(code))
+    named = {"module": call.path or say("the model itself"), "place": _place(call.module)}
+    if call.path in recording.other_softmaxes:
+        return say("First let in by {module} ({place}), in which a softmax runs.", **named)
+    return say("First let in by {module} ({place}), which calls no attention.", **named)
 
 
-def _line(module: nn.Module) -> str:
-    """Where the forward of a module is written; nothing for those of torch."""
+def _place(module: nn.Module) -> str:
+    """The class of a module and where its forward is written, which is not said of those of torch."""
     forward = inspect.unwrap(module.forward)
     code = getattr(forward, "__code__", None)
     if code is None or Path(code.co_filename).is_relative_to(Path(torch.__file__).parent):
-        return ""
-    return f", {code.co_filename}:{code.co_firstlineno}"
+        return type(module).__name__
+    return f"{type(module).__name__}, {code.co_filename}:{code.co_firstlineno}"

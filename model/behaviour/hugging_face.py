@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..capture.foreign.kinds import is_language_model
+from ..language.say import to_say
 from .subject import SIDES, Run, Subject
 
 _POSITIONS = re.compile(r"position|wpe|relative_attention_bias")
@@ -73,7 +74,7 @@ def _kernels(model: Any) -> dict[str, Run]:
         other.set_attn_implementation("sdpa" if now == "eager" else "eager")
     except (ValueError, AttributeError):
         return {}
-    return {"by the other kernel": _runner(other)}
+    return {to_say("by the other kernel"): _runner(other)}
 
 
 def _cached(model: Any) -> Run:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ..capture.attention import capture_attention
+from ..language.say import to_say
 from ..network.attention import attention_path
 from ..network.autoregressive import AutoregressiveModel, Side
 from ..network.hooks import hook_outputs
@@ -127,7 +128,10 @@ class _Parts:
                 return run(x, keep)
 
         fused: Block = lambda: attention_path("fused")  # noqa: E731
-        return {"with capture": partial(run_in, captured), "by the fused kernel": partial(run_in, fused)}
+        return {
+            to_say("with capture"): partial(run_in, captured),
+            to_say("by the fused kernel"): partial(run_in, fused),
+        }
 
     def _subject(
         self,

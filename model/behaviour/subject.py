@@ -35,7 +35,7 @@ class Subject:
     """Where padding may change nothing. None for the sides at which ``keep`` has some, else the right: padding at the
     left does change absolute positions, and the rows of a causal mask that it leaves without keys may be NaN."""
     others: Mapping[str, Run] = field(default_factory=dict)
-    """Other ways to the same outputs, by name: with capture, another kernel."""
+    """Other ways to the same outputs, by name, in English: with capture, another kernel."""
     cached: Run | None = None
     """The same outputs, one position at a time with a key/value cache."""
     unpositioned: Run | None = None

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..language.say import say, to_say
 from .subject import SIDES, Subject
 
 
@@ -50,7 +51,9 @@ def from_ids(
         finally:
             handle.remove()
         if not embedded:
-            raise ValueError("The model does not call the module given as embedding with the token ids as they are.")
+            raise ValueError(
+                say("The model does not call the module given as embedding with the token ids as they are.")
+            )
         return outputs
 
     def run_ids(tokens: Tensor, kept: Tensor) -> Tensor:
@@ -69,7 +72,7 @@ def from_encoder(encoder: nn.Module, embeddings: Tensor, keep: Tensor) -> Subjec
         with torch.enable_grad():
             return run(x.detach().requires_grad_(), kept).detach()
 
-    ways = {"without the fast path": slow}
+    ways = {to_say("without the fast path"): slow}
     return Subject(run, embeddings, keep, False, padding_sides=SIDES, others=ways, unpositioned=run, module=encoder)
 
 

@@ -82,7 +82,7 @@ def test_a_built_mask_is_changed_cell_by_cell_and_stays_in_the_address(page: Pag
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight"):
         page.keyboard.press(key)
     expect(readout(page)).to_contain_text("query 2 → key 5")
-    expect(readout(page)).to_contain_text("took effect: leak")
+    expect(readout(page)).to_contain_text("Took effect: leak")
     page.keyboard.press("Enter")
     verdict(page, "Nothing wrong found")
     rule = page.get_by_label("A query may attend where")

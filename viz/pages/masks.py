@@ -1,5 +1,6 @@
 """Masks: hand over a mask or the weights it led to, and read what is wrong and how to mend it."""
 
+from model.language.say import say
 from viz import frame
 from viz.masks.backends import page as backends
 from viz.masks.convert import page as convert
@@ -19,4 +20,4 @@ PARTS = {
     "convert": convert.show,
 }
 
-PARTS[widgets.segmented_control("Part", PART)]()
+PARTS[widgets.segmented_control(say("Part"), PART)]()

@@ -34,6 +34,7 @@ from model.experiments.word_facts import WordFacts
 from model.experiments.word_facts import word_facts as facts_of
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
+from model.language.current import speaking
 from model.live.live_model import LiveModel
 from model.network.config import TransformerConfig
 from model.positions.experiments import ExperimentResult, PositionExperiment, log_prob_curve, run_experiment
@@ -381,12 +382,17 @@ def mask_poke(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> P
 
 
 @computed(32, "Running the eight tests …", is_long=True)
-def mask_checks(name: str, sentence: str, kind: Kind, trial: MaskTrial | None) -> tuple[Outcome, ...]:
-    """The behaviour tests on a model that writes, with a mask tried or its own; frozen."""
-    return run_checks(live(name), mask_trial(name, sentence, None, 0), kind, trial)
+def mask_checks(name: str, sentence: str, kind: Kind, trial: MaskTrial | None, language: str) -> tuple[Outcome, ...]:
+    """The behaviour tests on a model that writes, with a mask tried or its own, in words of a language; frozen."""
+    with speaking(language):
+        return run_checks(live(name), mask_trial(name, sentence, None, 0), kind, trial)
 
 
 @computed(16, "Computing the same in every way …", is_long=True)
-def backends(name: str, sentence: str) -> BackendComparison:
-    """The ways to the same outputs of a Hugging Face folder's model; frozen. Raises InputError."""
-    return compare_live(live(name), sentence)
+def backends(name: str, sentence: str, language: str) -> BackendComparison:
+    """The ways to the same outputs of a Hugging Face folder's model, in words of a language; frozen.
+
+    Raises InputError.
+    """
+    with speaking(language):
+        return compare_live(live(name), sentence)

@@ -11,6 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
+from ...language.say import say
 from .compare import WAYS, compare_backends
 
 
@@ -67,6 +68,6 @@ def _assert(
         one for one in found.results if one.status == "not run" and one.name in (ways if needed is None else needed)
     ]
     if missing:
-        raise ValueError("; ".join(map(str, missing)) + ".")
+        raise ValueError(say("{faults}.", faults="; ".join(map(str, missing))))
     if found.parting:
-        raise AssertionError("; ".join(map(str, found.parting)) + ".")
+        raise AssertionError(say("{faults}.", faults="; ".join(map(str, found.parting))))

@@ -16,6 +16,7 @@ from torch.nn.attention import SDPBackend
 
 from ...capture.foreign.kinds import is_language_model
 from ...capture.foreign.recording import ForeignRecording
+from ...language.say import listed, say, to_say
 from ...trace import Kind, TraceError
 from . import runs
 from .batch import OUTPUT, Batch
@@ -27,17 +28,17 @@ _UNITS = 256
 _NOISES = 4
 """How many times the noise measured counts as a difference."""
 WAYS: dict[str, str] = {
-    "eager": "softmax written out",
-    "sdpa math": "F.scaled_dot_product_attention, plain kernel",
-    "sdpa efficient": "F.scaled_dot_product_attention, memory-efficient kernel",
-    "sdpa flash": "F.scaled_dot_product_attention, flash kernel",
-    "flex": "flex_attention, uncompiled",
-    "cache": "with a cache: half of it, two tokens, then one by one",
-    "static cache": "the same with a static cache, against the dynamic one",
-    "left padding": "padded at the left, positions counted from the first real token",
-    "right padding": "padded at the right by two more",
-    "packed": "all samples in one row, with a mask of blocks",
-    "batch of one": "each sample alone",
+    "eager": to_say("softmax written out"),
+    "sdpa math": to_say("F.scaled_dot_product_attention, plain kernel"),
+    "sdpa efficient": to_say("F.scaled_dot_product_attention, memory-efficient kernel"),
+    "sdpa flash": to_say("F.scaled_dot_product_attention, flash kernel"),
+    "flex": to_say("flex_attention, uncompiled"),
+    to_say("cache"): to_say("with a cache: half of it, two tokens, then one by one"),
+    to_say("static cache"): to_say("the same with a static cache, against the dynamic one"),
+    to_say("left padding"): to_say("padded at the left, positions counted from the first real token"),
+    to_say("right padding"): to_say("padded at the right by two more"),
+    to_say("packed"): to_say("all samples in one row, with a mask of blocks"),
+    to_say("batch of one"): to_say("each sample alone"),
 }
 """Every way by its name, in the order in which they run, and what it is."""
 
@@ -53,7 +54,7 @@ class BackendResult:
     name: str
     status: Literal["same", "parts", "not run"]
     reason: str = ""
-    """Why it did not run."""
+    """Why it did not run, in the language in which it was tried, as is `no_masks`."""
     layer: str = ""
     """The path of the first layer whose outputs part, ``output`` after the last; empty where none does."""
     sample: int = 0
@@ -70,12 +71,18 @@ class BackendResult:
 
     def __str__(self) -> str:
         if self.status == "not run":
-            return f"{self.name}: not run, {self.reason}"
+            return say("{way}: not run, {reason}", way=self.name, reason=self.reason)
         if self.status == "same":
-            return f"{self.name}: the same, up to {self.difference:.1e}"
-        place = f"{self.layer}, sample {self.sample}, token {self.row}"
-        times = f"{self.difference / self.noise:.0f} times the noise"
-        return f"{self.name}: parts at {place}, by {self.difference:.2g}, {times}"
+            return say("{way}: the same, up to {difference:.1e}", way=self.name, difference=self.difference)
+        return say(
+            "{way}: parts at {layer}, sample {sample}, token {token}, by {difference:.2g}, {times:.0f} times the noise",
+            way=self.name,
+            layer=self.layer,
+            sample=self.sample,
+            token=self.row,
+            difference=self.difference,
+            times=self.difference / self.noise,
+        )
 
 
 @dataclass(frozen=True)
@@ -120,7 +127,9 @@ def compare_backends(
         TypeError and ValueError: for a model or inputs that cannot be compared, and for unknown ways.
     """
     if unknown := set(ways) - set(WAYS):
-        raise ValueError(f"There is no way {', '.join(sorted(unknown))}; there are {', '.join(WAYS)}.")
+        raise ValueError(
+            say("There is no way {unknown}; there are {known}.", unknown=listed(sorted(unknown)), known=listed(WAYS))
+        )
     batch = _batch(model, inputs)
     hides = causal if causal is not None else batch.target is not None or is_language_model(type(model).__name__)
     with _recorded(masks) as recordings:
@@ -155,15 +164,19 @@ def _masks(recordings: Sequence[ForeignRecording]) -> dict[str, Any]:
 
 def _batch(model: Any, inputs: Mapping[str, Tensor] | Tensor) -> Batch:
     if not hasattr(model, "config"):
-        raise TypeError("Give a Hugging Face model: an encoder, a decoder, or both.")
+        raise TypeError(say("Give a Hugging Face model: an encoder, a decoder, or both."))
     if model.training:
-        raise ValueError("The model is in training mode, where dropout changes every run: call model.eval() first.")
+        raise ValueError(
+            say("The model is in training mode, where dropout changes every run: call model.eval() first.")
+        )
     given = {"input_ids": inputs} if isinstance(inputs, Tensor) else inputs
     batch = _sequence(given, "")
     if not getattr(model.config, "is_encoder_decoder", False):
         return batch
     if "decoder_input_ids" not in given:
-        raise TypeError("An encoder-decoder model also needs decoder_input_ids (B, T'), and decoder_attention_mask.")
+        raise TypeError(
+            say("An encoder-decoder model also needs decoder_input_ids (B, T'), and decoder_attention_mask.")
+        )
     return replace(batch, target=_sequence(given, "decoder_"))
 
 
@@ -173,7 +186,11 @@ def _sequence(given: Mapping[str, Tensor], prefix: str) -> Batch:
     keep = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.bool()
     if ids.dim() != 2 or keep.shape != ids.shape or not bool((keep.sum(-1) > 1).all()):
         raise ValueError(
-            f"Give {prefix}input_ids (B, T) and a {prefix}attention_mask of that shape, two real tokens in each sample."
+            say(
+                "Give {ids} (B, T) and a {mask} of that shape, two real tokens in each sample.",
+                ids=f"{prefix}input_ids",
+                mask=f"{prefix}attention_mask",
+            )
         )
     return Batch(ids, keep)
 
@@ -181,7 +198,7 @@ def _sequence(given: Mapping[str, Tensor], prefix: str) -> Batch:
 def _functions(causal: bool) -> dict[str, Callable[[Any, Batch], Layers]]:
     def only_causal(function: Callable[[Any, Batch], Layers], model: Any, batch: Batch) -> Layers:
         if not causal:
-            raise NotPossibleError("the model is not causal, so that nothing can be cached")
+            raise NotPossibleError(say("the model is not causal, so that nothing can be cached"))
         return function(model, batch)
 
     kernels = {

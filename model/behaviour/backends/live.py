@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...language.say import say
 from ...live.live_model import LiveModel
 from ...live.translation import InputError
 from .compare import WAYS, Comparison, compare_backends
@@ -41,7 +42,7 @@ def compare_live(model: LiveModel, text: str) -> Comparison:
 def _padded(ids: Sequence[int], name: str, mask: str, device: torch.device) -> dict[str, Tensor]:
     """The ids and their first half, (2, T), padded at the right with the first of them."""
     if len(ids) < 2:
-        raise InputError("Two tokens are needed to compare ways to compute: please type more.")
+        raise InputError(say("Two tokens are needed to compare ways to compute: please type more."))
     half = max(2, len(ids) // 2)
     keep = torch.arange(len(ids), device=device) < torch.tensor([[len(ids)], [half]], device=device)
     both = torch.tensor([ids, ids], device=device).where(keep, ids[0])

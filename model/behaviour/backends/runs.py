@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from ...language.say import listed, say
 from ...network.torch_internals import COMPILER, eagerly
 from ..hugging_face import takes_positions
 from .batch import Batch
@@ -62,7 +63,8 @@ def by_kernel(model: Any, batch: Batch, implementation: str, backend: SDPBackend
     try:
         other.set_attn_implementation(implementation)
     except (AttributeError, ValueError, ImportError) as error:
-        raise NotPossibleError(f"the model has no {implementation} attention: {_first_line(error)}") from error
+        said = say("the model has no {kind} attention: {why}", kind=implementation, why=_first_line(error))
+        raise NotPossibleError(said) from error
     chosen: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
     if backend is not None:
         chosen = PlainKernel() if backend is SDPBackend.MATH else sdpa_kernel([backend])
@@ -72,10 +74,14 @@ def by_kernel(model: Any, batch: Batch, implementation: str, backend: SDPBackend
         with chosen, eagerly(), kernels:
             found = _run_batch(other, batch)
     except (RuntimeError, NotImplementedError, ValueError, IndexError) as error:
-        raise NotPossibleError(f"it does not run here: {_first_line(error)}") from error
+        raise NotPossibleError(say("it does not run here: {why}", why=_first_line(error))) from error
     if kernels.seen != {implementation} - {"eager"}:
-        ran = ", ".join(sorted(kernels.seen)) or "neither sdpa nor flex_attention"
-        raise NotPossibleError(f"the model goes on calling {ran}, whatever its configuration says")
+        if not kernels.seen:
+            raise NotPossibleError(
+                say("the model calls neither sdpa nor flex_attention, whatever its configuration says")
+            )
+        ran = listed(sorted(kernels.seen))
+        raise NotPossibleError(say("the model goes on calling {kernels}, whatever its configuration says", kernels=ran))
     return found
 
 
@@ -89,7 +95,9 @@ def padded_at(model: nn.Module, batch: Batch, side: str) -> Layers:
     """The batch with all padding at one side; positions count real tokens where the model takes them."""
     relative = any("relative_attention_bias" in name for name, _ in model.named_parameters())
     if side == "left" and batch.target is not None and not relative:
-        raise NotPossibleError("it has no relative bias and takes no position_ids, so padding may move its positions")
+        raise NotPossibleError(
+            say("it has no relative bias and takes no position_ids, so padding may move its positions")
+        )
     samples = batch.samples()
     width = max(map(len, samples)) + 2
     keep = torch.zeros(len(samples), width, dtype=torch.bool, device=batch.ids.device)
@@ -104,9 +112,9 @@ def padded_at(model: nn.Module, batch: Batch, side: str) -> Layers:
 def packed(model: nn.Module, batch: Batch, causal: bool) -> Layers:
     """All samples in one row, with positions that begin anew and a mask of blocks."""
     if batch.target is not None:
-        raise NotPossibleError("a packed source has no mask of blocks for cross-attention")
+        raise NotPossibleError(say("a packed source has no mask of blocks for cross-attention"))
     if not takes_positions(model):
-        raise NotPossibleError("the model takes no position_ids, so that its positions cannot begin anew")
+        raise NotPossibleError(say("the model takes no position_ids, so that its positions cannot begin anew"))
     samples = batch.samples()
     ids = torch.cat(samples)[None]
     document = torch.cat([torch.full((len(one),), at, device=ids.device) for at, one in enumerate(samples)])
@@ -118,7 +126,7 @@ def packed(model: nn.Module, batch: Batch, causal: bool) -> Layers:
         with recorder.recording():
             recorder.run(input_ids=ids, attention_mask=mask, position_ids=positions, **_uncached(model))
     except (RuntimeError, ValueError) as error:
-        raise NotPossibleError(f"the model takes no mask of four axes: {_first_line(error)}") from error
+        raise NotPossibleError(say("the model takes no mask of four axes: {why}", why=_first_line(error))) from error
     lengths = [len(one) for one in samples]
     return {path: list(rows[0].split(lengths)) for path, rows in recorder.joined().items()}
 
@@ -138,7 +146,9 @@ def _masks(model: Any, allowed: Tensor) -> Any:
         return added(allowed & near)
     each = {name: added(allowed & near if name == "sliding_attention" else allowed) for name in set(types)}
     if other := set(each) - {"sliding_attention", "full_attention"}:
-        raise NotPossibleError(f"a mask of blocks is not known for its layers of {', '.join(sorted(other))}")
+        raise NotPossibleError(
+            say("a mask of blocks is not known for its layers of {kinds}", kinds=listed(sorted(other)))
+        )
     return each if len(each) > 1 else each.popitem()[1]
 
 
@@ -154,7 +164,7 @@ def cached(model: Any, batch: Batch, make_cache: Callable[[int], Any] = lambda s
                 found = recorder.run(input_ids=ids[None, at : at + size], past_key_values=past, use_cache=True)
                 past, at = found.past_key_values, at + size
                 if past is None:
-                    raise NotPossibleError("the model returns no cache")
+                    raise NotPossibleError(say("the model returns no cache"))
         runs.append({path: rows[0] for path, rows in recorder.joined().items()})
     return {path: [run[path] for run in runs] for path in runs[0]}
 
@@ -181,15 +191,15 @@ def _cached_decoder(model: Any, batch: Batch) -> Layers:
 def statically_cached(model: Any, batch: Batch) -> Layers:
     """The same with a static cache of transformers, which has room for more tokens than there are."""
     if batch.target is not None:
-        raise NotPossibleError("a static cache of two stacks is not tried")
+        raise NotPossibleError(say("a static cache of two stacks is not tried"))
     try:
         from transformers import StaticCache
     except ImportError as error:
-        raise NotPossibleError("transformers, whose static cache it needs, is not installed") from error
+        raise NotPossibleError(say("transformers, whose static cache it needs, is not installed")) from error
     try:
         return cached(model, batch, lambda size: StaticCache(config=model.config, max_cache_len=size))
     except (RuntimeError, ValueError, TypeError, AttributeError) as error:
-        raise NotPossibleError(f"the model takes no static cache: {_first_line(error)}") from error
+        raise NotPossibleError(say("the model takes no static cache: {why}", why=_first_line(error))) from error
 
 
 def _steps(length: int) -> list[int]:

@@ -11,13 +11,33 @@ from tests import messages
 TABLE = messages.ROOT / "CONTRIBUTING.md"
 ROW = re.compile(r"^\| (?P<en>[^|]+) \| (?P<de>[^|]+) \| (?P<zh>[^|]+) \|$", re.MULTILINE)
 FIELD = re.compile(r"\{[^}]*\}")
+X_IS_A_BATCH = (
+    "x is a batch: x.scores (batch, heads, queries, keys) before the mask, x.keep and x.key_keep True at real tokens, "
+    "x.causal True on and below the diagonal, x.allowed where both are."
+)
+PASTE = (
+    "Paste what torch, numpy or a nested list printed. Several arrays need a name each: weights = …, mask = …, "
+    "key_keep = …; known names are {names} and torch's key_padding_mask."
+)
+RULE = "A mask by a rule of the part Build: causal, padding, window 3, prefix 2, joined by and, or, not."
 OTHERWISE: dict[str, tuple[str, ...]] = {
+    "causal": (X_IS_A_BATCH, RULE),
+    "key": (  # of a keyboard
+        "Arrow keys move, Enter or Space turns a cell over.",
+        "Point at a cell, or use the arrow keys, to read it in all pictures. Sums stand at the right and below.",
+    ),
     "mask": (  # a name in somebody's code
+        PASTE,
+        "attn = softmax(scores) * mask, in several hand-written attentions.",
+        "mask[:, None, :, None] in place of mask[:, None, None, :].",
+        "masked_fill(mask == 0, -1e9)",
+        "masked_fill(mask == False, ...) given the output of generate_square_subsequent_mask.",
         "Flax, JAX: mask",
         "Old TensorFlow tutorial: scores += mask * -1e9",
         "Preset pad_row: masked_fill(mask, -inf)",
         "The Annotated Transformer, preset shared_bpe: masked_fill(mask == 0, -1e9)",
     ),
+    "padding": (RULE,),
 }
 """The messages in which a term's English word means something else, by the term."""
 

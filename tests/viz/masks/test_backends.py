@@ -33,7 +33,7 @@ def test_what_came_of_each_way() -> None:
     assert texts.result(PARTS) == "parts at layers.1, sample 2, token 3, by 0.5: 5,000 times the noise"
     assert texts.headline(Comparison((SAME, EXACT))) == "All 2 ways that ran give the same, within noise."
     said = texts.headline(Comparison((SAME, PARTS, LEFT_OUT)))
-    assert said == "1 of 2 ways that ran part from the model as it is: cache; 1 could not run."
+    assert said == "1 of 2 ways that ran parts from the model as it is: cache; 1 could not run."
     shown = texts.table(Comparison((SAME, PARTS, LEFT_OUT)))
     assert shown.count("<tr>") == 4
     assert "&lt;b&gt;flex" in shown

@@ -12,7 +12,7 @@ from model.faults.gallery import EXHIBITS
 from model.faults.reported.reports import REPORTS
 from viz.figures.masks.pair import Panel, cells, gallery_pair
 from viz.figures.palette import DARK, LIGHT, Look
-from viz.masks.gallery.entries import ABOUT, ENTRIES, PLACES
+from viz.masks.gallery.entries import ENTRIES, PLACES, about
 from viz.masks.gallery.entry import verdict
 from viz.masks.gallery.page import matching
 from viz.masks.gallery.pictures import named, numbers, picture, place
@@ -41,11 +41,11 @@ def test_every_entry_has_words_and_no_word_is_left_over() -> None:
 )
 def test_a_symptom_leads_to_the_fault(typed: str, expected: str) -> None:
     assert expected in matching(typed)
-    assert len(matching(typed)) < len(ABOUT) / 2
+    assert len(matching(typed)) < len(ENTRIES) / 2
 
 
 def test_no_search_finds_all_and_nonsense_none() -> None:
-    assert matching("") == list(ABOUT)
+    assert matching("") == list(ENTRIES)
     assert matching("xyzzy") == []
 
 
@@ -78,8 +78,7 @@ def test_the_picture_differs_between_broken_and_fixed(name: str, exhibit: Callab
 @pytest.mark.walk
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_reported_bug_is_drawn(name: str) -> None:
-    assert list(ABOUT) == list(ENTRIES)
-    assert PLACES[name].split()[1] in ABOUT[name].met
+    assert PLACES[name].split()[1] in about(name).met
     broken, fixed = run(ENTRIES[name])
     figure = picture(ENTRIES[name], broken, fixed, Look(LIGHT))
     assert {"<b>broken</b>", "<b>fixed</b>"} <= {one.text for one in figure.layout.annotations}

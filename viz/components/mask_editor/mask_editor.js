@@ -1,14 +1,13 @@
 import { unpack } from "../shared/packed.js";
 import { mounted, unmount } from "../shared/mounted.js";
+import { say } from "../shared/say.js";
 import { leastType } from "../shared/stage_sizes.js";
 import { paintPanel } from "./paint.js";
+import { HINT, WORDS, named, told } from "./words.js";
 import { asPicture } from "../shared/as_picture.js";
 
 const LEFT = 30, TOP = 22, RIGHT = 40, BELOW = 22;
 const LARGEST = 38, SMALLEST = 3;
-const HINT = "Point at a cell, or use the arrow keys, to read it in all pictures. Sums stand at the right and below.";
-const WORDS = ["blocked", "allowed", "leak: should be blocked", "blocked, should be allowed", "NaN", "padding query"];
-const HOWS = ["", "by -inf", "by a finite fill", "uniform row", "1 added to the score"];
 
 function build(root, { panels }) {
   root.className = "masks";
@@ -59,14 +58,6 @@ function fit(grid, { rows, columns }) {
   return { size: whole, left: LEFT, top: TOP, width: LEFT + RIGHT + columns * whole, height: TOP + BELOW + rows * whole };
 }
 
-const named = (token, at) => (token?.trim() ? `${at + 1} “${token.trim()}”` : at + 1);
-const told = (panel, at, words) => {
-  const value = panel.values[at];
-  const number = Number.isNaN(value) ? "" : ` ${Math.abs(value) < 0.0005 && value !== 0 ? value.toExponential(1) : +value.toFixed(3)}`;
-  const how = HOWS[panel.marks[at]];
-  return `${panel.title.toLowerCase()}: ${words[panel.states[at]]}${how ? ` ${how}` : ""}${number}`;
-};
-
 export default function mask_editor({ data, parentElement, setTriggerValue }) {
   const { header, body } = unpack(data);
   const panels = read(header, body);
@@ -97,7 +88,7 @@ export default function mask_editor({ data, parentElement, setTriggerValue }) {
     }
     const facts = panels.filter(({ drawn }) => drawn).map((panel) => told(panel, row * columns + column, header.words.length ? header.words : WORDS));
     const [query, key] = [row, column].map((at, side) => named(header.tokens[side][at], at));
-    view.readout.textContent = `query ${query} → key ${key} · ${facts.join(" · ")}`;
+    view.readout.textContent = [say("query {query} → key {key}", { query, key }), ...facts].join(" · ");
   };
   const leave = () => {
     view.readout.textContent = HINT;
@@ -114,12 +105,14 @@ export default function mask_editor({ data, parentElement, setTriggerValue }) {
   panels.forEach((panel, i) => {
     const { title, note, plot } = view.views[i];
     title.textContent = panel.title;
-    note.textContent = `${panel.note}${panel.editable && !leastType(view.root) ? ". Click a cell to turn it over" : ""}`; // Not for an audience.
+    const isTold = panel.editable && !leastType(view.root); // Not for an audience.
+    note.textContent = isTold ? say("{note}. Click a cell to turn it over", panel) : panel.note;
     if (!panel.drawn) return;
     plot.tabIndex = 0;
     plot.setAttribute("role", panel.editable ? "application" : "img");
-    const help = panel.editable ? " Arrow keys move, Enter or Space turns a cell over." : "";
-    plot.setAttribute("aria-label", `${panel.title}: ${rows} queries by ${columns} keys.${help}`);
+    const size = say("{title}: {rows} queries by {columns} keys.", { title: panel.title, rows, columns });
+    const help = panel.editable ? say("Arrow keys move, Enter or Space turns a cell over.") : "";
+    plot.setAttribute("aria-label", `${size} ${help}`.trim());
     plot.classList.toggle("editable", panel.editable);
     const under = (event) => {
       const box = plot.getBoundingClientRect();

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from ..frame import axis, layout
 from ..labels import labels
 from ..palette import Palette
+from ..speech import say
 from .colours import mask_colours
 
 HEIGHT = 250
@@ -26,8 +27,8 @@ def poked_bars(
     leaks = ~may & (tried > 0)
     places = np.arange(len(outputs))
     bars = [
-        _bars(places - 0.2, own, [palette.soft] * len(outputs), "own mask"),
-        _bars(places + 0.2, tried, [colours.leak if one else palette.accent for one in leaks], "this mask"),
+        _bars(places - 0.2, own, [palette.soft] * len(outputs), say("own mask")),
+        _bars(places + 0.2, tried, [colours.leak if one else palette.accent for one in leaks], say("this mask")),
     ]
     cross = {"symbol": "x-thin-open", "size": 8, "color": colours.leak, "line": {"width": 2, "color": colours.leak}}
     signs = {"type": "scatter", "mode": "markers", "marker": cross, "hoverinfo": "skip", "name": "leaks"}
@@ -40,7 +41,7 @@ def poked_bars(
         bargap=0.2,
         margin={"l": 52, "r": 8, "t": 40, "b": 84, "autoexpand": False},
         xaxis=axis(palette, "", tickmode="array", showgrid=False, **named),
-        yaxis=axis(palette, "moved by", range=[0, 1.12], tickvals=[0, 0.5, 1]),
+        yaxis=axis(palette, say("moved by"), range=[0, 1.12], tickvals=[0, 0.5, 1]),
     )
     return go.Figure({"data": [*bars, signs], "layout": frame})
 

@@ -13,6 +13,7 @@ from ..frame import layout, note
 from ..heatmap import hatch
 from ..labels import labels
 from ..palette import Look, Palette, blend
+from ..speech import number, say, to_say
 from .colours import MaskColours, mask_colours
 
 HEIGHT, GAP, WIDE_GAP = 420, 0.06, 0.1
@@ -23,12 +24,12 @@ FEWEST = 5
 NUMBERED = 12
 """Longest side of a panel whose cells have room for their weight in figures."""
 WORDS = {
-    "leak": "weight where there should be none",
-    "over": "none where there should be",
-    "nan": "not a number",
-    "blocked": "blocked, as meant",
+    "leak": to_say("weight where there should be none"),
+    "over": to_say("none where there should be"),
+    "nan": to_say("not a number"),
+    "blocked": to_say("blocked, as meant"),
 }
-"""What the legend says of each kind of cell."""
+"""What the legend says of each kind of cell, as `say` is given it."""
 ROW = 21
 """Height of a row where there are more."""
 
@@ -105,26 +106,32 @@ def gallery_pair(
 
 def _traces(panel: Panel, kinds: Cells, colours: MaskColours, look: Look) -> list[dict]:
     weights = panel.weights.astype(np.float64)
+    empty = blend(look.palette.background, colours.over, 3)[1]
     made = [
-        _fill(kinds.blocked, colours.blocked, "blocked, as it should be"),
+        _fill(kinds.blocked, colours.blocked, say("blocked, as it should be")),
         _strokes(kinds.blocked, colours),
-        _fill(kinds.over, blend(look.palette.background, colours.over, 3)[1], "<b>no weight</b>, and there should be"),
+        _fill(kinds.over, empty, say("<b>no weight</b>, and there should be")),
         _signs(kinds.over, "circle-open", colours.over),
-        _fill(kinds.nan, colours.nan, "<b>NaN</b>: not a number"),
+        _fill(kinds.nan, colours.nan, say("<b>NaN</b>: not a number")),
         _weights(kinds.allowed, weights, look.colorscale, "%{z:.3g}"),
     ]
     faint = kinds.leak & ~(weights >= 0.005)  # Their number would be 0.00: a cross stands there alone.
-    leak = _weights(kinds.leak, weights, _leaking(colours, look.palette), "<b>%{z:.3g}</b>, should be blocked")
+    open_cell = say("<b>{weight}</b>, should be blocked", weight="%{z:.3g}")
+    leak = _weights(kinds.leak, weights, _leaking(colours, look.palette), open_cell)
     small = max(weights.shape) <= NUMBERED
     if small:
         leak |= {
-            "text": np.where(kinds.leak & ~faint, np.char.mod("%.2f", weights), "").tolist(),
+            "text": np.where(kinds.leak & ~faint, np.vectorize(_two_digits, [object])(weights), "").tolist(),
             "texttemplate": "%{text}",
         }
     made += [leak, _signs(faint, "x-thin-open", colours.leak)]
     if small:
         made.append(_words(kinds.nan, "NaN", look.palette.ink))
     return [*made, _sums(weights, look.palette)] if panel.sums else made
+
+
+def _two_digits(value: float) -> str:
+    return number(value, ".2f")
 
 
 def _leaking(colours: MaskColours, palette: Palette) -> list[tuple[float, str]]:
@@ -176,14 +183,14 @@ def _words(where: np.ndarray, word: str, colour: str) -> dict:
 def _sums(weights: np.ndarray, palette: Palette) -> dict:
     rows, columns = weights.shape
     total = weights.sum(-1)
-    texts = ["NaN" if np.isnan(one) else f"{one:.2f}" for one in total]
+    texts = ["NaN" if np.isnan(one) else _two_digits(one) for one in total]
     odd = [palette.ink if abs(one - 1) > 0.005 or np.isnan(one) else palette.soft for one in total]
     return {
         "type": "scatter",
         "x": [columns - 0.4] * (rows + 1),
         "y": [-0.8, *range(rows)],
         "mode": "text",
-        "text": ["sum", *texts],
+        "text": [say("sum"), *texts],
         "textposition": "middle right",
         "textfont": {"size": 12, "color": [palette.soft, *odd]},
         "hoverinfo": "skip",
@@ -235,7 +242,7 @@ def _legend(found: Sequence[Cells], words: Mapping[str, str], colours: MaskColou
     """Only of what is there, in one line under the pictures."""
     known = {"leak": colours.leak, "over": colours.over, "nan": colours.nan, "blocked": colours.hatch}
     told = [
-        f'<span style="color:{colour}">■</span> {words[kind]}'
+        f'<span style="color:{colour}">■</span> {say(words[kind])}'
         for kind, colour in known.items()
         if any(getattr(one, kind).any() for one in found)
     ]

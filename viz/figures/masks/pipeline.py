@@ -12,6 +12,7 @@ from ..diverging import colorscale, diverging
 from ..frame import axis, layout, note
 from ..heatmap import hatch
 from ..palette import Look, Palette
+from ..speech import say
 
 NUMBERED = 8
 """Longest side of a picture whose cells have room for their numbers."""
@@ -81,6 +82,7 @@ def _side(palette: Palette, cells: int) -> dict:
 def _cells(values: np.ndarray, off: np.ndarray, stage: Stage, look: Look, limit: float) -> dict:
     scale = look.colorscale if stage.weights else colorscale(diverging(look.palette))
     shown = np.where(off, np.nan, values)
+    cell = say("query {query} → key {key}", query="%{y}", key="%{x}")
     return {
         "type": "heatmap",
         "name": stage.title,
@@ -92,7 +94,7 @@ def _cells(values: np.ndarray, off: np.ndarray, stage: Stage, look: Look, limit:
         "xgap": 1,
         "ygap": 1,
         "hoverongaps": False,
-        "hovertemplate": "query %{y} → key %{x}<br><b>%{z:.4f}</b><extra></extra>",
+        "hovertemplate": cell + "<br><b>%{z:.4f}</b><extra></extra>",
         **({"texttemplate": "%{z:.2f}", "textfont": {"size": 11}} if max(values.shape) <= NUMBERED else {}),
     }
 

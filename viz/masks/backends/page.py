@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.language.current import current_language
+from model.language.say import say, to_say
 from model.live.translation import InputError
 
 from ...export.parts import Words
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from model.trace import Kind
 
 STYLES = (Path(__file__).parent / "backends.css", Path(__file__).parents[1] / "trial" / "trial.css")
-AS_IT_IS = "as it is"
+AS_IT_IS = to_say("unchanged")
 
 
 def show() -> None:
@@ -37,7 +39,7 @@ def show() -> None:
     chosen, text = controls.sentence()
     model = controls.able(chosen, "backends")
     try:
-        found = cache.backends(model.name, text)
+        found = cache.backends(model.name, text, current_language())
     except InputError as error:
         st.info(plain(str(error)))
         return
@@ -51,14 +53,14 @@ def _drawn(found: Comparison, facts: dict[str, str]) -> None:
         with st.container(width="content"):
             save(_saved(found, facts))
     st.html(texts.table(found))
-    caption(texts.HOW)
+    caption(say(texts.HOW))
     with st.container(key="backends-bar", horizontal=True, vertical_alignment="center"):
         kind = controls.kind_of(tuple(found.masks)) if len(found.masks) > 1 else next(iter(found.masks), None)
         layers = 0 if kind is None else len(found.masks[kind])
         layer = _layer(found, layers) if layers else 0
     if kind is not None:
         st.html(pictures(found, kind, layer))
-        caption(texts.PICTURES)
+        caption(say(texts.PICTURES))
 
 
 def _layer(found: Comparison, layers: int) -> int:
@@ -67,7 +69,7 @@ def _layer(found: Comparison, layers: int) -> int:
         return 0
     if st.session_state.get(BACKEND_LAYER.key) not in range(1, layers + 1):
         st.session_state.pop(BACKEND_LAYER.key, None)
-    return st.selectbox("Masks of layer", range(1, layers + 1), width=190, **BACKEND_LAYER.binding) - 1
+    return st.selectbox(say("Masks of layer"), range(1, layers + 1), width=190, **BACKEND_LAYER.binding) - 1
 
 
 def pictures(found: Comparison, kind: Kind, layer: int) -> str:
@@ -76,10 +78,11 @@ def pictures(found: Comparison, kind: Kind, layer: int) -> str:
     ways: list[tuple[str, MasksOfKinds, str]] = [(AS_IT_IS, found.masks, "")]
     ways += [(one.name, one.masks, one.no_masks) for one in found.results if one.status != "not run"]
     drawn = []
-    for name, masks, reason in ways:
+    for way, masks, reason in ways:
+        name = say(way)
         mask = _of_layer(masks, kind, layer)
-        alt = f"{KIND_NAMES[kind]}, layer {layer + 1}, {name}"
-        inside = f"<p>{html.escape(reason or 'No mask was seen.')}</p>"
+        alt = say("{kind}, layer {layer}, {way}", kind=say(KIND_NAMES[kind]), layer=layer + 1, way=name)
+        inside = f"<p>{html.escape(reason or say('No mask was seen.'))}</p>"
         note = ""
         if mask is not None:
             inside, note = thumbnail(mask, colours, alt), f"{mask.shape[0]} × {mask.shape[1]}"
@@ -93,10 +96,10 @@ def _of_layer(masks: MasksOfKinds, kind: Kind, layer: int) -> np.ndarray | None:
 
 
 def _saved(found: Comparison, facts: dict[str, str]) -> SavedView:
-    lines = [f"{one.name}: {texts.result(one)}." for one in found.results]
-    headline = texts.headline(found)
+    lines = [say("{way}: {result}.", way=say(one.name), result=texts.result(one)) for one in found.results]
+    headline, how = texts.headline(found), say(texts.HOW)
 
     def parts(_: object) -> list[Words]:
-        return [Words(headline, "verdict", "heading"), *(Words(line, "picture") for line in lines), Words(texts.HOW)]
+        return [Words(headline, "verdict", "heading"), *(Words(line, "picture") for line in lines), Words(how)]
 
-    return SavedView("backends", parts, lambda: texts.numbers(found), "Backends compared", facts, width=1100)
+    return SavedView("backends", parts, lambda: texts.numbers(found), say("Backends compared"), facts, width=1100)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from model.language.say import say, to_say
 from model.masking.convention_table import CONVENTIONS, Convention
 from model.masking.conventions import ConversionError, code, convert, from_boolean
 from model.masking.rule import RuleError, Sizes, build_mask, read_lengths
@@ -31,7 +32,7 @@ from ...ui.addresses.masks import (
     RULE,
 )
 from ...ui.captions import caption, plain
-from .texts import meaning, notes, printed
+from .texts import described, meaning, notes, printed
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 KEYS = 5
 """Tokens of the example: few enough to read every number."""
-ALT = "The mask of each sample"
+ALT = to_say("The mask of each sample")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +77,13 @@ def show() -> None:
         return
     conversion = _convert(allowed, heads)
     with st.container(key="converter-code"):
-        st.markdown("**The code**")
+        st.markdown(f"**{say('The code')}**")
         st.code(conversion.code, language="python", wrap_lines=True)
-        caption("given is the mask on the left, a torch tensor; batch, heads and queries are its sizes.")
+        caption(say("given is the mask on the left, a torch tensor; batch, heads and queries are its sizes."))
     for note in conversion.notes:
         caption(note)
     drawn = partial(_picture, allowed)
-    chart(drawn(theme.palette()), ALT, key="converter-picture", on_cell=lambda _, __: None)
+    chart(drawn(theme.palette()), say(ALT), key="converter-picture", on_cell=lambda _, __: None)
     with menu:
         save(_saved(conversion, drawn))
 
@@ -90,10 +91,10 @@ def show() -> None:
 def _mask() -> tuple[np.ndarray | None, int]:
     """(B, 1, Q, K) bool, True = may attend, by a rule; and the number of heads."""
     built = st.session_state.get(RULE.key) or RULE.default
-    rule = widgets.text_input("A query may attend where", CONVERT_RULE, built, width=300)
-    lengths = widgets.text_input("Real keys a sample", CONVERT_LENGTHS, f"{KEYS}, {KEYS - 2}", width=160)
-    side = widgets.selectbox("padded at the", CONVERT_SIDE, width=205)
-    heads = int(widgets.number_input("Heads", CONVERT_HEADS, width=120))
+    rule = widgets.text_input(say("A query may attend where"), CONVERT_RULE, built, width=300)
+    lengths = widgets.text_input(say("Real keys a sample"), CONVERT_LENGTHS, f"{KEYS}, {KEYS - 2}", width=160)
+    side = widgets.selectbox(say("padded at the"), CONVERT_SIDE, width=205)
+    heads = int(widgets.number_input(say("Heads"), CONVERT_HEADS, width=120))
     try:
         return build_mask(rule, Sizes(KEYS, KEYS, read_lengths(lengths, KEYS), side)), heads
     except RuleError as error:
@@ -105,10 +106,10 @@ def _convert(allowed: np.ndarray, heads: int) -> Conversion:
     """The two conventions beside each other, each with its array."""
     left, right = st.columns(2, gap="large")
     with left:
-        source = widgets.selectbox("From", CONVERT_FROM)
+        source = widgets.selectbox(say("From"), CONVERT_FROM)
         first = _draw_side(CONVENTIONS[source], lambda: from_boolean(allowed, source, heads))
     with right:
-        target = widgets.selectbox("To", CONVERT_TO)
+        target = widgets.selectbox(say("To"), CONVERT_TO)
         second = _draw_side(
             CONVENTIONS[target], lambda: None if first is None else convert(first, source, target, heads)
         )
@@ -117,23 +118,33 @@ def _convert(allowed: np.ndarray, heads: int) -> Conversion:
 
 def _draw_side(convention: Convention, make: Callable[[], np.ndarray | None]) -> np.ndarray | None:
     """Draw what an interface's documentation asks for and the actual values; returns the array."""
-    caption(f"{meaning(convention)}. Shape {convention.shape}. {convention.trap}.")
+    caption(
+        say(
+            "{meaning}. Shape {shape}. {trap}.",
+            meaning=meaning(convention),
+            shape=say(convention.shape),
+            trap=say(convention.trap),
+        )
+    )
     try:
         array = make()
     except ConversionError as error:
         st.warning(plain(str(error)))
         return None
     if array is None:
-        caption("Nothing to convert: the other side cannot hold this mask.")
+        caption(say("Nothing to convert: the other side cannot hold this mask."))
         return None
     st.code(printed(array), language=None)
     return array
 
 
 def _picture(allowed: np.ndarray, palette: Palette) -> go.Figure:
-    panels = [Panel(f"sample {b + 1}", one[0].astype(float), one[0], sums=False) for b, one in enumerate(allowed)]
+    panels = [
+        Panel(say("sample {sample}", sample=b + 1), one[0].astype(float), one[0], sums=False)
+        for b, one in enumerate(allowed)
+    ]
     tokens = [str(at + 1) for at in range(KEYS)]
-    return gallery_pair(panels, tokens, tokens, "What it says: 1 = may attend", Look(palette))
+    return gallery_pair(panels, tokens, tokens, say("What it says: 1 = may attend"), Look(palette))
 
 
 def _saved(conversion: Conversion, picture: Callable[[Palette], go.Figure]) -> SavedView:
@@ -142,21 +153,21 @@ def _saved(conversion: Conversion, picture: Callable[[Palette], go.Figure]) -> S
     sides = ((source, conversion.source_array), (target, conversion.target_array))
     lines: Sequence[str] = [
         *(
-            f"{one.name}: {meaning(one)}. Its {printed(array).splitlines()[0]}."
+            say("{name}: {meaning}. Its {array}.", name=say(one.name), meaning=meaning(one), array=described(array))
             for one, array in sides
             if array is not None
         ),
         *conversion.notes,
-        "The code:",
+        say("The code:"),
         *conversion.code.splitlines(),
     ]
 
     def parts(palette: Palette) -> list[Part]:
-        return [Chart(picture(palette), ALT), *map(Words, lines)]  # Code is read at a desk, not in a scene.
+        return [Chart(picture(palette), say(ALT)), *map(Words, lines)]  # Code is read at a desk, not in a scene.
 
     array = conversion.target_array
-    files = {} if array is None else {"The converted mask (NPY)": ("mask.npy", lambda: _npy(array))}
-    title = f"A mask, from {source.name} to {target.name}"
+    files = {} if array is None else {say("The converted mask (NPY)"): ("mask.npy", lambda: _npy(array))}
+    title = say("A mask, from {source} to {target}", source=say(source.name), target=say(target.name))
     return SavedView("mask-converted", parts, None, title, {"code": conversion.code}, files, width=1100)
 
 

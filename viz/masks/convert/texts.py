@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from model.masking.convention_table import CONVENTIONS, Convention
+from model.language.say import say, to_say
+from model.masking.convention_table import CONVENTIONS, Convention, Values
 
 EMPTY = {
-    "added -inf": "a row without any key becomes NaN",
-    "added finite": "a row without any key becomes uniform over all keys",
-    "flash": "a row without any key gives zeros",
-    "sdpa": "a row without any key gives zeros in some kernels and NaN in others",
-    "other": "what a row without any key gives depends on the fill the library uses",
+    "added -inf": to_say("a row without any key becomes NaN"),
+    "added finite": to_say("a row without any key becomes uniform over all keys"),
+    "flash": to_say("a row without any key gives zeros"),
+    "sdpa": to_say("a row without any key gives zeros in some kernels and NaN in others"),
+    "other": to_say("what a row without any key gives depends on the fill the library uses"),
+}
+MEANINGS: dict[Values, str] = {
+    "true keeps": to_say("True: may attend"),
+    "true blocks": to_say("True: may not attend"),
+    "one keeps": to_say("1: may attend, 0: may not"),
+    "one blocks": to_say("1: may not attend, 0: may"),
 }
 
 
 def meaning(convention: Convention) -> str:
     """What blocks, in words."""
     if convention.layout == "lengths":
-        return "No mask: cumulative lengths"
-    return {
-        "true keeps": "True: may attend",
-        "true blocks": "True: may not attend",
-        "one keeps": "1: may attend, 0: may not",
-        "one blocks": "1: may not attend, 0: may",
-        "added": f"Added to the scores: 0 where a query may attend, {convention.fill:.3g} where not",
-    }[convention.values]
+        return say("No mask: cumulative lengths")
+    if convention.values == "added":
+        return say("Added to the scores: 0 where a query may attend, {fill:.3g} where not", fill=convention.fill)
+    return say(MEANINGS[convention.values])
 
 
 def printed(array: np.ndarray) -> str:
@@ -34,8 +37,15 @@ def printed(array: np.ndarray) -> str:
     shown = np.array2string(values, separator=" ", threshold=4000, max_line_width=100, precision=3)
     if array.dtype == bool:
         shown = shown.replace("0", "·").replace("1", "T")
-    signs = " (T = True, · = False)" if array.dtype == bool else ""
-    return f"shape {tuple(array.shape)}, {array.dtype}{signs}\n{shown}"
+    return f"{described(array)}\n{shown}"
+
+
+def described(array: np.ndarray) -> str:
+    """Shape and type."""
+    said = {"shape": tuple(array.shape), "type": array.dtype}
+    if array.dtype == bool:
+        return say("shape {shape}, {type} (T = True, · = False)", **said)
+    return say("shape {shape}, {type}", **said)
 
 
 def notes(allowed: np.ndarray, source: str, target: str) -> list[str]:
@@ -43,15 +53,20 @@ def notes(allowed: np.ndarray, source: str, target: str) -> list[str]:
     lost = []
     before, after = CONVENTIONS[source], CONVENTIONS[target]
     if after.layout in ("keys", "lengths"):
-        lost.append("Lost: which queries are padding. Only keys are masked, so rows of padding queries carry weights.")
+        lost.append(
+            say("Lost: which queries are padding. Only keys are masked, so rows of padding queries carry weights.")
+        )
     if target == "hf_2d":
-        lost.append("Lost: any causal part. The model adds its own where its class is causal.")
+        lost.append(say("Lost: any causal part. The model adds its own where its class is causal."))
     if after.layout == "lengths":
-        lost.append("Lost: padding beyond the longest sentence, which is cut off.")
+        lost.append(say("Lost: padding beyond the longest sentence, which is cut off."))
     if after.values == "added" and before.values != "added":
-        lost.append("The result is in float32: in half precision use the lowest number of that format as the fill.")
+        lost.append(
+            say("The result is in float32: in half precision use the lowest number of that format as the fill.")
+        )
     if not allowed.any(-1).all():
-        lost.append(f"Some query here has no key at all: in the target {EMPTY[_empty(after, target)]}.")
+        becomes = say(EMPTY[_empty(after, target)])
+        lost.append(say("Some query here has no key at all: in the target {becomes}.", becomes=becomes))
     return lost
 
 

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.behaviour.outcomes import STATUS_NAMES
 from model.diagnosis import FAULTS, Diagnosis
 from model.faults.exhibits import Exhibit, Side, run, sources
+from model.language.say import say, sentences
 
 from ...components.chart import chart
 from ...export.parts import Chart, Columns, Part, Words
@@ -30,8 +32,8 @@ def show(entry: Exhibit, about: EntryText) -> None:
     with st.container(key="fault-lead"):
         st.markdown(f"### {plain(about.title)}")
         st.markdown(plain(about.how))
-        shows = f"Shows as: {'; '.join(about.symptoms)}. " if about.symptoms else ""
-        caption(f"{shows}Met: {about.met}")
+        shows = say("Shows as: {symptoms}.", symptoms="; ".join(about.symptoms)) if about.symptoms else ""
+        caption(sentences(shows, say("Met: {met}", met=about.met)))
     figure = picture(entry, broken, fixed, Look(theme.palette()))
     chart(figure, _alt(about), key="fault-pair", on_cell=lambda _, __: None)
     caption(reading(entry))
@@ -50,30 +52,35 @@ def verdict(side: Side) -> list[str]:
     lines += _findings(side.diagnosis) if side.diagnosis else []
     for outcome in side.outcomes:
         sign = {"pass": "✓", "fault": "●"}.get(outcome.status, "○")
-        lines.append(f"{sign} {outcome.check} {outcome.status}: {outcome.reason}")
+        said = {"test": outcome.check, "status": say(STATUS_NAMES[outcome.status]), "reason": outcome.reason}
+        lines.append(f"{sign} {say('{test} {status}: {reason}', **said)}")
     return lines
 
 
 def reading(entry: Exhibit) -> str:
     """How to read the pictures."""
     if entry.recipe is None:
-        return (
+        return say(
             "Rows are outputs, columns inputs: how much each output depends on each input, by its gradient, the "
             "largest of a row being 1."
         )
-    return "Rows are queries, columns keys; beside each row stands its sum. Both run on the same random scores."
+    return say("Rows are queries, columns keys; beside each row stands its sum. Both run on the same random scores.")
 
 
 def _draw_fix(entry: Exhibit, about: EntryText) -> None:
-    st.markdown("**The fix**")
+    st.markdown(f"**{say('The fix')}**")
     st.code(_fix(entry, about), language="python", wrap_lines=True)
     helpers = "\n\n".join(dict.fromkeys(part for part in (sources(entry.broken)[1], sources(entry.fixed)[1]) if part))
-    with st.expander("What the code above uses"):
+    with st.expander(say("What the code above uses")):
         caption(
-            "x is a batch: x.scores (batch, heads, queries, keys) before the mask, x.keep and x.key_keep True at real "
-            "tokens, x.causal True on and below the diagonal, x.allowed where both are."
+            say(
+                "x is a batch: x.scores (batch, heads, queries, keys) before the mask, x.keep and x.key_keep True at "
+                "real tokens, x.causal True on and below the diagonal, x.allowed where both are."
+            )
             if entry.recipe
-            else "states are hidden states (batch, tokens, width); allowed and real are True where a query may attend."
+            else say(
+                "states are hidden states (batch, tokens, width); allowed and real are True where a query may attend."
+            )
         )
         if helpers:
             st.code(helpers, language="python")
@@ -84,12 +91,15 @@ def _fix(entry: Exhibit, about: EntryText) -> str:
 
 
 def _findings(diagnosis: Diagnosis) -> list[str]:
-    lines = [f"{SIGNS[finding.rank]} {finding.code}: {finding.message}" for finding in diagnosis.findings]
-    return [*(["✓ sound"] if diagnosis.sound else []), *lines]
+    lines = [
+        f"{SIGNS[finding.rank]} {say('{code}: {finding}', code=finding.code, finding=finding.message)}"
+        for finding in diagnosis.findings
+    ]
+    return [*([f"✓ {say('sound')}"] if diagnosis.sound else []), *lines]
 
 
 def _alt(about: EntryText) -> str:
-    return f"{about.title}: broken beside fixed"
+    return say("{title}: broken beside fixed", title=about.title)
 
 
 def _saved(entry: Exhibit, about: EntryText, broken: Side, fixed: Side) -> SavedView:
@@ -102,7 +112,7 @@ def _saved(entry: Exhibit, about: EntryText, broken: Side, fixed: Side) -> Saved
             Chart(picture(entry, broken, fixed, Look(palette)), _alt(about)),
             Words(reading(entry)),
             Columns(tuple([Words(line, "verdict") for line in verdict(side)] for side in (broken, fixed)), (1, 1)),
-            Words(f"The fix: {_fix(entry, about)}"),  # It is read at a desk: no scene of a talk has it.
+            Words(say("The fix: {code}", code=_fix(entry, about))),  # It is read at a desk: no scene of a talk has it.
         ]
 
     return SavedView("mask-fault", parts, lambda: numbers(entry, broken, fixed), about.title, width=1100)

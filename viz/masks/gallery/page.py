@@ -6,12 +6,15 @@ from pathlib import Path
 
 import streamlit as st
 
+from model.language.catalogue import SOURCE
+from model.language.current import speaking
+from model.language.say import say, say_many
+
 from ...ui import widgets
 from ...ui.addresses.masks import FAULT, SYMPTOM
 from ...ui.captions import caption, plain
 from . import entry
-from .entries import ABOUT, ENTRIES, PLACES
-from .entry_text import EntryText
+from .entries import ENTRIES, PLACES, about
 
 STYLE = Path(__file__).parent / "gallery.css"
 
@@ -26,30 +29,45 @@ def show() -> None:
     if name is None:
         return
     with right:
-        entry.show(ENTRIES[name], ABOUT[name])
+        entry.show(ENTRIES[name], about(name))
 
 
 def matching(text: str) -> list[str]:
-    """Names of the entries in which every typed word occurs: in title, symptoms, explanation or code."""
+    """Names of the entries in which every typed word occurs: in title, symptoms, explanation or code.
+
+    They are looked for in the current language and in English.
+    """
     words = text.lower().split()
-    return [name for name, about in ABOUT.items() if all(word in _searchable(name, about) for word in words)]
+    if not words:
+        return list(ENTRIES)
+    read = {name: f"{name} {ENTRIES[name].code} {_words(name)}" for name in ENTRIES}
+    with speaking(SOURCE):
+        searched = {name: f"{known} {_words(name)}".lower() for name, known in read.items()}
+    return [name for name, known in searched.items() if all(word in known for word in words)]
 
 
-def _searchable(name: str, about: EntryText) -> str:
-    return " ".join((name, ENTRIES[name].code, about.title, *about.symptoms, about.how, about.met)).lower()
+def _words(name: str) -> str:
+    one = about(name)
+    return " ".join((one.title, *one.symptoms, one.how, one.met))
 
 
 def _choose() -> str | None:
     """The name of the entry to show, which stands in the address; None where nothing matches."""
-    text = widgets.text_input("What do you see?", SYMPTOM, placeholder="NaN, padding, copies the next token …")
+    text = widgets.text_input(
+        say("What do you see?"), SYMPTOM, placeholder=say("NaN, padding, copies the next token …")
+    )
     names = matching(text)
     if not names:
-        caption("Nothing in the gallery speaks of that. Try one word: NaN, batch, padding, cache, sum, dropout.")
+        caption(say("Nothing in the gallery speaks of that. Try one word: NaN, batch, padding, cache, sum, dropout."))
         return None
     FAULT.set(FAULT.hold(["", *names]) or names[0])
-    count = f"{len(names)} of {len(ABOUT)}" if text else f"{len(ABOUT)} faults"
+    count = (
+        say("{count} of {all}", count=len(names), all=len(ENTRIES))
+        if text
+        else say_many("{count} fault", "{count} faults", len(ENTRIES))
+    )
     with st.container(key="fault-list"):
         places = [plain(PLACES.get(name, "")) for name in names]
         return st.radio(
-            count, names, format_func=lambda name: plain(ABOUT[name].title), captions=places, **FAULT.storage
+            count, names, format_func=lambda name: plain(about(name).title), captions=places, **FAULT.storage
         )

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from model.faults.exhibits import Exhibit, Side
+from model.language.say import listed, say
 
 from ...figures.masks.pair import Panel, gallery_pair
 from ...figures.palette import Look
@@ -23,7 +24,7 @@ def picture(entry: Exhibit, broken: Side, fixed: Side, look: Look) -> Any:
     rows, columns = labels(entry, broken, sample)
     panels = [
         Panel(title, side.weights[sample, layer, head], side.meant[sample, layer, head], entry.recipe is not None)
-        for title, side in (("broken", broken), ("fixed", fixed))
+        for title, side in ((say("broken"), broken), (say("fixed"), fixed))
     ]
     return gallery_pair(panels, rows, columns, where(broken, sample, layer, head), look)
 
@@ -64,8 +65,12 @@ def place(broken: Side, fixed: Side) -> tuple[int, int, int]:
 def where(side: Side, sample: int, layer: int, head: int) -> str:
     """The place in words, counted from 1."""
     samples, layers, heads = side.weights.shape[:3]
-    parts = (("sentence", sample, samples), ("layer", layer, layers), ("head", head, heads))
-    return ", ".join(f"{what} {at + 1} of {count}" for what, at, count in parts if count > 1)
+    parts = (
+        say("sentence {at} of {count}", at=sample + 1, count=samples) if samples > 1 else "",
+        say("layer {at} of {count}", at=layer + 1, count=layers) if layers > 1 else "",
+        say("head {at} of {count}", at=head + 1, count=heads) if heads > 1 else "",
+    )
+    return listed(filter(None, parts))
 
 
 def named(words: tuple[str, ...], keep: np.ndarray) -> list[str]:

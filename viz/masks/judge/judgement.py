@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from model.diagnosis import Arrays, Diagnosis, arrange, judge
-from model.diagnosis.fixes import apply_fix, can_fix
+from model.diagnosis.fixes import FixResult, apply_fix, can_fix
 from model.diagnosis.rules.findings import with_origins
+from model.language.say import say, say_many
 from model.masking.toy_attention import Reader
 
 from .input.edits import Edits
@@ -44,11 +45,21 @@ def judge_with_edits(mask_input: MaskInput, edits: Edits) -> Judgement:
         arrays = arrange(fixed.arrays, mask_input.map, mask_input.blocks)
         diagnosis = judge(arrays, mask_input.named)
         raw_mask = None
-        count = fixed.invented_scores
-        made_up = f" ({count} cells had no weight, so their scores are made up)" if count else ""
-        done.append(f"{code}: {fixed.description}{made_up}.")
+        done.append(_in_words(code, fixed))
     reader = mask_input.reader if raw_mask is not None else "sdpa"
     return Judgement(arrays, diagnosis, before, tuple(done), raw_mask, reader)
+
+
+def _in_words(code: str, fixed: FixResult) -> str:
+    said = {"code": code, "done": fixed.description}
+    if not fixed.invented_scores:
+        return say("{code}: {done}.", **said)
+    return say_many(
+        "{code}: {done} ({count} cell had no weight, so its score is made up).",
+        "{code}: {done} ({count} cells had no weight, so their scores are made up).",
+        fixed.invented_scores,
+        **said,
+    )
 
 
 def _with_turned_cells(mask_input: MaskInput, edits: Edits) -> Arrays:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from model.faults.printed_examples import EXAMPLES
+from model.language.say import say, sentences
 
 from ...components.presenter import on_stage, presenting
 from ...export.save import save
@@ -38,15 +39,15 @@ def show() -> None:
     """Draw one way to hand over a mask at a time. A fragment: its controls leave the rest of the page alone."""
     st.html(STYLE)
     with st.container(key="lead"):
-        st.markdown("Paste the mask or the weights you printed, or start from an example that is broken:")
+        st.markdown(say("Paste the mask or the weights you printed, or start from an example that is broken:"))
         with st.container(key="mask-examples", horizontal=True, gap="small"):
             for name in EXAMPLES:
-                st.button(name, key=f"broken-{name}", on_click=paste.take_example, args=(name,))
+                st.button(say(name), key=f"broken-{name}", on_click=paste.take_example, args=(name,))
     if presenting() and HANDED in st.session_state:
         _on_stage(st.session_state[HANDED])
         return
     ways = WAYS | ({from_trace.SOURCE: from_trace.mask_input} if from_trace.is_open() else {})
-    way = widgets.segmented_control("From", FROM, tuple(ways))
+    way = widgets.segmented_control(say("From"), FROM, tuple(ways))
     left, right = st.columns([0.42, 0.58], gap="large")
     with left:
         mask_input = ways[way]()
@@ -58,7 +59,7 @@ def show() -> None:
 def _on_stage(mask_input: MaskInput | None) -> None:
     """Draw what the visitor judged as they went on the stage."""
     if mask_input is None:
-        st.info("Nothing is judged yet: paste, upload or build a mask first.")
+        st.info(say("Nothing is judged yet: paste, upload or build a mask first."))
         return
     _draw(mask_input, st.container(key="verdict"), built=False)
 
@@ -72,7 +73,7 @@ def _hand_over(mask_input: MaskInput | None) -> None:
     try:
         beside.hand_over(Handed({HANDED: mask_input, **made}), size)
     except KeptError as error:
-        caption(f"On the whole screen it cannot be shown. {error}")
+        caption(sentences(say("On the whole screen it cannot be shown."), str(error)))
 
 
 def _draw(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) -> None:
@@ -89,7 +90,8 @@ def _draw(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) -> None:
     with st.container(key="mask-bar", horizontal=True, vertical_alignment="center"):
         at = pictures.place(mask_input, judgement)
         if edits.edits(mask_input.identity).cells:
-            st.button("Turn all cells back", key="reset-cells", on_click=edits.reset, args=(mask_input.identity,))
+            label = say("Turn all cells back")
+            st.button(label, key="reset-cells", on_click=edits.reset, args=(mask_input.identity,))
         menu = st.container(width="content")
     drawn = pictures.show(mask_input, judgement, at)
     with menu:
@@ -97,5 +99,5 @@ def _draw(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) -> None:
     verdict.rest(mask_input, judgement)
     if mask_input.passed is not None:
         passed.show(mask_input.passed, mask_input.tokens, at)
-    with st.expander("Step by step: scores, mask, softmax, dropout"):
+    with st.expander(say("Step by step: scores, mask, softmax, dropout")):
         steps.show(judgement, at)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from model.behaviour.dependencies import reach
+from model.language.say import listed, number, say, say_many
 
 from ...components.mask_editor import Panel, State
 from .cells import compared, effect, given_marks
@@ -28,47 +29,54 @@ def panels(mask_input: MaskInput, judgement: Judgement, one: Slice, depth: int) 
 
 
 def _meant(mask_input: MaskInput, judgement: Judgement, one: Slice) -> Panel:
-    said = judgement.diagnosis.stated
-    how = "as you said" if said else f"guessed, {judgement.diagnosis.sure:.0%} sure"
     if one.meant is None:
-        return Panel("meant", "Meant", "Cannot be told from this.")
-    editable = "meant" in mask_input.editable
-    note = f"{mask_input.rule or judgement.diagnosis.meaning} ({how})"
-    return plain_panel("meant", "Meant", note, one.meant, editable)
+        return Panel("meant", say("Meant"), say("Cannot be told from this."))
+    editable, diagnosis = "meant" in mask_input.editable, judgement.diagnosis
+    meaning = mask_input.rule or diagnosis.meaning
+    note = (
+        say("{meaning} (as you said)", meaning=meaning)
+        if diagnosis.stated
+        else say("{meaning} (guessed, {sure:.0%} sure)", meaning=meaning, sure=diagnosis.sure)
+    )
+    return plain_panel("meant", say("Meant"), note, one.meant, editable)
 
 
 def _given(mask_input: MaskInput, one: Slice) -> Panel:
     if one.allowed is None:
-        return Panel("given", "Given", "No mask was given. Add one as “mask = …”.")
-    note = "the mask, " + ("as True = may attend" if one.bias is None else "added to the scores")
+        return Panel("given", say("Given"), say("No mask was given. Add one as “mask = …”."))
+    note = say("the mask, as True = may attend") if one.bias is None else say("the mask, added to the scores")
     editable = "given" in mask_input.editable
     states = compared(one.allowed, one.meant)
     values = one.allowed.astype(np.float32) if one.bias is None else one.bias
     counts = {"row_sums": one.allowed.sum(1).tolist(), "column_sums": one.allowed.sum(0).tolist()}
-    return Panel("given", "Given", note, states, given_marks(one.bias, one.allowed), values, editable, **counts)
+    return Panel("given", say("Given"), note, states, given_marks(one.bias, one.allowed), values, editable, **counts)
 
 
 def _effect(one: Slice) -> Panel:
     states, marks = effect(one.weights, one.meant, one.rounded, one.idle, one.allowed)
-    note = "weights above zero, of random scores" if one.generated else "weights above zero"
+    note = say("weights above zero, of random scores") if one.generated else say("weights above zero")
     with np.errstate(over="ignore"):
         weights = one.weights.astype(np.float64)
     sums = {"row_sums": weights.sum(1).tolist(), "column_sums": weights.sum(0).tolist()}
-    return Panel("effect", "Took effect", f"{note}{_counts(states)}", states, marks, one.weights, **sums)
+    return Panel("effect", say("Took effect"), _counted(note, states), states, marks, one.weights, **sums)
 
 
 def _depends(one: Slice, depth: int) -> Panel:
     found = dependence(one, depth)
     if found is None:
-        return Panel("depends", "Output depends on", f"Not run: more than {LARGEST_RUN} queries or keys.")
+        note = say("Not run: more than {count} queries or keys.", count=LARGEST_RUN)
+        return Panel("depends", say("Output depends on"), note)
     # One attention alone has no residual stream; through several layers every output also depends on its own input.
     meant = one.meant if one.meant is None or depth == 1 else reach(one.meant, depth)
     nothing = np.zeros(len(found), bool)
     states, marks = effect(found, meant, nothing, one.idle)
-    by = "through your weights" if one.allowed is None else "small attention run with this mask"
-    after = f" of {depth} layers" if depth > 1 else ""
-    note = f"gradients{after}, {by}{_counts(states)}"
-    return Panel("depends", "Output depends on", note, states, np.zeros_like(marks), found)
+    if depth > 1:
+        note = say("gradients of {depth} layers, small attention run with this mask", depth=depth)
+    elif one.allowed is None:
+        note = say("gradients, through your weights")
+    else:
+        note = say("gradients, small attention run with this mask")
+    return Panel("depends", say("Output depends on"), _counted(note, states), states, np.zeros_like(marks), found)
 
 
 def plain_panel(name: str, title: str, note: str, allowed: np.ndarray, editable: bool) -> Panel:
@@ -78,11 +86,16 @@ def plain_panel(name: str, title: str, note: str, allowed: np.ndarray, editable:
     return Panel(name, title, note, compared(allowed, None), None, values, editable, **counts)
 
 
-def _counts(states: np.ndarray) -> str:
-    kinds = ((State.LEAK, "leak"), (State.OVER, "over-blocked"), (State.NAN, "NaN"))
-    counts = [(int((states == state).sum()), word) for state, word in kinds]
-    found = [f"{count} {word}{'s' * (word == 'leak' and count > 1)}" for count, word in counts if count]
-    return f": {', '.join(found)}" if found else ""
+def _counted(note: str, states: np.ndarray) -> str:
+    """The note, and how many cells are not as they were meant."""
+    leaks, over, nan = (int((states == state).sum()) for state in (State.LEAK, State.OVER, State.NAN))
+    found = [
+        say_many("{count} leak", "{count} leaks", leaks) if leaks else "",
+        say("{count} over-blocked", count=over) if over else "",
+        say("{count} NaN", count=nan) if nan else "",
+    ]
+    counts = listed(filter(None, found))
+    return say("{note}: {counts}", note=note, counts=counts) if counts else note
 
 
 def cut(panel: Panel) -> Panel:
@@ -92,5 +105,6 @@ def cut(panel: Panel) -> Panel:
     part = (slice(MOST_DRAWN), slice(MOST_DRAWN))
     marks = None if panel.marks is None else panel.marks[part]
     values = None if panel.values is None else panel.values[part]
-    note = f"{panel.note} (the first {MOST_DRAWN} of {' × '.join(map(str, panel.states.shape))})"
+    whole = " × ".join(number(side) for side in panel.states.shape)
+    note = say("{note} (the first {count} of {whole})", note=panel.note, count=MOST_DRAWN, whole=whole)
     return Panel(panel.name, panel.title, note, panel.states[part], marks, values, panel.editable)

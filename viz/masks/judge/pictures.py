@@ -6,6 +6,8 @@ import html
 
 import streamlit as st
 
+from model.language.say import say, to_say
+
 from ...components.mask_editor import Panel, mask_editor
 from ...figures.masks.colours import MaskColours, mask_colours
 from ...ui import theme, widgets
@@ -19,14 +21,14 @@ from .panels import panels
 from .slices import LARGEST_RUN, slice_of
 
 LEGEND = (
-    ("allowed", "", "allowed"),
-    ("blocked", "╱", "blocked"),
-    ("leak", "+", "leak: open, should be blocked"),
-    ("over", "−", "over-blocked: should be open"),
+    ("allowed", "", to_say("allowed")),
+    ("blocked", "╱", to_say("blocked")),
+    ("leak", "+", to_say("leak: open, should be blocked")),
+    ("over", "−", to_say("over-blocked: should be open")),
     ("nan", "×", "NaN"),
-    ("dim", "╱", "row of a padding query"),
+    ("dim", "╱", to_say("row of a padding query")),
 )
-MARKS = (("∞", "-inf"), ("•", "finite fill"), ("=", "uniform row"), ("▫", "a 1 was added"))
+MARKS = (("∞", "-inf"), ("•", to_say("finite fill")), ("=", to_say("uniform row")), ("▫", to_say("a 1 was added")))
 
 
 def place(mask_input: MaskInput, judgement: Judgement) -> tuple[int, int, int, int]:
@@ -37,14 +39,14 @@ def place(mask_input: MaskInput, judgement: Judgement) -> tuple[int, int, int, i
     chosen = [
         _index(label, of, size, index or 0)
         for label, of, size, index in (
-            ("Sample", SAMPLE, samples, first[0]),
-            ("Layer", LAYER, layers, first[1]),
-            ("Head", HEAD, heads, first[2]),
+            (say("Sample"), SAMPLE, samples, first[0]),
+            (say("Layer"), LAYER, layers, first[1]),
+            (say("Head"), HEAD, heads, first[2]),
         )
     ]
     depth = 1
     if queries == keys and judgement.arrays.mask is not None and queries <= LARGEST_RUN:
-        depth = widgets.selectbox("Output after layers", DEPTH, width=220)
+        depth = widgets.selectbox(say("Output after layers"), DEPTH, width=240)
     return chosen[0], chosen[1], chosen[2], depth
 
 
@@ -79,8 +81,8 @@ def _legend(colours: MaskColours) -> None:
     shades = vars(colours)
     keys = "".join(
         f'<span><i style="background:{shades[name]};color:{shades["sign" if name in ("leak", "over") else "ink"]}">'
-        f"{sign}</i>{html.escape(words)}</span>"
+        f"{sign}</i>{html.escape(say(words))}</span>"
         for name, sign, words in LEGEND
     )
-    signs = "".join(f"<span><i>{sign}</i>{html.escape(words)}</span>" for sign, words in MARKS)
+    signs = "".join(f"<span><i>{sign}</i>{html.escape(say(words))}</span>" for sign, words in MARKS)
     st.html(f'<div class="mask-legend">{keys}{signs}</div>')

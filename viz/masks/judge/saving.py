@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from model.language.say import say, sentences
+
 from ...components.mask_editor import Panel, packed
 from ...export.parts import Component, Part, Words
 from ...export.save import SavedView
@@ -38,14 +40,15 @@ def saved_view(mask_input: MaskInput, judgement: Judgement, panels: Sequence[Pan
             Words(headline, "verdict", "heading"),
             Words(meaning, "verdict"),
             Component("mask_editor", picture),
-            *(Words(" ".join(_sentences(one)), "verdict") for one in findings),
+            *(Words(_in_words(one), "verdict") for one in findings),
         ]
 
-    return SavedView("mask", parts, lambda: numbers(findings), "A mask, judged", {"verdict": headline}, width=1280)
+    return SavedView("mask", parts, lambda: numbers(findings), say("A mask, judged"), {"verdict": headline}, width=1280)
 
 
-def _sentences(one: Finding) -> list[str]:
-    return [f"{one.code}: {one.message}", *filter(None, [where_in_code(one)]), f"Fix: {one.fix}"]
+def _in_words(one: Finding) -> str:
+    found = say("{code}: {finding}", code=one.code, finding=one.message)
+    return sentences(found, where_in_code(one), say("Fix: {line}", line=one.fix))
 
 
 def numbers(findings: Sequence[Finding]) -> pd.DataFrame:

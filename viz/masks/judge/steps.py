@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from model.language.say import listed, say, sentences
 from model.masking.blocked import is_blocked
 from model.masking.toy_attention import dropout
 
@@ -20,11 +21,11 @@ MOST_DRAWN = 64
 def show(judgement: Judgement, at: tuple[int, int, int, int]) -> None:
     """The steps of one sample and head."""
     one = slice_of(judgement, *at[:3])
-    rate = widgets.selectbox("Dropout", DROPOUT, width=190)
+    rate = widgets.selectbox(say("Dropout"), DROPOUT, width=190)
     steps = stages(one, rate)
     chart(
         mask_pipeline(steps, "", Look(theme.palette())),
-        f"One attention call in steps: {', '.join(stage.title for stage in steps)}",
+        say("One attention call in steps: {steps}", steps=listed(stage.title for stage in steps)),
         key="mask-steps",
         on_cell=lambda _, __: None,
     )
@@ -34,22 +35,28 @@ def show(judgement: Judgement, at: tuple[int, int, int, int]) -> None:
 def stages(one: Slice, rate: float) -> list[Stage]:
     """Those whose numbers are known."""
     part = (slice(MOST_DRAWN), slice(MOST_DRAWN))
-    known = [("Scores", one.scores), ("After the mask", one.masked)]
+    known = [(say("Scores"), one.scores), (say("After the mask"), one.masked)]
     found = [
         Stage(title, values[part], False, is_blocked(values[part])) for title, values in known if values is not None
     ]
-    found.append(Stage("After softmax", one.weights[part], True))
+    found.append(Stage(say("After softmax"), one.weights[part], True))
     if rate:
-        found.append(Stage("After dropout", dropout(one.weights, rate)[part], True))
+        found.append(Stage(say("After dropout"), dropout(one.weights, rate)[part], True))
     return found
 
 
 def _words(one: Slice, rate: float) -> str:
     if one.generated:
-        first = "The scores are random ones, since none were given."
+        first = say("The scores are random ones, since none were given.")
     elif one.scores is None:
-        first = "Only what was given is shown; add scores = … to see the steps before."
+        first = say("Only what was given is shown; add scores = … to see the steps before.")
     else:
-        first = "Scores, then the mask, then softmax over the keys: each row sums to 1."
-    after = f" Dropout zeroes {rate:.0%} of the weights in training and scales the others by {1 / (1 - rate):.3g}."
-    return first + (after if rate else "")
+        first = say("Scores, then the mask, then softmax over the keys: each row sums to 1.")
+    if not rate:
+        return first
+    after = say(
+        "Dropout zeroes {rate:.0%} of the weights in training and scales the others by {factor:.3g}.",
+        rate=rate,
+        factor=1 / (1 - rate),
+    )
+    return sentences(first, after)

@@ -10,6 +10,7 @@ from dataclasses import fields
 import streamlit as st
 
 from model.diagnosis import Diagnosis, Finding
+from model.language.say import say
 
 
 def downloads(diagnosis: Diagnosis) -> None:
@@ -17,7 +18,7 @@ def downloads(diagnosis: Diagnosis) -> None:
     with st.container(key="verdict-files", horizontal=True):
         for name, made in (("json", as_json), ("csv", as_csv)):
             st.download_button(
-                f"Findings ({name.upper()})",
+                say("Findings ({format})", format=name.upper()),
                 made(diagnosis),
                 f"findings.{name}",
                 on_click="ignore",

@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from model.experiments.mask_trial import MaskTrial, TrialResult, masks_of
+from model.language.say import number, say
 from model.live.live_model import LiveModel
 from model.live.translation import InputError
 from model.masking.rule import RuleError
@@ -46,12 +47,13 @@ def _trial(model: LiveModel, text: str, kinds: tuple[Kind, ...]) -> None:
     except (RuleError, InputError) as error:
         st.error(plain(str(error)))
         return
-    caption(texts.EXPLAINED[trial.name] + (f" {texts.AT_ONCE}" if trial.name == "no causal mask" else ""))
-    rows = [_version("own mask", tried, own=True), _version("this mask", tried, own=False)]
-    versions(rows, saving.HEADINGS, -1, key="tried-versions", on_choice=lambda _: None)
-    caption(texts.effect(tried, model.writes))
+    caption(texts.explained(trial.name))
+    rows = [_version(say("own mask"), tried, own=True), _version(say("this mask"), tried, own=False)]
+    versions(rows, saving.headings(), -1, key="tried-versions", on_choice=lambda _: None)
+    effect = texts.effect(tried, translates=model.can("translate"))
+    caption(effect)
     with st.container(key="tried-views", horizontal=True, vertical_alignment="center"):
-        view = widgets.segmented_control("Look at", EFFECT)
+        view = widgets.segmented_control(say("Look at"), EFFECT)
         beside = st.container(key="tried-beside", horizontal=True, vertical_alignment="center")
         menu = st.container(width="content")
     if view == "attention":
@@ -62,7 +64,7 @@ def _trial(model: LiveModel, text: str, kinds: tuple[Kind, ...]) -> None:
         shown = views.tests(model, text, kind, trial)
     facts = {"model": model.name, "sentence": text, "mask": f"{kind}: {trial.name}", "padding": str(pads)}
     with menu:
-        save(saving.saved_view(tried, trial, rows, shown, facts, model.writes))
+        save(saving.saved_view(trial, rows, shown, facts, effect))
 
 
 def _chosen(model: LiveModel, text: str, kind: Kind) -> tuple[MaskTrial, int]:
@@ -70,17 +72,17 @@ def _chosen(model: LiveModel, text: str, kind: Kind) -> tuple[MaskTrial, int]:
     masks = masks_of(model, kind)
     if st.session_state.get(MASK.key) not in (None, *masks):
         del st.session_state[MASK.key]
-    name = widgets.selectbox("Mask", MASK, masks, width=290)
+    name = widgets.selectbox(say("Mask"), MASK, masks, width=330)
     trial = MaskTrial(kind, name)
     if name == "window":
-        trial = MaskTrial(kind, name, width=_number("Nearer than", WINDOW))
+        trial = MaskTrial(kind, name, width=_number(say("Nearer than"), WINDOW))
     if name == "one word hidden":
         trial = MaskTrial(kind, name, key=_word(model, text))
     if name == "rule":
         built = RULE.get() or RULE.default
-        rule = widgets.text_input("where", TRIED_RULE, built, width=260, label_visibility="collapsed")
+        rule = widgets.text_input(say("where"), TRIED_RULE, built, width=260, label_visibility="collapsed")
         trial = MaskTrial(kind, name, rule=rule)
-    return trial, _number("Padding", PADDING) if model.model.pad_id is not None else 0
+    return trial, _number(say("Padding"), PADDING) if model.model.pad_id is not None else 0
 
 
 def _word(model: LiveModel, text: str) -> int:
@@ -88,7 +90,7 @@ def _word(model: LiveModel, text: str) -> int:
     tokens = model.encode(text).tokens
     places = range(1, len(tokens) + 1)
     name = lambda at: readable(tokens[at - 1])  # noqa: E731
-    return widgets.following_selectbox("Word", WORD, places, min(3, len(tokens)), format_func=name, width=190) - 1
+    return widgets.following_selectbox(say("Word"), WORD, places, min(3, len(tokens)), format_func=name, width=190) - 1
 
 
 def _number(label: str, of: Number[int]) -> int:
@@ -98,5 +100,5 @@ def _number(label: str, of: Number[int]) -> int:
 def _version(what: str, tried: TrialResult, *, own: bool) -> Version:
     one = tried.own if own else tried.trial
     moved = max(attention_difference(tried.own.maps[kind], one.maps[kind]) for kind in one.maps)
-    numbers = (signed(one.log_prob), signed(one.log_prob_of_target), f"{moved:.0%}")
+    numbers = (signed(one.log_prob), signed(one.log_prob_of_target), number(moved, ".0%"))
     return Version(what, word_changes(tried.own.text, one.text), numbers)

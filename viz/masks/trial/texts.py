@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from model.behaviour.outcomes import STATUS_NAMES
+from model.language.say import listed, say, say_many, sentences, to_say
+
 from ...figures.labels import quoted
 
 if TYPE_CHECKING:
@@ -18,40 +21,68 @@ if TYPE_CHECKING:
     from model.trace import Kind
 
 EXPLAINED: dict[MaskName, str] = {
-    "no mask": "Every cell is open.",
-    "no padding mask": "Padding may be attended to. It changes nothing when there is none: add some.",
-    "no causal mask": "Positions see what comes after them, which the model never could in training.",
-    "inverted": "What may be seen is blocked and the rest is open.",
-    "causal": "A position sees only what stands before it or at it.",
-    "own place blocked": "triu with offset 0: nobody sees their own position, and the first row is empty.",
-    "window": "Only near positions are seen.",
-    "one word hidden": "One key is blocked for every query.",
-    "added, not filled": "The mask as zeros and ones, added: a tint in place of a wall.",
-    "rule": "A mask by a rule of the part Build: causal, padding, window 3, prefix 2, joined by and, or, not.",
+    "no mask": to_say("Every cell is open."),
+    "no padding mask": to_say("Padding may be attended to. It changes nothing when there is none: add some."),
+    "no causal mask": to_say("Positions see what comes after them, which the model never could in training."),
+    "inverted": to_say("What may be seen is blocked and the rest is open."),
+    "causal": to_say("A position sees only what stands before it or at it."),
+    "own place blocked": to_say("triu with offset 0: nobody sees their own position, and the first row is empty."),
+    "window": to_say("Only near positions are seen."),
+    "one word hidden": to_say("One key is blocked for every query."),
+    "added, not filled": to_say("The mask as zeros and ones, added: a tint in place of a wall."),
+    "rule": to_say("A mask by a rule of the part Build: causal, padding, window 3, prefix 2, joined by and, or, not."),
 }
-AT_ONCE = (
+AT_ONCE = to_say(
     "A decoder that writes token by token has no future to see; the missing mask shows once several positions run at "
     "once, as here and in training."
 )
+OF_TESTS: dict[Kind, str] = {
+    "encoder": to_say(
+        "Run on the encoder, from embeddings to its last states, with the sentence and its first half, padded. "
+        "Padding is left out of every comparison."
+    ),
+    "decoder": to_say(
+        "Run on the decoder, from embeddings to logits, with the sentence and its first half, padded. Padding is left "
+        "out of every comparison."
+    ),
+    "cross": to_say(
+        "Run on the way from the source to the logits, with the sentence and its first half, padded. Padding is left "
+        "out of every comparison. Too much blocking here shows in the attention, not in these tests."
+    ),
+}
 
 
-def effect(tried: TrialResult, written: str) -> str:
-    """What became of the translation or continuation, as `written` calls it."""
-    same = tried.own.ids == tried.trial.ids
+def explained(name: MaskName) -> str:
+    """What a mask is."""
+    return sentences(say(EXPLAINED[name]), say(AT_ONCE) if name == "no causal mask" else "")
+
+
+def effect(tried: TrialResult, *, translates: bool) -> str:
+    """What became of the translation, or of the continuation of a model that does not translate."""
     change = tried.trial.log_prob_of_target - tried.own.log_prob_of_target
-    what = f"The {written} stays the same." if same else f"The {written} changes."
     if change == 0:
-        return f"{what} Not a single probability moved."
-    less = "less" if change < 0 else "more"
-    return f"{what} The right one is {times(abs(change))} {less} likely under this mask."
+        likely = say("Not a single probability moved.")
+    elif change < 0:
+        likely = say("The right one is {times} less likely under this mask.", times=times(-change))
+    else:
+        likely = say("The right one is {times} more likely under this mask.", times=times(change))
+    return sentences(_change(tried.own.ids == tried.trial.ids, translates), likely)
+
+
+def _change(same: bool, translates: bool) -> str:
+    if translates:
+        return say("The translation stays the same.") if same else say("The translation changes.")
+    return say("The continuation stays the same.") if same else say("The continuation changes.")
 
 
 def times(nats: float) -> str:
     """How many times likelier, from a difference of log-probabilities, to two digits."""
     factor = float(np.exp(min(nats, 50)))
     if factor > 1e6:
-        return "more than a million times"
-    return f"{float(f'{factor:.2g}'):,g} times" if factor >= 1.1 else f"{factor:.3f} times"
+        return say("more than a million times")
+    if factor >= 1.1:
+        return say("{factor:,g} times", factor=float(f"{factor:.2g}"))
+    return say("{factor:.3f} times", factor=factor)
 
 
 def moved(outputs: Sequence[str], poked: Perturbation, at: int, name: str) -> str:
@@ -60,30 +91,62 @@ def moved(outputs: Sequence[str], poked: Perturbation, at: int, name: str) -> st
     leaks = [quoted(outputs[int(t)]) for t in np.flatnonzero((change > 0) & ~may)]
     count = int((change > 0).sum())
     if not count:
-        return f"{name}: no output moves, not even in the last bit."
-    listed = ", ".join(leaks[:8]) + (f" and {len(leaks) - 8} more" if len(leaks) > 8 else "")
-    wrong = f"; {len(leaks)} of them should not: {listed}." if leaks else ", all of which may."
-    return f"{name}: {count} of {len(outputs)} outputs move{wrong}"
+        return say("{name}: no output moves, not even in the last bit.", name=name)
+    if not leaks:
+        return say_many(
+            "{name}: {count} of {outputs} outputs moves, and may.",
+            "{name}: {count} of {outputs} outputs move, all of which may.",
+            count,
+            name=name,
+            outputs=len(outputs),
+        )
+    return say_many(
+        "{name}: {count} of {outputs} outputs moves; {leaks} of them should not: {tokens}.",
+        "{name}: {count} of {outputs} outputs move; {leaks} of them should not: {tokens}.",
+        count,
+        name=name,
+        outputs=len(outputs),
+        leaks=len(leaks),
+        tokens=_first(leaks),
+    )
+
+
+def _first(tokens: Sequence[str]) -> str:
+    """The first eight, and how many are left."""
+    if len(tokens) <= 8:
+        return listed(tokens)
+    return say("{tokens} and {count} more", tokens=listed(tokens[:8]), count=len(tokens) - 8)
 
 
 def checks_table(own: Sequence[Outcome], tried: Sequence[Outcome]) -> str:
     """The eight tests as an HTML table: with the model's own mask and with the one tried."""
     rows = "".join(
-        f"<tr><td>{one.check}</td><td>{html.escape(one.check.title)}</td>{_cell(one)}{_cell(other)}</tr>"
+        f"<tr><td>{one.check}</td><td>{html.escape(say(one.check.title))}</td>{_cell(one)}{_cell(other)}</tr>"
         for one, other in zip(own, tried, strict=True)
     )
-    head = "<tr><th></th><th>What is tested</th><th>The model as it is</th><th>With this mask</th></tr>"
-    return f'<table class="checks"><thead>{head}</thead><tbody>{rows}</tbody></table>'
+    heads = ("", say("What is tested"), say("The model as it is"), say("With this mask"))
+    head = "".join(f"<th>{html.escape(one)}</th>" for one in heads)
+    return f'<table class="checks"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
 def checks_lines(own: Sequence[Outcome], tried: Sequence[Outcome]) -> list[str]:
     """The same in plain lines."""
     pairs = zip(own, tried, strict=True)
-    return [f"{a.check}: {a.check.title}: {_line(a)}; with this mask {_line(b)}." for a, b in pairs]
+    return [
+        say(
+            "{test}: {title}: {own}; with this mask {tried}.",
+            test=a.check,
+            title=say(a.check.title),
+            own=_line(a),
+            tried=_line(b),
+        )
+        for a, b in pairs
+    ]
 
 
 def _line(one: Outcome) -> str:
-    return "pass" if one.status == "pass" else f"{one.status} ({one.reason.rstrip('.')})"
+    status = say(STATUS_NAMES[one.status])
+    return status if one.status == "pass" else say("{status} ({reason})", status=status, reason=one.reason)
 
 
 def checks_numbers(own: Sequence[Outcome], tried: Sequence[Outcome]) -> pd.DataFrame:
@@ -103,26 +166,14 @@ def checks_numbers(own: Sequence[Outcome], tried: Sequence[Outcome]) -> pd.DataF
 
 
 def _cell(one: Outcome) -> str:
-    reason = html.escape(one.reason)
     if one.status == "pass":
-        return f"<td>✓ pass{_by(one)}</td>"
+        words = say("pass (up to {difference:.1e})", difference=one.difference) if one.difference else say("pass")
+        return f"<td>✓ {html.escape(words)}</td>"
     if one.status == "fault":
-        return f'<td><span class="fault">● fault</span> {reason}</td>'
-    return f'<td class="not">not applicable: {reason}</td>'
-
-
-def _by(one: Outcome) -> str:
-    return f" (up to {one.difference:.1e})" if one.difference else ""
+        return f'<td><span class="fault">● {html.escape(say("fault"))}</span> {html.escape(one.reason)}</td>'
+    return f'<td class="not">{html.escape(say("not applicable: {reason}", reason=one.reason))}</td>'
 
 
 def of_tests(kind: Kind) -> str:
     """What the tests look at, and what they cannot see."""
-    part = {
-        "encoder": "the encoder, from embeddings to its last states",
-        "decoder": "the decoder, from embeddings to logits",
-        "cross": "the way from the source to the logits",
-    }[kind]
-    blind = " Too much blocking here shows in the attention, not in these tests." if kind == "cross" else ""
-    return (
-        f"Run on {part}, with the sentence and its first half, padded. Padding is left out of every comparison.{blind}"
-    )
+    return say(OF_TESTS[kind])

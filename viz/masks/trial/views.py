@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
+from model.language.current import current_language
+from model.language.say import say, sentences, to_say
+
 from ...components.chart import chart
 from ...components.presenter import on_stage
 from ...export.parts import Chart, Words
@@ -33,12 +36,13 @@ if TYPE_CHECKING:
 
     from ...figures.palette import Palette
 
-MOVES = {"leak": "moves and should not", "over": "should move and does not", "nan": "not a number", "blocked": "still"}
-PAIR = (
-    "Both while the right {written} is fed, so that rows compare; rows are named by the token predicted. A row whose "
-    "sum is 0 has no key left: {empty}."
-)
-POKED = (
+MOVES = {
+    "leak": to_say("moves and should not"),
+    "over": to_say("should move and does not"),
+    "nan": to_say("not a number"),
+    "blocked": to_say("still"),
+}
+POKED = to_say(
     "Each column: that token exchanged for another, and how far the next-token probabilities move, 0 to 1 (total "
     "variation). Compared to the last bit, so that nothing is nothing."
 )
@@ -50,16 +54,23 @@ def attention(model: LiveModel, tried: TrialResult, kind: Kind, beside: Any) -> 
     with beside:
         layer, head = controls.place(own)
     sides = (("own mask", own), ("this mask", other))
-    panels = [Panel(title, one.weights[layer, head], own.mask) for title, one in sides]
-    title = f"{KIND_NAMES[kind]} · layer {layer + 1}, head {head + 1}"
+    panels = [Panel(say(side), one.weights[layer, head], own.mask) for side, one in sides]
+    title = say("{kind} · layer {layer}, head {head}", kind=say(KIND_NAMES[kind]), layer=layer + 1, head=head + 1)
     rows, columns = own.rows("predicted"), own.key_tokens
-    alt = f"{title}: with the model's own mask and with this one"
+    alt = say("{title}: with the model's own mask and with this one", title=title)
 
     def drawn(palette: Palette) -> go.Figure:
         return gallery_pair(panels, rows, columns, title, Look(palette))
 
     chart(drawn(theme.palette()), alt, key="tried-pair", on_cell=_nothing)
-    said = PAIR.format(written=model.writes, empty=model.empty_rows)
+    fed = (
+        say("Both while the right translation is fed, so that rows compare; rows are named by the token predicted.")
+        if model.can("translate")
+        else say(
+            "Both while the right continuation is fed, so that rows compare; rows are named by the token predicted."
+        )
+    )
+    said = sentences(fed, say("A row whose sum is 0 has no key left: {empty}.", empty=say(model.empty_rows)))
     caption(said)
 
     def numbers() -> pd.DataFrame:
@@ -79,10 +90,13 @@ def poked(model: LiveModel, text: str, trial: MaskTrial, pads: int, tried: Trial
     own = cache.mask_poke(model.name, text, None, pads)
     other = cache.mask_poke(model.name, text, trial, pads)
     inputs, sources = (*tried.source_tokens, *tried.fed), len(tried.source_tokens)
-    side = "source" if model.can("translate") else "prompt"
+    translates = model.can("translate")
 
     def name(at: int) -> str:
-        return f"{side if at < sources else 'target'} {readable(inputs[at])}"
+        token = readable(inputs[at])
+        if at >= sources:
+            return say("target {token}", token=token)
+        return say("source {token}", token=token) if translates else say("prompt {token}", token=token)
 
     def number(place: int) -> str:
         return name(place - 1)
@@ -90,9 +104,14 @@ def poked(model: LiveModel, text: str, trial: MaskTrial, pads: int, tried: Trial
     with beside:
         first = sources + len(tried.fed) // 2 if trial.kind == "decoder" else 0
         places = range(1, len(inputs) + 1)
-        at = widgets.following_selectbox("Change", TOKEN, places, first + 1, format_func=number, width=290) - 1
-    title = f"Another token in place of {name(at)}: grey with the own mask, in colour with this one"
-    every = f"What each output (down) depends on: {side}, then the target fed in (across)"
+        at = widgets.following_selectbox(say("Change"), TOKEN, places, first + 1, format_func=number, width=290) - 1
+    title = say("Another token in place of {token}: grey with the own mask, in colour with this one", token=name(at))
+    every = (
+        say("What each output (down) depends on: source, then the target fed in (across)")
+        if translates
+        else say("What each output (down) depends on: prompt, then the target fed in (across)")
+    )
+    moves, pokes = say("How far each output moves"), say(POKED)
 
     def bars(palette: Palette) -> go.Figure:
         changes = own.change[:, at], other.change[:, at]
@@ -103,23 +122,24 @@ def poked(model: LiveModel, text: str, trial: MaskTrial, pads: int, tried: Trial
         look = Look(palette)
         return gallery_pair(panels, tried.target_tokens, inputs, every, look, MOVES, pinned=at, divided=sources)
 
-    sides = (("own mask", own), ("this mask", other))
-    said = [texts.moved(tried.target_tokens, one, at, label.capitalize()) for label, one in sides]
-    chart(bars(theme.palette()), "How far each output moves", key="poked-bars", on_cell=_nothing)
+    sides = ((say("own mask"), own), (say("this mask"), other))
+    outputs = tried.target_tokens
+    said = [texts.moved(outputs, own, at, say("Own mask")), texts.moved(outputs, other, at, say("This mask"))]
+    chart(bars(theme.palette()), moves, key="poked-bars", on_cell=_nothing)
     for line in said:
         caption(line)
     choose: Callable[[int, int], None] = lambda _, column: TOKEN.set(column + 1)  # noqa: E731
     alone = on_stage()  # There the one token that is changed has all the room.
     if not alone:
         chart(pair(theme.palette()), every, key="poked-pair", on_cell=choose)
-        caption(f"{POKED} Click a column to choose it.")
+        caption(sentences(pokes, say("Click a column to choose it.")))
     names = [readable(token) for token in tried.target_tokens]
     return Shown(
         "one-token",
         lambda palette: [
-            Chart(bars(palette), "How far each output moves"),
+            Chart(bars(palette), moves),
             *map(Words, said),
-            *([] if alone else [Chart(pair(palette), every), Words(POKED)]),
+            *([] if alone else [Chart(pair(palette), every), Words(pokes)]),
         ],
         lambda: pd.DataFrame(other.change, names, [name(column) for column in range(len(inputs))]),
     )
@@ -127,13 +147,14 @@ def poked(model: LiveModel, text: str, trial: MaskTrial, pads: int, tried: Trial
 
 def tests(model: LiveModel, text: str, kind: Kind, trial: MaskTrial) -> Shown:
     """The eight behaviour tests, on the model as it is and with this mask."""
-    own, other = cache.mask_checks(model.name, text, kind, None), cache.mask_checks(model.name, text, kind, trial)
+    language = current_language()
+    own, other = (cache.mask_checks(model.name, text, kind, one, language) for one in (None, trial))
     st.html(texts.checks_table(own, other))
     caption(texts.of_tests(kind))
-    lines = texts.checks_lines(own, other)
+    lines, words = texts.checks_lines(own, other), texts.of_tests(kind)
     return Shown(
         "tests",
-        lambda _: [*(Words(line, "picture") for line in lines), Words(texts.of_tests(kind))],
+        lambda _: [*(Words(line, "picture") for line in lines), Words(words)],
         lambda: texts.checks_numbers(own, other),
     )
 

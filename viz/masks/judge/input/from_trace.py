@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from model.diagnosis.readers.files import Contents, contents_of_trace
+from model.language.say import say
 from model.trace import AttentionMap, Kind
 from model.untrusted_trace import OpenError, read_trace
 
@@ -49,7 +50,8 @@ def mask_input() -> MaskInput | None:
     opened = current()
     if opened is None:
         return None
-    st.markdown(f"**{plain(opened.name)}** · a trace of {plain(opened.drawable.model)}, open on Explore too")
+    named = {"name": plain(opened.name), "model": plain(opened.drawable.model)}
+    st.markdown(say("**{name}** · a trace of {model}, open on Explore too", **named))
     maps = dict(zip(opened.trace.maps, contents_of_trace(opened.trace), strict=True))
     kinds: list[Kind] = list(maps)
     judged = verdicts(opened)
@@ -58,19 +60,19 @@ def mask_input() -> MaskInput | None:
     if st.session_state.get("mask-trace-map") not in (None, *kinds):
         del st.session_state["mask-trace-map"]
     kind = st.segmented_control(
-        "Map",
+        say("Map"),
         kinds,
         default=next(iter([*faulty, *questions, kinds[-1]])),
         required=True,
-        format_func=lambda one: f"{one} ●" if one in faulty else one,
+        format_func=lambda one: f"{say(one)} ●" if one in faulty else say(one),
         key="mask-trace-map",
         label_visibility="collapsed",
     )
     if faulty:
-        caption("● Something is wrong with this map.")
+        caption(say("● Something is wrong with this map."))
     one, identity, whole = maps[kind], f"trace {opened.identity} {kind}", opened.trace.maps[kind]
     if whole.weights.size > MOST_CELLS:
-        layer = st.selectbox("Layer", range(1, whole.layers + 1), key="mask-trace-layer", width=130)
+        layer = st.selectbox(say("Layer"), range(1, whole.layers + 1), key="mask-trace-layer", width=130)
         one, identity = _layer(one, whole, layer - 1), f"{identity} {layer}"
     return interpret(one, identity)
 

@@ -13,6 +13,7 @@ from model.diagnosis import DiagnosisError, arrange
 from model.diagnosis.inputs.roles import FLIPPED, ROLE_NAMES, ROLES, Guess, Role, guess, in_role
 from model.diagnosis.readers.axes import ambiguous, in_words
 from model.diagnosis.readers.files import Contents
+from model.language.say import say, sentences
 from model.trace import Kind
 from model.untrusted_trace import clean_tokens
 
@@ -31,7 +32,13 @@ def interpret(contents: Contents, identity: str) -> MaskInput | None:
     arrays = contents.arrays
     largest = max(array.size for array in arrays.values())
     if largest > MOST_CELLS:
-        st.error(f"An array has {largest:,} cells; this page takes {MOST_CELLS:,}. Use python -m model diagnose.")
+        st.error(
+            say(
+                "An array has {cells:,} cells; this page takes {most:,}. Use python -m model diagnose.",
+                cells=largest,
+                most=MOST_CELLS,
+            )
+        )
         return None
     with st.container(key="roles"):
         roles = {name: _role(name, array, identity) for name, array in arrays.items()} if not contents.map else {}
@@ -41,13 +48,13 @@ def interpret(contents: Contents, identity: str) -> MaskInput | None:
     try:
         named_arrays = dict(in_role(array, roles[name][0]) for name, array in arrays.items()) if roles else dict(arrays)
         if len(named_arrays) < len(arrays):
-            raise DiagnosisError("Two arrays are read as the same thing. Say above what each of them is.")
+            raise DiagnosisError(say("Two arrays are read as the same thing. Say above what each of them is."))
         mask = _mask_input(named_arrays, kind, named, f"{identity} {kind}")
     except DiagnosisError as error:
         st.error(plain(str(error)))
         return None
     with place:
-        caption(" ".join([*notes, *mask.notes]))
+        caption(sentences(*notes, *mask.notes))
     queries, keys = map(clean_tokens, contents.tokens)
     blocks = any(role == "mask blocks" for role, _ in roles.values())
     return replace(mask, tokens=(queries, keys), blocks=blocks, calls=contents.calls, passed=contents.passed)
@@ -56,17 +63,19 @@ def interpret(contents: Contents, identity: str) -> MaskInput | None:
 def _meaning(kind: str, identity: str) -> tuple[str | None, str]:
     """What was meant, and of which attention the map is: a mask that is right for one is wrong for another."""
     named = st.selectbox(
-        "Meant",
+        say("Meant"),
         MEANT,
         index=None,
         key="mask_meant",
-        placeholder="not said: guess it",
+        placeholder=say("not said: guess it"),
         accept_new_options=True,
         width=270,
     )
     if kind:
         return named, kind
-    chosen = st.selectbox("Attention", KINDS, None, placeholder="not said", key=_key("map", identity), width=270)
+    chosen = st.selectbox(
+        say("Attention"), KINDS, None, say, key=_key("map", identity), placeholder=say("not said"), width=270
+    )
     return named, chosen or ""
 
 
@@ -79,10 +88,10 @@ def _mask_input(arrays: dict[str, np.ndarray], kind: str, named: str | None, ide
     notes = []
     if not {"weights", "mask", "masked_scores"} & set(arrays):
         if "key_keep" not in arrays:
-            raise DiagnosisError("There is nothing to judge yet: add weights, a mask, or scores after the mask.")
+            raise DiagnosisError(say("There is nothing to judge yet: add weights, a mask, or scores after the mask."))
         keep = np.atleast_2d(arrays["key_keep"])
         arrays["mask"] = np.repeat(keep[:, None, None, :], keep.shape[1], 2)
-        notes.append("Only key padding was given, so the mask is the one that it makes.")
+        notes.append(say("Only key padding was given, so the mask is the one that it makes."))
     sizes = arrange(arrays, kind).sizes
     read_as = [in_words(name, array.shape, sizes) for name, array in arrays.items()]
     doubts = [ambiguous(name, array.shape, sizes) for name, array in arrays.items()]
@@ -93,11 +102,11 @@ def _mask_input(arrays: dict[str, np.ndarray], kind: str, named: str | None, ide
 
 def _role(name: str, array: np.ndarray, identity: str) -> tuple[Role, Guess]:
     found = guess(array, name)
-    label = plain(name) if name else "Read as"
+    label = plain(name) if name else say("Read as")
     first = [found.role, FLIPPED[found.role]] if found.role in FLIPPED else [found.role]
     options = [*first, *(role for role in ROLES if role not in first)]
     chosen = st.selectbox(
-        label, options, format_func=ROLE_NAMES.__getitem__, key=_key(f"role-{name}", identity), width=340
+        label, options, format_func=lambda role: say(ROLE_NAMES[role]), key=_key(f"role-{name}", identity), width=340
     )
     return chosen, found
 
@@ -106,7 +115,14 @@ def _note(name: str, chosen: tuple[Role, Guess]) -> str:
     """How sure the guess is, where it is one; nothing for an array that says by its name what it is."""
     role, found = chosen
     if role != found.role:
-        return f"You say that {name or 'the array'} is: {ROLE_NAMES[role]}."
+        is_read = say(ROLE_NAMES[role])
+        return (
+            say("You say that {name} is: {role}.", name=name, role=is_read)
+            if name
+            else say("You say that the array is: {role}.", role=is_read)
+        )
     if found.by_name:
         return ""
-    return f"Taken for {ROLE_NAMES[role]}: {found.sure:.0%} sure, since {found.why}."
+    return say(
+        "Taken for {role}: {sure:.0%} sure, since {why}.", role=say(ROLE_NAMES[role]), sure=found.sure, why=found.why
+    )

@@ -10,6 +10,7 @@ from model.diagnosis import NAMES, DiagnosisError
 from model.diagnosis.readers.files import Contents
 from model.diagnosis.readers.printed import read_printed
 from model.faults.printed_examples import EXAMPLES
+from model.language.say import listed, say
 
 from ....traces.session import PASTED_MASK
 from ....ui.addresses.masks import FROM, PART
@@ -23,14 +24,17 @@ PLACEHOLDER = "tensor([[ True, False],\n        [ True,  True]])"
 def mask_input() -> MaskInput | None:
     """Draw the box for a printed tensor, with what its arrays were read as; None where there is nothing to judge."""
     text = st.text_area(
-        "Printed tensor", key=PASTED_MASK, height=190, placeholder=PLACEHOLDER, label_visibility="collapsed"
+        say("Printed tensor"), key=PASTED_MASK, height=190, placeholder=PLACEHOLDER, label_visibility="collapsed"
     )
     if not (text or "").strip():
         caption(
-            "Paste what torch, numpy or a nested list printed. Several arrays need a name each: weights = …, mask = …, "
-            f"key_keep = …; known names are {', '.join(NAMES)} and torch's key_padding_mask."
+            say(
+                "Paste what torch, numpy or a nested list printed. Several arrays need a name each: weights = …, "
+                "mask = …, key_keep = …; known names are {names} and torch's key_padding_mask.",
+                names=listed(NAMES),
+            )
         )
-        if st.button("Only a picture? Find the fault by what you see", key="by-sight", on_click=_by_sight):
+        if st.button(say("Only a picture? Find the fault by what you see"), key="by-sight", on_click=_by_sight):
             st.rerun()
         return None
     try:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from model.diagnosis.inputs.argument_names import is_known
 from model.diagnosis.readers.files import ENDINGS, Contents, UnreadableError, read
+from model.language.say import listed, say
 
 from ....traces.session import UPLOADED_MASKS, current_arrays
 from ....ui import widgets
@@ -31,13 +32,19 @@ def mask_input() -> MaskInput | None:
         files = [handed]
     else:
         files = widgets.file_uploader(
-            "Files", MEGABYTES, accept_multiple_files=True, key=UPLOADED_MASKS, label_visibility="collapsed"
+            say("Files"), MEGABYTES, accept_multiple_files=True, key=UPLOADED_MASKS, label_visibility="collapsed"
         )
     most = min(MEGABYTES, widgets.largest_file())
-    caption(f"Read are {', '.join(ENDINGS)} and saved traces, up to {most} MB. Nothing in a file is ever executed.")
+    caption(
+        say(
+            "Read are {endings} and saved traces, up to {most} MB. Nothing in a file is ever executed.",
+            endings=listed(ENDINGS),
+            most=most,
+        )
+    )
     found, refused = _sorted(files[:MOST_FILES])
     if len(files) > MOST_FILES:
-        refused.append(f"{len(files)} files were given; the first {MOST_FILES} are read.")
+        refused.append(say("{count} files were given; the first {most} are read.", count=len(files), most=MOST_FILES))
     if refused:
         st.error("  \n".join(plain(one) for one in refused))
     if not found:
@@ -45,12 +52,12 @@ def mask_input() -> MaskInput | None:
     chosen = next(iter(found))
     if len(found) > 1:
         _choose_newest(files, found)
-        chosen = st.selectbox("File", list(found), key="mask_file", width=420) or chosen
+        chosen = st.selectbox(say("File"), list(found), key="mask_file", width=420) or chosen
     contents = found[chosen]
     for note in contents.notes:
         caption(plain(note))
     if contents.tokens[1]:
-        caption("This is a saved trace: Explore shows it as well.")
+        caption(say("This is a saved trace: Explore shows it as well."))
     return interpret(contents, f"file {chosen} {[one.file_id for one in files]}")
 
 
@@ -72,7 +79,7 @@ def _sorted(files: list[UploadedFile]) -> tuple[dict[str, Contents], list[str]]:
         try:
             maps = _contents(file, len(files) == 1)
         except UnreadableError as error:
-            refused.append(f"{file.name}: {error}")
+            refused.append(say("{file}: {error}", file=file.name, error=error))
             continue
         for one in maps:
             name = f"{file.name} · {one.map}" if one.map else file.name
@@ -108,5 +115,5 @@ def _read(file: UploadedFile, alone: bool) -> list[Contents]:
     for one in maps:
         for name, array in one.arrays.items():
             if array.dtype.kind not in "biuf" or not array.size:
-                raise UnreadableError(f"{name} holds no numbers.")
+                raise UnreadableError(say("{name} holds no numbers.", name=name))
     return maps
