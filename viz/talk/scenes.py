@@ -11,21 +11,25 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
+from model.language.say import say, to_say
+
 PARTS = {
-    "sentence": "the sentence",
-    "translation": "its translation",
-    "heads": "the overview of all heads",
-    "picture": "the large picture",
-    "next token": "the token written next, and its candidates",
-    "attention": "which words are attended to",
-    "matrix": "how the decoder looks at its own words",
-    "candidates": "the candidates for the next token",
-    "player": "the steps and where one is",
-    "decoding": "the decoding step by step",
-    "tree": "the beam tree",
-    "best": "the best translations of a beam",
-    "verdict": "what was found",
-    "broken or fixed": "which picture of a fault is the broken one: their names and the colour of what is wrong",
+    to_say("sentence"): "the sentence",
+    to_say("translation"): "its translation",
+    to_say("heads"): "the overview of all heads",
+    to_say("picture"): "the large picture",
+    to_say("next token"): "the token written next, and its candidates",
+    to_say("attention"): "which words are attended to",
+    to_say("matrix"): "how the decoder looks at its own words",
+    to_say("candidates"): "the candidates for the next token",
+    to_say("player"): "the steps and where one is",
+    to_say("decoding"): "the decoding step by step",
+    to_say("tree"): "the beam tree",
+    to_say("best"): "the best translations of a beam",
+    to_say("verdict"): "what was found",
+    to_say(
+        "broken or fixed"
+    ): "which picture of a fault is the broken one: their names and the colour of what is wrong",
 }
 """What a scene can hide until the next key, or leave out."""
 PARTS_OF: Mapping[str, tuple[str, ...]] = {
@@ -108,4 +112,4 @@ class Mistake:
     text: str
 
     def __str__(self) -> str:
-        return f"Line {self.line}: {self.text}" if self.line else self.text
+        return say("Line {line}: {text}", line=self.line, text=self.text) if self.line else self.text

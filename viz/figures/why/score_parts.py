@@ -11,6 +11,7 @@ from ..diverging import signed_cells
 from ..frame import surface
 from ..labels import escaped, signed
 from ..palette import Palette
+from ..speech import say
 
 ROW = 32
 MARGIN = {"l": 168, "r": 92, "t": 112, "b": 8}
@@ -25,7 +26,8 @@ def score_matrix(rows: Sequence[str], columns: Sequence[str], cells: np.ndarray,
     down, across = np.indices(cells.shape)
     heat = signed_cells(cells, palette, largest) | {
         "customdata": [[signed(one, 3, plus=True) for one in row] for row in cells.tolist()],
-        "hovertemplate": "query: %{y}<br>key: %{x}<br><b>%{customdata}</b><extra></extra>",
+        "hovertemplate": say("query: {query}<br>key: {key}", query="%{y}", key="%{x}")
+        + "<br><b>%{customdata}</b><extra></extra>",
     }
     numbers = {
         "type": "scatter",
@@ -46,7 +48,7 @@ def score_matrix(rows: Sequence[str], columns: Sequence[str], cells: np.ndarray,
         "yaxis": axis
         | {"range": [len(rows) - 0.5, -0.5]}
         | {"tickvals": list(range(len(rows))), "ticktext": list(map(escaped, rows))},
-        "annotations": [_corner("key part →", 22, palette), _corner("query part ↓", 2, palette)],
+        "annotations": [_corner(say("key part →"), 22, palette), _corner(say("query part ↓"), 2, palette)],
     }
     return go.Figure({"data": [heat, numbers], "layout": layout})
 
