@@ -143,7 +143,7 @@ def _fields(at: int, scene: Scene, network: TransformerConfig | OpenedTrace | No
     if choices := list(dict.fromkeys([*scene.guess, *guess.parts(scene, network)])):
         more: dict[str, Any] = {"max_selections": guess.MOST, "placeholder": say("Nothing"), "help": say(GUESS_HELP)}
         key = f"scene-guess-{revision}"
-        more["format_func"] = lambda choice: guess.said(choice, scene)
+        more["format_func"] = scene.said
         st.multiselect(say(GUESS), choices, list(scene.guess), key=key, on_change=keep, args=("guess",), **more)
     if scene.live or not obstacle(scene):
         st.toggle(say(LIVE), scene.live, f"scene-live-{revision}", say(LIVE_HELP), on_change=keep, args=("live",))

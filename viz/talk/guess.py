@@ -84,11 +84,6 @@ def problem(choice: str, scene: Scene, network: Network) -> str:
     )
 
 
-def said(choice: str, scene: Scene) -> str:
-    """A choice as people read it: a side of the gallery in their language, anything else as it stands."""
-    return say(choice) if scene.page == "masks" else choice
-
-
 def _sentence(scene: Scene, network: Network) -> str:
     if isinstance(network, OpenedTrace):
         return network.drawable.source

@@ -13,6 +13,8 @@ from urllib.parse import urlencode
 
 from model.language.say import say, to_say
 
+from ..ui.addresses.shared import LANGUAGE
+
 PARTS = {
     to_say("sentence"): "the sentence",
     to_say("translation"): "its translation",
@@ -84,12 +86,25 @@ class Scene:
         """The address of the view: `model` is that of the talk; a file with arrays is read as one that is uploaded."""
         return ({"model": model} if model else {}) | ({"from": "upload"} if self.arrays else {}) | dict(self.view)
 
-    def presenter_data(self, model: str = "", keys: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """What :func:`viz.components.presenter.show` needs of it; `keys` are those of the files beside the talk."""
+    def said(self, choice: str) -> str:
+        """A choice as the audience reads it: a side of the gallery in its language, anything else as it stands."""
+        return say(choice) if self.page == "masks" else choice
+
+    def presenter_data(
+        self, model: str = "", keys: Mapping[str, str] | None = None, language: str = ""
+    ) -> dict[str, Any]:
+        """What :func:`viz.components.presenter.show` needs of it; `keys` are those of the files beside the talk.
+
+        `language` is that of a scene whose address names none.
+        """
         key = (keys or {}).get(self.trace or self.arrays, "")
         texts = {"title": self.title, "notes": self.notes, "point": self.point}
-        address = self.address(model, **({"live": "1"} if self.live else {}), **({"file": key} if key else {}))
-        parts = {"hide": self.hide, "omit": self.omit, "guess": self.guess}
+        more = {"live": "1" if self.live else "", "file": key}
+        if LANGUAGE.name not in self.view:
+            more[LANGUAGE.name] = language
+        address = self.address(model, **{name: value for name, value in more.items() if value})
+        guesses = tuple(map(self.said, self.guess))
+        parts = {"hide": self.hide, "omit": self.omit, "guess": guesses}
         return {"address": address, **texts, **parts, "live": self.live}
 
 

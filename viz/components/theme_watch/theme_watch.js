@@ -1,6 +1,9 @@
 import { mounted, unmount } from "../shared/mounted.js";
 
-/** Tells Python when the page's colour scheme is not the one it drew for: Streamlit does not run again on its own. */
+/**
+ * Tells Python when the page's colour scheme is not the one it drew for: Streamlit does not run again on its own. The
+ * page has the language that it is drawn in, for screen readers.
+ */
 export default function themeWatch({ data, parentElement, setTriggerValue }) {
   const app = document.querySelector(".stApp");
   const view = mounted(parentElement, "theme", (root, made) => {
@@ -14,6 +17,7 @@ export default function themeWatch({ data, parentElement, setTriggerValue }) {
     view.told = shown; // Once for each change, whatever the answer.
     setTriggerValue("shown", shown);
   };
+  document.documentElement.lang = data.language;
   view.compare();
   return () => unmount(parentElement);
 }
