@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from model.decoding.steps import DecodingStep
 
 HINT = to_say("Type a translation: how probable is each of its tokens?")
-GIVEN_TEXT = {"translation": to_say("Given translation"), "text": to_say("Given text")}
+GIVEN_TEXT = {"translation": to_say("Given translation"), "continuation": to_say("Given continuation")}
 SURPRISING = 0.05
 """A given token less probable than this is named."""
 NAMED = 4
