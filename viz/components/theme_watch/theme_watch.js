@@ -1,9 +1,6 @@
 import { mounted, unmount } from "../shared/mounted.js";
 
-/**
- * Tells Python when the page's colour scheme is not the one it drew for: Streamlit does not run again on its own. The
- * page has the language that it is drawn in, for screen readers.
- */
+/** Tells Python when the page's colour scheme is not the one it drew for: Streamlit does not run again on its own. */
 export default function themeWatch({ data, parentElement, setTriggerValue }) {
   const app = document.querySelector(".stApp");
   const view = mounted(parentElement, "theme", (root, made) => {
@@ -17,7 +14,6 @@ export default function themeWatch({ data, parentElement, setTriggerValue }) {
     view.told = shown; // Once for each change, whatever the answer.
     setTriggerValue("shown", shown);
   };
-  document.documentElement.lang = data.language;
   view.compare();
   return () => unmount(parentElement);
 }

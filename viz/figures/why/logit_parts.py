@@ -12,6 +12,7 @@ from ..frame import axis, layout
 from ..labels import escaped, signed
 from ..palette import Palette
 from ..speech import say
+from .room import room
 
 if TYPE_CHECKING:
     from model.attribution.logit_parts import LogitPart
@@ -55,7 +56,7 @@ def _bars(names: Sequence[str], scores: Sequence[float], title: str, palette: Pa
     }
     low, high = min(0.0, *scores), max(0.0, *scores)
     shown = layout(palette, title, ROW * len(scores) + EDGES["t"] + EDGES["b"]) | {
-        "margin": {**EDGES, "autoexpand": False},
+        "margin": {**EDGES, "l": room(names, EDGES["l"]), "autoexpand": False},
         "bargap": 0.35,
         "xaxis": axis(
             palette, showticklabels=False, showgrid=False, showline=False, zeroline=True, zerolinecolor=palette.soft

@@ -13,6 +13,7 @@ from ..frame import surface
 from ..labels import escaped, label, signed
 from ..palette import Palette
 from ..speech import say
+from .room import room
 
 ROW = 30
 MARGIN = {"l": 158, "r": 104, "t": 78, "b": 8}
@@ -49,7 +50,8 @@ def methods(
     places = [*range(len(source)), *range(len(source) + GAP, width)]
     axis = {"showgrid": False, "zeroline": False, "fixedrange": True, "ticks": "", "ticklabelstandoff": 4}
     rows = [f"<b>{escaped(say(one))}</b>" if one == chosen else escaped(say(one)) for one in scores]
-    figure = surface(palette, ROW * len(scores) + MARGIN["t"] + MARGIN["b"], **MARGIN) | {
+    margin = MARGIN | {"l": room(map(say, scores), MARGIN["l"])}
+    figure = surface(palette, ROW * len(scores) + MARGIN["t"] + MARGIN["b"], **margin) | {
         "xaxis": axis
         | {"side": "top", "tickangle": -45, "tickfont": {"size": 12, "color": palette.ink}}
         | {"tickvals": places, "ticktext": [label(names[at]) for at in places], "range": [-0.5, width - 0.5]},

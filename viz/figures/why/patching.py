@@ -14,6 +14,7 @@ from ..labels import escaped, label
 from ..palette import Palette
 from ..places import numbered_name, place_name
 from ..speech import number, say
+from .room import room
 
 if TYPE_CHECKING:
     from model.experiments.activation_patching import PatchMap
@@ -39,7 +40,8 @@ def patches(found: PatchMap, columns: Sequence[str], title: str, palette: Palett
     axis = {"showgrid": False, "zeroline": False, "fixedrange": True, "ticks": "", "ticklabelstandoff": 4}
     axis |= {"tickfont": {"size": 13, "color": palette.ink}}
     places = [at for at, name in enumerate(names) if name != " "]
-    layout = surface(palette, ROW * len(found.rows) + MARGIN["t"] + MARGIN["b"], **MARGIN) | {
+    margin = MARGIN | {"l": room(map(place_name, found.rows), MARGIN["l"])}
+    layout = surface(palette, ROW * len(found.rows) + MARGIN["t"] + MARGIN["b"], **margin) | {
         "title": heading(palette, f"<b>{escaped(title)}</b>"),
         "xaxis": axis
         | {"side": "top", "tickangle": -45, "range": [-0.5, len(names) - 0.5]}

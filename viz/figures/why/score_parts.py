@@ -12,6 +12,7 @@ from ..frame import surface
 from ..labels import escaped, signed
 from ..palette import Palette
 from ..speech import say
+from .room import room
 
 ROW = 32
 MARGIN = {"l": 168, "r": 92, "t": 112, "b": 8}
@@ -41,7 +42,7 @@ def score_matrix(rows: Sequence[str], columns: Sequence[str], cells: np.ndarray,
     axis = {"showgrid": False, "zeroline": False, "fixedrange": True, "ticks": "", "ticklabelstandoff": 4}
     axis |= {"tickfont": {"size": 12, "color": palette.ink}}
     height = ROW * len(rows) + MARGIN["t"] + MARGIN["b"]
-    layout = surface(palette, height, **MARGIN) | {
+    layout = surface(palette, height, **MARGIN | {"l": room(rows, MARGIN["l"])}) | {
         "xaxis": axis
         | {"side": "top", "tickangle": -35, "range": [-0.5, len(columns) - 0.5]}
         | {"tickvals": list(range(len(columns))), "ticktext": list(map(escaped, columns))},
