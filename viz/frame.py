@@ -33,6 +33,7 @@ def begin(page: str) -> None:
     too_long = clean_address(PAGES[page]) if page in PAGES else []
     take_back_lent()
     st.html(theme.STYLE)
+    st.html(f"<style>:root {{ {theme.words()} }}</style>")
     arrival(page)
     for one in too_long:
         caption(

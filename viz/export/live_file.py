@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from model.language.catalogue import TAGS
 from model.language.current import current_language
 from model.language.say import say, to_say
 
@@ -163,7 +164,7 @@ def page(models: Sequence[dict[str, Any]], made: date, data: str, connect: str =
     literal = json.dumps(header, ensure_ascii=False).replace("<", "\\u003c")
     code = f"{component_code(COMPONENTS)}{scoped(HERE / 'live.js')}({literal}, components);"
     return PAGE.substitute(
-        language=current_language(),
+        language=TAGS.get(current_language(), current_language()),
         title=html.escape(title),
         starting=html.escape(say(STARTING), quote=False),
         font=font_faces("".join([literal, code, say(STARTING), *TYPED]), italic=is_slanted(styles.values())),

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from plotly.offline import get_plotlyjs
 
+from model.language.catalogue import TAGS
 from model.language.current import current_language
 from model.language.say import say
 
@@ -160,7 +161,7 @@ def _file(
     schemes = [_scheme(palette) for _, palette in looks]
     sheets = [BROWSER / "page.css", BALLOT, *([LIVE / "sentence.css"] if models else [])]
     return PAGE.substitute(
-        language=current_language(),
+        language=TAGS.get(current_language(), current_language()),
         title=html.escape(title),
         noscript=html.escape(say("This page draws its pictures with JavaScript; please allow it."), quote=False),
         font=font_faces(letters, italic=is_slanted(styles.values())),

@@ -1,3 +1,4 @@
+import { written } from "../../components/shared/number.js";
 import { say } from "../../components/shared/say.js";
 import { pack } from "../browser/pack.js";
 import { pooled, specialPlaces } from "./attention_map.js";
@@ -27,7 +28,7 @@ export function headInWords(map, { layer, head }, query) {
   const weights = map.weights(layer, head);
   const best = weights.indexOf(Math.max(...weights));
   const [row, column] = [Math.floor(best / map.keys), best % map.keys];
-  const link = { query: quoted(map.rows[row]), key: quoted(map.columns[column]), weight: weights[best].toFixed(2) };
+  const link = { query: quoted(map.rows[row]), key: quoted(map.columns[column]), weight: written(weights[best].toFixed(2)) };
   return say("Layer {layer}, head {head}: its strongest link is {query} → {key}, {weight}.", { ...link, layer: layer + 1, head: head + 1 });
 }
 

@@ -1,3 +1,4 @@
+import { written } from "../../components/shared/number.js";
 import { say } from "../../components/shared/say.js";
 import { labelText, readable } from "./labels.js";
 
@@ -8,7 +9,7 @@ const LONGEST_NAME = 11;
 export function treeData({ best, nodes }, chosen) {
   const isBest = (ids) => ids.every((id, at) => best[0]?.ids[at] === id);
   const drawn = nodes.map(({ position, place, parent, ids, score, token, fate }) => {
-    const far = say("log-probability so far {score}", { score: score.toFixed(2) });
+    const far = say("log-probability so far {score}", { score: written(score.toFixed(2)) });
     return {
       row: place,
       column: position,

@@ -1,3 +1,4 @@
+import { grouped } from "../../components/shared/number.js";
 import { say } from "../../components/shared/say.js";
 import { percentOf, quoted, readable, signed } from "./labels.js";
 import { mergedWords } from "./words.js";
@@ -47,7 +48,7 @@ export function wordData(run, position, open) {
   return {
     label: say("The word {word}", { word: readable(token) }),
     word: readable(token),
-    fact: `${percentOf(Math.exp(logProb))} · ${rank === 1 ? say("the most probable token") : say("rank {rank}", { rank: rank.toLocaleString("en") })}`,
+    fact: `${percentOf(Math.exp(logProb))} · ${rank === 1 ? say("the most probable token") : say("rank {rank}", { rank: grouped(rank) })}`,
     others: others.map((one) => ({ id: one.id, ...rowOf(one.token, Math.exp(one.logProb)) })),
     sources: sourceShares(run, position).slice(0, ROWS).map(({ text, share }) => rowOf(text, share)),
     heads: explained ? strongest(explained, position) : [],
