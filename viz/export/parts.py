@@ -18,7 +18,14 @@ REMARKS = "remarks"
 
 FACTS = (
     *(to_say("model"), to_say("hash"), to_say("sentence"), to_say("translation"), to_say("settings"), to_say("corpus")),
-    *(to_say("word"), to_say("rather than"), to_say("changes"), to_say("method"), to_say("cell"), to_say("second")),
+    *(
+        to_say("word"),
+        to_say("rather than"),
+        to_say("changes"),
+        to_say("method"),
+        to_say("cell"),
+        to_say("second sentence"),
+    ),
     *(to_say("control"), to_say("steps"), to_say("strategy"), to_say("view"), to_say("experiment"), to_say("mask")),
     *(to_say("padding"), to_say("weights"), to_say("weights in this file"), to_say("data"), to_say("licence")),
     to_say("attribution"),

@@ -114,11 +114,14 @@ def _missing(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | 
         return
     name = model_of(scene, talk, models)
     if name not in models:
-        there = listed(models) or say("none yet")
-        yield (
-            "view.model",
-            say("There is no model {name!r}, so the scene is left out; models here: {there}.", name=name, there=there),
-        )
+        missing = say("There is no model {name!r}, so the scene is left out; there is none here yet.", name=name)
+        if models:
+            missing = say(
+                "There is no model {name!r}, so the scene is left out; models here: {there}.",
+                name=name,
+                there=listed(models),
+            )
+        yield "view.model", missing
         return
     for key, kind, layer, head in _heads(scene):
         config = models[name]

@@ -25,6 +25,6 @@ def page_menu(*, key: str) -> None:
         "present": say("Present this page"),
         "copy": say("Copy the link"),
         "copied": say("Copied"),
-        "keys": say("Keys"),
+        "keys": say("Keyboard"),
     }
     _mount(key=key, data={"words": words, "keys": [[say(keys), say(what)] for keys, what in KEYS]})

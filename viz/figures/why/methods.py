@@ -66,7 +66,7 @@ def methods(
 def _correlations(numbers: Sequence[float], palette: Palette) -> list[dict]:
     """The column at the right: one number a row, under its heading."""
     look = {"xref": "paper", "x": 1, "xanchor": "right", "xshift": 88, "showarrow": False, "align": "right"}
-    texts = [say("judge"), *("—" if math.isnan(one) else signed(one) for one in numbers[1:])]
+    texts = [say("reference"), *("—" if math.isnan(one) else signed(one) for one in numbers[1:])]
     heading = look | {"text": say("rank<br>correlation"), "yref": "paper", "y": 1, "yanchor": "bottom", "yshift": 4}
     heading |= {"font": {"size": 12, "color": palette.soft}}
     rows = [look | {"text": one, "y": at, "font": {"size": 13, "color": palette.ink}} for at, one in enumerate(texts)]

@@ -85,7 +85,7 @@ def show(question: Question, palette: Palette) -> SavedView | None:
         above = [Words(question.result.source, "sentence", "large"), Words(lead)]
         return [*above, Columns(drawn(of), (0.5, 0.5)), *map(Words, says)]
 
-    facts = facts_of(question.result.trace, second=second, control=same, changes=first.changes)
+    facts = facts_of(question.result.trace, control=same, changes=first.changes, **{"second sentence": second})
     name = f"why-two-sentences-{patched.replace(' ', '-')}"
     return SavedView(name, saved, lambda: numbers(found, names, control), titles[0], facts, width=1280)
 
