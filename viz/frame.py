@@ -6,6 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from model.language.say import say, sentences
+
 from . import language
 from .components.arrival import arrival
 from .components.history import history
@@ -31,13 +33,20 @@ def begin(page: str) -> None:
     too_long = clean_address(PAGES[page]) if page in PAGES else []
     take_back_lent()
     st.html(theme.STYLE)
+    st.html(f"<style>:root {{ {theme.words()} }}</style>")
     arrival(page)
     for one in too_long:
-        caption(f"The link's {one.name} has more than {one.longest:,} characters, so it was left out.")
+        caption(
+            say(
+                "The link's {name} has more than {longest:,} characters, so it was left out.",
+                name=one.name,
+                longest=one.longest,
+            )
+        )
     if presenting():
         st.html(PRESENTED)
         if open_kept(shown_file()):
-            st.info("The file that this scene shows is no longer kept: open the talk with its files again.")
+            st.info(say("The file that this scene shows is no longer kept: open the talk with its files again."))
             st.stop()
     else:
         _around(page)
@@ -72,4 +81,4 @@ def _presenter(page: str) -> None:
     try:
         presenter(beside.shown_key(opened) if opened else "")
     except KeptError as error:
-        caption(f"On the whole screen it cannot be shown. {error}")
+        caption(sentences(say("On the whole screen it cannot be shown."), str(error)))

@@ -13,6 +13,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from ..language.say import to_say
 from ..network.config import PAD_ID
 from ..network.hooks import hook_outputs
 from ..network.masks import padding_mask
@@ -22,7 +23,7 @@ from .target import Target
 CELLS, SPLIT, ROUNDS = 24, 8, 16
 TOLERANCE = 0.01
 """Completeness error below which the line is not cut finer."""
-BASELINE = "zero token embeddings, positions kept"
+BASELINE = to_say("zero token embeddings, positions kept")
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ..language.say import say
 from ..network.transformer import Transformer
 from .recording import Recording
 from .residual_parts import Part, final_norm, residual_parts
@@ -54,16 +55,17 @@ class LogitParts:
         """What is exact in these numbers and what is linearised."""
         most = max(one.held_norms for one in self.parts)
         if most == 0:
-            return "Exact: no norm stands between the parts and the logit."
+            return say("Exact: no norm stands between the parts and the logit.")
         if most == 1:
-            return (
+            return say(
                 "The sum is exact. The scale of the final norm is held at its value in this run, so what a part does "
                 "to that scale is not counted."
             )
-        return (
-            f"The sum is exact. This model has a norm after every sublayer; the first parts pass {most} of them, "
-            "each with its scale held at its value in this run, so an early part's share is a linearisation and only "
-            "that of the last sublayer depends on one norm alone."
+        return say(
+            "The sum is exact. This model has a norm after every sublayer; the first parts pass {most} of them, each "
+            "with its scale held at its value in this run, so an early part's share is a linearisation and only that "
+            "of the last sublayer depends on one norm alone.",
+            most=most,
         )
 
     def as_json(self) -> dict[str, Any]:

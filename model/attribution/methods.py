@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..language.say import listed, say, to_say
 from ..network.transformer import Transformer
 from ..translate import Translator
 from .alti import alti
@@ -43,8 +44,12 @@ class Attribution:
     completeness_error: float | None = None
     """How far the total is from F(x) - F(baseline), relative to it; of integrated gradients, else None."""
     baseline: str | None = None
-    """The input from which gradients are integrated, in words."""
-    notes: tuple[str, ...] = ()
+    """The input from which gradients are integrated, a message."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What has to be said of the sentence before any score is read."""
+        return self.target.notes
 
     @property
     def scores(self) -> np.ndarray:
@@ -70,15 +75,19 @@ class Attribution:
 
 
 METHODS = {
-    "leave-one-out": "how far the value falls when the piece is blocked in every mask",
-    "integrated-gradients": f"gradients along the way from the baseline ({BASELINE}), times the input",
-    "gradient-x-input": "the gradient at the input, times the input",
-    "attention": "the last cross-attention, mean of its heads",
-    "attention-norm": "norm of what the last layer's attention reads from the piece, output projection included",
-    "rollout": "attention of all layers multiplied, half of each layer being the residual connection",
-    "alti": "ALTI+: share of the piece in each layer's output, chained through all layers",
+    "leave-one-out": to_say("how far the value falls when the piece is blocked in every mask"),
+    "integrated-gradients": to_say(
+        "gradients along the way from the baseline (zero token embeddings, positions kept), times the input"
+    ),
+    "gradient-x-input": to_say("the gradient at the input, times the input"),
+    "attention": to_say("the last cross-attention, mean of its heads"),
+    "attention-norm": to_say(
+        "norm of what the last layer's attention reads from the piece, output projection included"
+    ),
+    "rollout": to_say("attention of all layers multiplied, half of each layer being the residual connection"),
+    "alti": to_say("share of the piece in each layer's output, chained through all layers (ALTI+)"),
 }
-"""Name -> what the score is."""
+"""Name -> what the score is, a message."""
 
 DEFAULT_METHOD = "leave-one-out"
 
@@ -92,7 +101,9 @@ def attribute(
     where the probability of X is zero, so that there is nothing to attribute.
     """
     if method not in METHODS:
-        raise AttributionError(f"There is no method {method!r}; the methods are {', '.join(METHODS)}.")
+        raise AttributionError(
+            say("There is no method {method!r}; the methods are {methods}.", method=method, methods=listed(METHODS))
+        )
     model = translator.model
     if method == "leave-one-out":
         value, source, prefix = leave_one_out(model, target)
@@ -132,8 +143,11 @@ def check_value(target: Target, value: float) -> None:
     if math.isfinite(value) and (target.against is not None or math.exp(value) > 0):
         return
     raise AttributionError(
-        f"The probability of {target.word!r} is zero in this model, with the changes made to it: "
-        "there is nothing to attribute. Undo a change, or choose another word."
+        say(
+            "The probability of {word!r} is zero in this model, with the changes made to it: there is nothing to "
+            "attribute. Undo a change, or choose another word.",
+            word=target.word,
+        )
     )
 
 
@@ -182,4 +196,4 @@ def _attribution(
     check_value(target, value)
     by_source, by_prefix = (one.double().cpu().numpy() for one in (source, prefix))
     total = float(by_source.sum() + by_prefix.sum())
-    return Attribution(method, by_source, by_prefix, total, target, value, error, baseline, target.notes)
+    return Attribution(method, by_source, by_prefix, total, target, value, error, baseline)

@@ -7,19 +7,34 @@ exact, but how a part enters each scale is not counted to that part.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from ..language.say import say, to_say
 from ..network.layers import Residual
 from ..network.transformer import Stack
-from ..trace import Kind
 from .recording import HeldNorm, Recording, Sublayer, output_slices, sublayers
 
 PartKind = Literal["embedding", "position", "encoder", "decoder", "cross", "feed_forward", "bias"]
-_NAMES: dict[Kind, str] = {"encoder": "self-attention", "decoder": "self-attention", "cross": "cross-attention"}
+_SUBLAYERS: dict[PartKind, str] = {
+    "encoder": to_say("layer {layer} self-attention"),
+    "decoder": to_say("layer {layer} self-attention"),
+    "cross": to_say("layer {layer} cross-attention"),
+    "feed_forward": to_say("layer {layer} feed-forward"),
+}
+_HEADS: dict[PartKind, str] = {
+    "encoder": to_say("layer {layer} self-attention head {head}"),
+    "decoder": to_say("layer {layer} self-attention head {head}"),
+    "cross": to_say("layer {layer} cross-attention head {head}"),
+}
+_OTHERS: dict[PartKind, str] = {
+    "embedding": to_say("embedding"),
+    "position": to_say("position"),
+    "bias": to_say("biases"),
+}
 
 
 @dataclass(frozen=True)
@@ -33,13 +48,28 @@ class Part:
 
     @property
     def name(self) -> str:
-        """What a person reads; layers and heads count from 1."""
+        """Its name in tables and in JSON, in English; layers and heads count from 1."""
+        message, numbers = self._message
+        return message.format(**numbers)
+
+    @property
+    def label(self) -> str:
+        """Its name in the reader's language."""
+        message, numbers = self._message
+        return say(message, **numbers)
+
+    @property
+    def sublayer(self) -> Part:
+        """The sublayer that a head belongs to; the part itself where it is none."""
+        return replace(self, head=None)
+
+    @property
+    def _message(self) -> tuple[str, dict[str, int]]:
         if self.layer is None:
-            return {"bias": "biases"}.get(self.kind, self.kind)
-        layer = f"layer {self.layer + 1}"
+            return _OTHERS[self.kind], {}
         if self.head is None:
-            return f"{layer} feed-forward"
-        return f"{layer} {_NAMES[self.kind]} head {self.head + 1}"  # type: ignore[index]
+            return _SUBLAYERS[self.kind], {"layer": self.layer + 1}
+        return _HEADS[self.kind], {"layer": self.layer + 1, "head": self.head + 1}
 
 
 BIASES = Part("bias")

@@ -11,12 +11,19 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
+from ..language.say import say, to_say
 from ..network.autoregressive import decoder_inputs
 from ..trace import Kind
 from ..translate import Translation, Translator
 from .recording import Recording, Sublayer, record_pass, sublayers
 from .residual_parts import Part, ResidualParts, final_norm, residual_parts, sublayer_input
 from .target import AttributionError
+
+_OUTSIDE = (
+    to_say("There is no head {number}: this attention has {count} of them."),
+    to_say("There is no row {number}: this attention has {count} of them."),
+    to_say("There is no column {number}: this attention has {count} of them."),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +42,10 @@ class ScoreParts:
     """The attention weight of this cell, after mask and softmax."""
 
     def grouped(self) -> tuple[tuple[str, ...], tuple[str, ...], np.ndarray]:
-        """Return the matrix with the parts of one sublayer added up: names of rows, of columns, and cells."""
+        """Return the matrix with the parts of one sublayer added up: labels of rows, of columns, and cells."""
         rows, columns = _groups(self.query_parts), _groups(self.key_parts)
         summed = [[self.cells[np.ix_(row, column)].sum() for column in columns.values()] for row in rows.values()]
-        return tuple(rows), tuple(columns), np.array(summed)
+        return tuple(one.label for one in rows), tuple(one.label for one in columns), np.array(summed)
 
 
 def score_parts(
@@ -57,9 +64,9 @@ def score_parts(
         recording = record_pass(model, translation.source_ids, decoder_inputs(translation.target_ids))
     sublayer = _sublayer(recording, kind, layer)
     scores, weights = (recording[f"{sublayer.path}.{name}"] for name in ("scores", "weights"))
-    for name, at, count in zip(("head", "row", "column"), (head, query, key), scores.shape, strict=True):
+    for message, at, count in zip(_OUTSIDE, (head, query, key), scores.shape, strict=True):
         if not 0 <= at < count:
-            raise AttributionError(f"There is no {name} {at + 1}: this {kind} attention has {count} of them.")
+            raise AttributionError(say(message, number=at + 1, count=count))
     attention = recording.attention(sublayer)
     own = "encoder" if kind == "encoder" else "decoder"
     queries = _read(recording, own, sublayer, query)
@@ -80,7 +87,11 @@ def _sublayer(recording: Recording, kind: Kind, layer: int) -> Sublayer:
     found = [one for one in sublayers(recording.model, stack) if one.kind == kind]
     if not 0 <= layer < len(found):
         raise AttributionError(
-            f"There is no layer {layer + 1}: this model has {len(found)} layers of {kind} attention."
+            say(
+                "There is no layer {number}: this model has {count} layers with this attention.",
+                number=layer + 1,
+                count=len(found),
+            )
         )
     return found[layer]
 
@@ -103,9 +114,8 @@ def _projected(parts: ResidualParts, weight: Tensor, bias: Tensor | None, rows: 
     return found
 
 
-def _groups(parts: tuple[Part, ...]) -> dict[str, list[int]]:
-    groups: dict[str, list[int]] = {}
+def _groups(parts: tuple[Part, ...]) -> dict[Part, list[int]]:
+    groups: dict[Part, list[int]] = {}
     for at, part in enumerate(parts):
-        name = part.name if part.head is None else part.name.partition(" head ")[0]
-        groups.setdefault(name, []).append(at)
+        groups.setdefault(part.sublayer, []).append(at)
     return groups

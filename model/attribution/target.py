@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..language.say import say
 from ..network.autoregressive import decoder_inputs
 from ..network.config import UNK_ID
 from ..text.token_names import START
@@ -62,13 +63,16 @@ class Target:
         """What has to be said of this sentence before any score is read."""
         notes = []
         if len(words(self.source_tokens[:-1])) == 1:
-            notes.append("The sentence has one word: without it only </s> is left to attend to.")
+            notes.append(say("The sentence has one word: without it only </s> is left to attend to."))
         if self.position == 0:
-            notes.append("Nothing was written before this word: its prefix is <s> alone.")
+            notes.append(say("Nothing was written before this word: its prefix is <s> alone."))
         if len(self.tokens) > 1:
-            pieces = f"{self.word} has {len(self.tokens)} pieces"
-            first = self.against_id is not None
-            notes.append(f"{pieces}: " + ("its first is compared." if first else "log p is summed over them."))
+            facts = {"word": self.word, "count": len(self.tokens)}
+            notes.append(
+                say("{word} has {count} pieces: log p is summed over them.", **facts)
+                if self.against_id is None
+                else say("{word} has {count} pieces: its first is compared.", **facts)
+            )
         return tuple(notes)
 
 
@@ -82,13 +86,14 @@ def target_pieces(
     """
     ids, tokens = translation.target_ids, translation.target_tokens
     if not (position >= 0 and count > 0 and position + count <= len(ids)):
-        raise AttributionError(f"There is no piece {position + count}: this translation has {len(ids)} pieces.")
+        raise AttributionError(no_piece(position + count, len(ids)))
     end = position + count
     against_id = piece_id(translator, against, tokens[position]) if isinstance(against, str) else against
     if against_id is not None and not 0 <= against_id < translator.config.target_vocab_size:
-        raise AttributionError(f"There is no piece with the id {against_id} in this vocabulary.")
+        raise AttributionError(say("There is no piece with the id {id} in this vocabulary.", id=against_id))
     if against_id == ids[position]:
-        raise AttributionError(f"X and Y are the same piece, {tokens[position].strip()!r}: nothing differs.")
+        same = tokens[position].strip()
+        raise AttributionError(say("X and Y are the same piece, {piece!r}: nothing differs.", piece=same))
     return Target(
         translation.source_ids,
         translation.source_tokens,
@@ -101,13 +106,24 @@ def target_pieces(
     )
 
 
+def no_piece(number: int, count: int) -> str:
+    """That a translation of `count` pieces has no piece `number`, from 1."""
+    return say("There is no piece {number}: this translation has {count} pieces.", number=number, count=count)
+
+
 def target_word(
     translator: Translator, translation: Translation, number: int, against: str | int | None = None
 ) -> Target:
     """Return the target of word `number` (from 1) of a translation. Raises AttributionError."""
     groups = words(translation.target_tokens)
     if not 1 <= number <= len(groups):
-        raise AttributionError(f"There is no word {number}: this translation has {len(groups)} words, </s> included.")
+        raise AttributionError(
+            say(
+                "There is no word {number}: this translation has {count} words, </s> included.",
+                number=number,
+                count=len(groups),
+            )
+        )
     pieces = groups[number - 1]
     return target_pieces(translator, translation, pieces.start, len(pieces), against)
 
@@ -124,8 +140,14 @@ def piece_id(translator: Translator, text: str, beside: str) -> int:
     encoded = tokenizer.encode(text)
     ids, pieces = encoded.ids[:-1], encoded.tokens[:-1]
     if not ids or UNK_ID in ids:
-        raise AttributionError(f"The vocabulary of this model does not hold {text.strip()!r}.")
+        raise AttributionError(say("The vocabulary of this model does not hold {text!r}.", text=text.strip()))
     if len(ids) > 1:
         cut = " | ".join(piece.strip() for piece in pieces)
-        raise AttributionError(f"{text.strip()!r} has several pieces ({cut}); X is compared with a Y of one piece.")
+        raise AttributionError(
+            say(
+                "{text!r} has several pieces ({pieces}); X is compared with a Y of one piece.",
+                text=text.strip(),
+                pieces=cut,
+            )
+        )
     return ids[0]

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import ParamSpec, TypeVar
 
 from .catalogue import SOURCE, catalogue
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _OF_BLOCK: ContextVar[str | None] = ContextVar("language of a block", default=None)
 _of_visitor: Callable[[], str] = lambda: SOURCE  # noqa: E731
@@ -26,6 +30,17 @@ def speaking(language: str) -> Iterator[None]:
         yield
     finally:
         _OF_BLOCK.reset(token)
+
+
+def in_this_language(work: Callable[P, R]) -> Callable[P, R]:
+    """`work` that says everything in the language of now, whenever and in whatever thread it is called."""
+    language = current_language()
+
+    def spoken(*arguments: P.args, **named: P.kwargs) -> R:
+        with speaking(language):
+            return work(*arguments, **named)
+
+    return spoken
 
 
 def ask(of_visitor: Callable[[], str]) -> None:

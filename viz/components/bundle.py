@@ -14,9 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from model.language.catalogue import SOURCE
+from model.language.catalogue import SOURCE, catalogue
 from model.language.current import current_language
-from model.language.say import say
 
 HERE = Path(__file__).parent
 IMPORT = re.compile(r'^import .* from "(?P<path>\.[^"]+)";\n', re.MULTILINE)
@@ -33,11 +32,17 @@ def bundle(entry: Path) -> str:
     found: dict[Path, str] = {}
     _collect(entry.resolve(), found)
     spoken = "\n".join(found.values()).replace(LANGUAGE.format(SOURCE), LANGUAGE.format(current_language()))
-    return SAID.sub(lambda call: MESSAGE.sub(_translated, call[0]), spoken)
+    return SAID.sub(_translated, spoken)
 
 
-def _translated(literal: re.Match[str]) -> str:
-    return json.dumps(say(json.loads(literal[0])), ensure_ascii=False)
+def _translated(call: re.Match[str]) -> str:
+    """The beginning of a call of `say` or `sayMany` with its one or two messages translated."""
+    messages, spoken = [json.loads(one) for one in MESSAGE.findall(call[0])], catalogue(current_language())
+    if len(messages) == 1:
+        forms = iter([spoken.gettext(messages[0])])
+    else:
+        forms = iter([spoken.ngettext(messages[0], messages[1], count) for count in (1, 2)])
+    return MESSAGE.sub(lambda _: json.dumps(next(forms), ensure_ascii=False), call[0])
 
 
 def _collect(path: Path, found: dict[Path, str]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from model.atomic_write import write_file
 from model.cli.writable import WritableError, check_writable
+from model.language.say import say
 
 from ..engine.package import Form
 from ..figures.palette import DARK, LIGHT
@@ -29,12 +30,13 @@ def main() -> int:
     if sys.argv[1:2] == ["live"]:
         return live_command.main(sys.argv[2:])
     parser = argparse.ArgumentParser(
-        prog="python -m viz.export", description="A talk as one HTML file; or, with the word live, see live --help."
+        prog="python -m viz.export",
+        description=say("A talk as one HTML file; or, with the word live, see live --help."),
     )
-    parser.add_argument("talk", type=Path, help="the talk, a TOML file")
-    parser.add_argument("out", type=Path, help="the HTML file to write")
-    parser.add_argument("--dark", action="store_true", help="light ink on dark paper")
-    parser.add_argument("--int8", action="store_true", help="the models of live scenes in 8 bits a weight")
+    parser.add_argument("talk", type=Path, help=say("the talk, a TOML file"))
+    parser.add_argument("out", type=Path, help=say("the HTML file to write"))
+    parser.add_argument("--dark", action="store_true", help=say("light ink on dark paper"))
+    parser.add_argument("--int8", action="store_true", help=say("the models of live scenes in 8 bits a weight"))
     arguments = parser.parse_args()
     try:
         check_writable(arguments.out)
@@ -44,7 +46,8 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     except (OSError, UnicodeDecodeError) as error:
-        print(f"{arguments.talk} cannot be read as a talk: {error}", file=sys.stderr)
+        problem = say("{file} cannot be read as a talk: {reason}", file=arguments.talk, reason=error)
+        print(problem, file=sys.stderr)
         return 1
     collect.begin()
     from ..ui import cache  # after the runtime, as all that draws components
@@ -58,7 +61,11 @@ def main() -> int:
     if not checked.shown:
         return 1
     shown = replace(talk, scenes=checked.shown)
-    progress = lambda done: print(f"scene {done + 1} of {len(shown.scenes)}: {shown.scenes[done].title}")  # noqa: E731
+
+    def progress(done: int) -> None:
+        facts = {"number": done + 1, "count": len(shown.scenes), "title": shown.scenes[done].title}
+        print(say("scene {number} of {count}: {title}", **facts))
+
     palette = DARK if arguments.dark else LIGHT
     form: Form = "int8" if arguments.int8 else "half"
     page = collect.talk_file(shown, models, palette, date.today(), progress, form, beside)
@@ -66,7 +73,8 @@ def main() -> int:
     print(f"{arguments.out}: {len(page.encode()) / 1e6:.1f} MB")
     missing = scene_count(source) - len(shown.scenes)
     if missing:
-        print(f"{arguments.out}: {missing} of {scene_count(source)} scenes are not in it.", file=sys.stderr)
+        facts = {"missing": missing, "count": scene_count(source)}
+        print(f"{arguments.out}: {say('{missing} of {count} scenes are not in it.', **facts)}", file=sys.stderr)
     return 1 if missing else 0
 
 
@@ -75,7 +83,7 @@ def _say(file: Path, mistakes: tuple[Mistake, ...], checked: CheckedTalk) -> Non
     for mistake in sorted((*mistakes, *checked.mistakes), key=lambda one: one.line):
         print(f"{file}: {mistake}", file=sys.stderr)
     if not checked.shown:
-        print(f"{file}: no scene can be shown, so nothing is written.", file=sys.stderr)
+        print(f"{file}: {say('no scene can be shown, so nothing is written.')}", file=sys.stderr)
 
 
 if __name__ == "__main__":

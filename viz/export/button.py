@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.language.current import in_this_language
+from model.language.say import say, sentences, to_say
+
 from ..talk import beside
 from ..talk.checks import check, model_of
 from ..ui import cache, theme
@@ -21,9 +24,10 @@ if TYPE_CHECKING:
 
     from ..talk.scenes import Talk
 
-HELP = "The whole talk as one HTML file for a USB stick: no server, no network. Making it takes a second or so a scene."
-
-LIVE_HELP = " Its live scenes bring their model along."
+HELP = to_say(
+    "The whole talk as one HTML file for a USB stick: no server, no network. Making it takes a second or so a scene."
+)
+LIVE_HELP = to_say("Its live scenes bring their model along.")
 
 
 def save_talk(talk: Talk, models: Mapping[str, TransformerConfig | None]) -> None:
@@ -33,13 +37,13 @@ def save_talk(talk: Talk, models: Mapping[str, TransformerConfig | None]) -> Non
     sizes = [estimated_size(one.parameters, "half") for one in cache.summaries() if one.name in live]
     name = re.sub(r"[^\w]+", "-", talk.title.lower(), flags=re.ASCII).strip("-") or "talk"
     st.download_button(
-        f"One file (about {sum(sizes) / 1e6:.0f} MB)" if sizes else "One file",
-        partial(talk_file, talk, models, theme.palette(), date.today(), beside=there),
+        say("One file (about {size:.0f} MB)", size=sum(sizes) / 1e6) if sizes else say("One file"),
+        partial(in_this_language(talk_file), talk, models, theme.palette(), date.today(), beside=there),
         f"{name}.html",
         "text/html",
         key="talk-one-file",
         type="tertiary",
-        help=HELP + (LIVE_HELP if sizes else ""),
+        help=sentences(say(HELP), say(LIVE_HELP) if sizes else ""),
         on_click="ignore",
         disabled=not talk.scenes,
     )

@@ -13,12 +13,18 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from model.language.current import current_language, speaking
+from model.language.say import say, sentences, to_say
+
+from .. import language
 from ..components.presenter import COLLECTED
 from ..figures.palette import DARK, LIGHT
 from ..streamlit_internals import PageRun, allow_caches_outside_of_runs, start_runtime
 from ..talk import live
 from ..talk.beside import File, session_of
 from ..talk.checks import check, model_of
+from ..ui.addresses.pages import TITLES
+from ..ui.addresses.shared import LANGUAGE
 from .packed_models import packable, packed_model, palette_of
 from .page import talk_page
 from .parts import REMARKS, LiveSlide, Slide, View
@@ -37,7 +43,7 @@ PATIENCE = 120.0
 """Seconds that one run of a page may take: the first loads the model."""
 ROUNDS = 60
 """A page whose decoding is still under way is run again, so often at most, a second apart."""
-MISSING = "This scene is shown by the app only: open the page {page} there."
+MISSING = to_say("This scene is shown by the app only: open the page {page} there.")
 
 
 def talk_file(
@@ -52,14 +58,15 @@ def talk_file(
     """The whole talk as one HTML file; `models` are those there are, by name. It opens in the colours of `palette`.
 
     `progress` is called with the number of scenes that are done. A scene that cannot be shown becomes a slide that says
-    why. Each model that a live scene asks for stands in the file once, in this `form`. `beside` are the files that
-    scenes name, by name.
+    why. A scene speaks the language of its address, all else the current one. Each model that a live scene asks for
+    stands in the file once, in this `form`. `beside` are the files that scenes name, by name.
     """
     other = LIGHT if palette == DARK else DARK
     drawn = []
     for at, scene in enumerate(talk.scenes):
         progress(at)
-        drawn.append(slide(scene, talk, models, (palette, other), beside or {}))
+        with speaking(LANGUAGE.value_of(scene.view.get(LANGUAGE.name, "")) or current_language()):
+            drawn.append(slide(scene, talk, models, (palette, other), beside or {}))
     slides, others = ([one[at] for one in drawn] for at in range(2))
     names = {one.live.model: None for one in slides if one.live}
     packed = [packed_model(one, form) for one in filter(None, map(_packable, names))]
@@ -77,17 +84,18 @@ def slide(
     texts = (scene.notes, scene.point, scene.hide, (*scene.omit, REMARKS))
     checked = check(replace(talk, scenes=(scene,)), models, beside)
     if not checked.shown:
-        left_out = Slide(scene.title, None, *texts, missing=" ".join(one.text for one in checked.mistakes))
+        left_out = Slide(scene.title, None, *texts, missing=sentences(*(one.text for one in checked.mistakes)))
         return [left_out] * len(palettes)
     views = collect(scene.page, scene.query(talk.model), session_of(scene, beside))
     if not views:
-        return [Slide(scene.title, None, *texts, missing=MISSING.format(page=scene.page.capitalize()))] * len(palettes)
+        missing = say(MISSING, page=say(TITLES[scene.page]))
+        return [Slide(scene.title, None, *texts, missing=missing)] * len(palettes)
     (shown,) = checked.shown
     model = model_of(scene, talk, models)
     drawn = [(views[-1].view(palette), palette) for palette in palettes]
     lives = [_live(shown, model, view, palette) for view, palette in drawn]
-    found = zip(drawn, lives, strict=True)
-    return [Slide(scene.title, view, *texts, live=live, guess=shown.guess) for (view, _), live in found]
+    found, choices = zip(drawn, lives, strict=True), tuple(map(scene.said, shown.guess))
+    return [Slide(scene.title, view, *texts, live=live, guess=choices) for (view, _), live in found]
 
 
 def _live(scene: Scene, model: str, view: View, palette: Palette) -> LiveSlide | None:
@@ -107,10 +115,11 @@ def _packable(model: str) -> Checkpoint | None:
 def collect(page: str, view: Mapping[str, str], session: Mapping[str, Any] | None = None) -> Sequence[SavedView]:
     """What the page, at this address, offers to save; nothing where it cannot be saved or asks for what is not there.
 
-    `session` is what the session holds at first.     Raises RuntimeError when it does not come to an end.
+    It speaks the current language. `session` is what the session holds at first. Raises RuntimeError when it does not
+    come to an end.
     """
     views: list[SavedView] = []
-    run = PageRun(PAGES / f"{page}.py", {COLLECTED: views, **(session or {})})
+    run = PageRun(PAGES / f"{page}.py", {COLLECTED: views, language.KEY: current_language(), **(session or {})})
     for _ in range(ROUNDS):
         elements = run.run(view, PATIENCE)
         if views or not _working(elements):

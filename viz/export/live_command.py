@@ -11,6 +11,7 @@ from pathlib import Path
 from model.atomic_write import write_file
 from model.checkpoint.load import CheckpointError, available, load_checkpoint
 from model.cli.writable import WritableError, check_writable
+from model.language.say import listed, say
 
 from ..engine.package import Form, PackageError
 from . import collect
@@ -21,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     given = _parser().parse_args(arguments)
     names = given.checkpoint or available()[:1]
     if not names:
-        print("There is no checkpoint: train one with `python -m model train`.", file=sys.stderr)
+        print(say("There is no checkpoint: train one with `python -m model train`."), file=sys.stderr)
         return 1
     collect.begin()
     from .live_file import live_file, live_folder  # after the runtime, as all that draws components
@@ -39,13 +40,13 @@ def main(arguments: Sequence[str]) -> int:
         else:
             files = {given.out: live_file(checkpoints, date.today(), form or "half").encode()}
     except OSError as error:
-        print(f"{given.out} cannot be written: {error}", file=sys.stderr)
+        print(say("{file} cannot be written: {reason}", file=given.out, reason=error), file=sys.stderr)
         return 1
     except (WritableError, CheckpointError) as error:
         print(error, file=sys.stderr)
         return 1
     except PackageError as error:
-        print(f"{', '.join(names)} cannot run in the browser: {error}.", file=sys.stderr)
+        print(say("{names} cannot run in the browser: {reason}.", names=listed(names), reason=error), file=sys.stderr)
         return 1
     for path, data in files.items():
         write_file(path, data)
@@ -54,14 +55,25 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m viz.export live", description="Models that run in one HTML file.")
-    parser.add_argument("out", type=Path, help="the HTML file, or the folder, to write")
-    parser.add_argument("--folder", action="store_true", help="a folder for a web host, each model beside the page")
+    parser = argparse.ArgumentParser(
+        prog="python -m viz.export live", description=say("Models that run in one HTML file.")
+    )
+    parser.add_argument("out", type=Path, help=say("the HTML file, or the folder, to write"))
     parser.add_argument(
-        "--checkpoint", action="append", metavar="NAME", help="a checkpoint, by name or folder; may be given repeatedly"
+        "--folder", action="store_true", help=say("a folder for a web host, each model beside the page")
+    )
+    parser.add_argument(
+        "--checkpoint",
+        action="append",
+        metavar="NAME",
+        help=say("a checkpoint, by name or folder; may be given repeatedly"),
     )
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--half", action="store_true", help="weights in half precision (the default of a file)")
-    form.add_argument("--int8", action="store_true", help="weights in 8 bits, half as large and a little less exact")
-    parser.epilog = "A folder has both unless one is named; a phone then takes 8 bits, where little is lost by them."
+    form.add_argument("--half", action="store_true", help=say("weights in half precision (the default of a file)"))
+    form.add_argument(
+        "--int8", action="store_true", help=say("weights in 8 bits, half as large and a little less exact")
+    )
+    parser.epilog = say(
+        "A folder has both unless one is named; a phone then takes 8 bits, where little is lost by them."
+    )
     return parser

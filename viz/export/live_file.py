@@ -18,6 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from model.language.catalogue import TAGS
+from model.language.current import current_language
+from model.language.say import say, to_say
+
 from ..components.bundle import style
 from ..engine.package import Form
 from ..figures.palette import DARK, LIGHT, Look
@@ -36,6 +40,7 @@ from .packed_models import (
     palette_of,
 )
 from .page import BROWSER
+from .parts import named_facts
 from .scripts import component_code, hash_of, scoped
 
 if TYPE_CHECKING:
@@ -47,10 +52,13 @@ COMPONENTS = (
     *("beam_tree", "decode_player", "heatmap", "links", "overview", "switchboard", "text", "tokens", "versions"),
     "word_card",
 )
-FORMS: dict[Form, str] = {"half": "Live file: the model too", "int8": "Live file in 8 bits"}
+FORMS: dict[Form, str] = {
+    "half": to_say("Live file: the model too (HTML, about {size:.0f} MB)"),
+    "int8": to_say("Live file in 8 bits (HTML, about {size:.0f} MB)"),
+}
 """What the menu Save calls a file of each form."""
 PAGE = Template("""<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
+<html lang="$language"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src '$hash' 'wasm-unsafe-eval'; \
 worker-src blob:; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; connect-src $connect; \
 base-uri 'none'; form-action 'none'">
@@ -59,12 +67,17 @@ base-uri 'none'; form-action 'none'">
 <style>
 :root { color-scheme: light dark; --st-font: "Source Sans", system-ui, sans-serif; --st-button-radius: 0.6rem; }
 $css
-</style></head><body><p id="starting">The model is being read. If this sentence stays, JavaScript is off here, \
-or the file was cut off on its way: then download it again.</p>
+</style></head><body><p id="starting">$starting</p>
 $engine
 <script>$code</script>
 $models</body></html>
 """)
+
+
+STARTING = to_say(
+    "The model is being read. If this sentence stays, JavaScript is off here, or the file was cut off on its way: then "
+    "download it again."
+)
 
 
 def live_file(checkpoints: Sequence[Checkpoint], made: date, form: Form = "half") -> str:
@@ -85,7 +98,7 @@ def live_folder(checkpoints: Sequence[Checkpoint], made: date, form: Form | None
         facts.append(model.facts | {"file": _kept(model, files)})
         if form is None and int8_loses_little(one.hash):
             small = packed_model(one, "int8")
-            own = {name: small.facts[name] for name in ("facts", "sha256")}
+            own = {"facts": named_facts(small.facts["facts"]), "sha256": small.facts["sha256"]}
             facts[-1]["phone"] = own | {"file": _kept(small, files)}
     return {"index.html": page(_facts(checkpoints, facts), made, "", "'self'").encode()} | files
 
@@ -93,7 +106,8 @@ def live_folder(checkpoints: Sequence[Checkpoint], made: date, form: Form | None
 def _facts(checkpoints: Sequence[Checkpoint], facts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """What the page reads of each model, with sentences to begin with and the tour."""
     return [
-        own | {"examples": list(examples(one.card)), "tour": steps_in_file(one.name)}
+        own
+        | {"facts": named_facts(own["facts"]), "examples": list(examples(one.card)), "tour": steps_in_file(one.name)}
         for one, own in zip(checkpoints, facts, strict=True)
     ]
 
@@ -118,7 +132,7 @@ def live_files(model: LiveModel) -> dict[str, tuple[str, Callable[[], bytes]]]:
     if on_phone() and int8_loses_little(checkpoint.hash):
         forms.reverse()
     return {
-        f"{FORMS[form]} (HTML, about {estimated_size(parameters, form) / 1e6:.0f} MB)": (
+        say(FORMS[form], size=estimated_size(parameters, form) / 1e6): (
             f"{model.name}-live{'' if form == 'half' else '-8-bit'}.html",
             partial(_made, checkpoint, form),
         )
@@ -138,7 +152,7 @@ def on_phone() -> bool:
 def page(models: Sequence[dict[str, Any]], made: date, data: str, connect: str = "'none'") -> str:
     """The HTML around the `data` of models; `connect` is what its security policy lets it fetch."""
     styles = {name: style(name) for name in COMPONENTS}
-    title = models[0]["title"] if len(models) == 1 else "Attenscope, live"
+    title = models[0]["title"] if len(models) == 1 else say("Attenscope, live")
     header = {
         "title": title,
         "made": made.isoformat(),
@@ -150,8 +164,10 @@ def page(models: Sequence[dict[str, Any]], made: date, data: str, connect: str =
     literal = json.dumps(header, ensure_ascii=False).replace("<", "\\u003c")
     code = f"{component_code(COMPONENTS)}{scoped(HERE / 'live.js')}({literal}, components);"
     return PAGE.substitute(
+        language=TAGS.get(current_language(), current_language()),
         title=html.escape(title),
-        font=font_faces("".join([literal, code, *TYPED]), italic=is_slanted(styles.values())),
+        starting=html.escape(say(STARTING), quote=False),
+        font=font_faces("".join([literal, code, say(STARTING), *TYPED]), italic=is_slanted(styles.values())),
         hash=f"sha256-{hash_of(code)}",
         connect=connect,
         css="".join((folder / name).read_text(encoding="utf-8") for folder, name in _SHEETS),

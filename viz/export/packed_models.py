@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from model.language.say import say
+
 from ..engine.package import ENGINE, KERNEL, Form, PackageError, check_tokenizer, package
 from ..figures.palette import Look, head_colour
 from .scripts import scoped
@@ -70,12 +72,14 @@ def packed_model(checkpoint: Checkpoint, form: Form = "half") -> PackedModel:
 def weights_in_words(weights_hash: str, form: Form) -> str:
     """How a file holds the weights, and what is lost by it where that was measured."""
     if form == "half":
-        return "half precision"
+        return say("half precision")
     found = INT8_BLEU.get(weights_hash)
     if not found:
-        return "8 bits a weight; what is lost by it was not measured"
-    bleu = f"BLEU {found['int8']:.2f}, in half precision {found['half']:.2f}"
-    return f"8 bits a weight; {bleu}, on {found['sentences']:,} sentences of {found['source']}"
+        return say("8 bits a weight; what is lost by it was not measured")
+    return say(
+        "8 bits a weight; BLEU {int8:.2f}, in half precision {half:.2f}, on {sentences:,} sentences of {source}",
+        **found,
+    )
 
 
 def int8_loses_little(weights_hash: str) -> bool:

@@ -21,6 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from plotly.offline import get_plotlyjs
 
+from model.language.catalogue import TAGS
+from model.language.current import current_language
+from model.language.say import say
+
 from ..components.bundle import style
 from ..components.packing import header_text, pack
 from ..figures.stage import staged
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
 BROWSER = Path(__file__).parent / "browser"
 # The names of the theme that Streamlit hands to components; a file has to say them itself.
 PAGE = Template("""<!doctype html>
-<html lang="en" data-scheme="$scheme"><head><meta charset="utf-8">
+<html lang="$language" data-scheme="$scheme"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src $scripts; \
 style-src 'unsafe-inline'; img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width"><title>$title</title>
@@ -45,7 +49,7 @@ style-src 'unsafe-inline'; img-src data: blob:; font-src data:; base-uri 'none';
 :root { --st-font: "Source Sans", system-ui, sans-serif; --st-button-radius: 0.6rem; }
 $colours
 $css
-</style></head><body><noscript>This page draws its pictures with JavaScript; please allow it.</noscript>
+</style></head><body><noscript>$noscript</noscript>
 <script type="text/plain" data-of="$scheme" id="content">$content</script>
 $others<script type="text/plain" id="plotly">$plotly</script>
 $engine<script>$code</script>$models</body></html>
@@ -157,7 +161,9 @@ def _file(
     schemes = [_scheme(palette) for _, palette in looks]
     sheets = [BROWSER / "page.css", BALLOT, *([LIVE / "sentence.css"] if models else [])]
     return PAGE.substitute(
+        language=TAGS.get(current_language(), current_language()),
         title=html.escape(title),
+        noscript=html.escape(say("This page draws its pictures with JavaScript; please allow it."), quote=False),
         font=font_faces(letters, italic=is_slanted(styles.values())),
         scripts=" ".join([*(f"'sha256-{one}'" for one in hashes), *([LIVE_POLICY] if models else [])]),
         scheme=schemes[0],

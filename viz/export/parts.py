@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from model.language.say import say, to_say
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
@@ -13,6 +15,27 @@ if TYPE_CHECKING:
 
 REMARKS = "remarks"
 """The role of what a page says about its pictures: a scene says that itself."""
+
+FACTS = (
+    *(to_say("model"), to_say("hash"), to_say("sentence"), to_say("translation"), to_say("settings"), to_say("corpus")),
+    *(
+        to_say("word"),
+        to_say("rather than"),
+        to_say("changes"),
+        to_say("method"),
+        to_say("cell"),
+        to_say("second sentence"),
+    ),
+    *(to_say("control"), to_say("steps"), to_say("strategy"), to_say("view"), to_say("experiment"), to_say("mask")),
+    *(to_say("padding"), to_say("weights"), to_say("weights in this file"), to_say("data"), to_say("licence")),
+    to_say("attribution"),
+)
+"""The names of what a view or a model was made from, as code has them."""
+
+
+def named_facts(facts: Mapping[str, str]) -> dict[str, str]:
+    """Facts by their names in the reader's language."""
+    return {say(name): value for name, value in facts.items()}
 
 
 class Part:

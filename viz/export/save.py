@@ -18,6 +18,9 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from model.language.current import in_this_language
+from model.language.say import say, to_say
+
 from ..components.presenter import COLLECTED
 from ..components.save import save_buttons
 from ..figures.palette import DARK, LIGHT, Palette
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 
 PERSISTENT: dict[str, Any] = {"persist_state": "session"}
 """Of controls of the menu, which no address holds."""
-PALETTES = {"light": LIGHT, "dark": DARK}
+PALETTES = {to_say("light"): LIGHT, to_say("dark"): DARK}
 SCALES = (1, 2, 3, 4)
 PICTURES = ("picture", "decoding")
 """Roles of what PNG and SVG show."""
@@ -87,14 +90,16 @@ def save(what: SavedView) -> None:
     if COLLECTED in st.session_state:
         st.session_state[COLLECTED].append(what)
         return
-    menu = st.popover("Save", type="tertiary", key="save", on_change="rerun")
+    menu = st.popover(say("Save"), type="tertiary", key="save", on_change="rerun")
     if menu.open:  # Else there would be a dozen elements more to make at every redraw of the page.
         with menu:
             _menu(what)
 
 
 def _menu(what: SavedView) -> None:
-    scheme = _choice("Colours", tuple(PALETTES), "save-scheme", "dark" if theme.palette() == DARK else "light")
+    scheme = _choice(
+        say("Colours"), tuple(PALETTES), "save-scheme", "dark" if theme.palette() == DARK else "light", say
+    )
     palette = PALETTES[scheme]
     if has_picture(what.parts(palette)):
         _pictures(what, palette)
@@ -103,12 +108,12 @@ def _menu(what: SavedView) -> None:
     other = PALETTES["light" if scheme == "dark" else "dark"]
     also = lambda: (what.view(other), other)  # noqa: E731
     page = lambda: view_page(what.view(palette), palette, date.today(), notes[0], also=also())  # noqa: E731
-    _download("Interactive page (HTML)", page, file, "text/html")
-    with st.expander("In another page"):
-        caption("Put the file beside your page, and this line into it:")
+    _download(say("Interactive page (HTML)"), page, file, "text/html")
+    with st.expander(say("In another page")):
+        caption(say("Put the file beside your page, and this line into it:"))
         st.code(frame_of(file, what.title or what.name), language="html", wrap_lines=True)
     if what.numbers:
-        _download("Numbers (CSV)", _csv(what.numbers), f"{what.name}.csv", "text/csv")
+        _download(say("Numbers (CSV)"), _csv(what.numbers), f"{what.name}.csv", "text/csv")
     for label, (name, made) in what.files.items():
         _download(label, made, name, "application/octet-stream")
 
@@ -122,10 +127,10 @@ def _notes() -> list[str]:
     """The notes of the file: a list of one text, the visitor's latest, which a download finds that began before it."""
     said: list[str] = st.session_state.setdefault("save-said", [""])
     said[0] = (
-        st.text_area("Notes in the file", key="save-notes", max_chars=LONGEST_NOTES, height=80, **PERSISTENT) or ""
+        st.text_area(say("Notes in the file"), key="save-notes", max_chars=LONGEST_NOTES, height=80, **PERSISTENT) or ""
     )
     if said[0]:
-        caption("In the file, the key n shows them.")
+        caption(say("In the file, the key n shows them."))
     return said
 
 
@@ -137,8 +142,8 @@ def has_picture(parts: Sequence[Part]) -> bool:
 def _pictures(what: SavedView, palette: Palette) -> None:
     """The buttons PNG and SVG. Once one is pressed the file is made and handed to the browser, which draws it."""
     with st.container(key="save-look", horizontal=True, vertical_alignment="center"):
-        scale = _choice("Size", SCALES, "save-scale", 2, "{}×".format)
-        clear = st.toggle("No background", key="save-clear", **PERSISTENT)
+        scale = _choice(say("Size"), SCALES, "save-scale", 2, "{}×".format)
+        clear = st.toggle(say("No background"), key="save-clear", **PERSISTENT)
     how = {"scale": scale, "clear": clear, "width": what.width}
 
     def request() -> None:
@@ -167,4 +172,5 @@ def _csv(table: Callable[[], pd.DataFrame]) -> Callable[[], str]:
 
 
 def _download(label: str, made: Callable[[], str | bytes], name: str, mime: str) -> None:
+    made = in_this_language(made)  # It is made when the button is pressed, outside of the visitor's run.
     st.download_button(label, made, name, mime, on_click="ignore", key=f"save-{label}", width="stretch")

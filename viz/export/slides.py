@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .parts import Chart, Columns, Component, Part, Slide, Words
+from .parts import Chart, Columns, Component, Part, Slide, Words, named_facts
 
 if TYPE_CHECKING:
     from .packed_models import PackedModel
@@ -49,7 +49,7 @@ def _slide(slide: Slide, packed: Packed, models: Sequence[PackedModel]) -> dict[
         "omit": slide.omit,
         "guess": slide.guess,
         "missing": slide.missing,
-        "facts": facts,
+        "facts": named_facts(facts),
         "live": live,
         "parts": [_part(part, packed) for part in slide.parts],
     }

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from model.language.say import say
 from viz import frame
 from viz.export.save import save
 from viz.ui import controls as shared
@@ -23,7 +24,7 @@ badge(model, *shared.translation(model, text))
 PIN.hold(of=text)
 question = controls.question(model, text)
 with st.container(key="views", horizontal=True, vertical_alignment="center"):
-    view = widgets.segmented_control("View", WHY)
+    view = widgets.segmented_control(say("View"), WHY)
     menu = st.container(key="saving", width="content")
 if saved := screen.show(view, question):
     with menu:

@@ -10,6 +10,8 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
+from model.language.say import say
+
 from ..streamlit_internals import message_kind, uploaded_bytes
 from .command_line import split, with_hosts
 from .headers import SafeHeaders
@@ -40,7 +42,7 @@ def serve(arguments: Sequence[str]) -> None:
     settings = Settings.of_this_process()
     if settings.read_only and any(one.partition("=")[0] in ("--model", "--models") for one in own):
         raise ValueError(
-            "A read-only server (ATTENSCOPE_READ_ONLY) shows the released models alone: leave --model out."
+            say("A read-only server (ATTENSCOPE_READ_ONLY) shows the released models alone: leave --model out.")
         )
     served = application(settings)
     sys.argv = [str(APP), *own]  # Read by the pages; and Streamlit looks for its configuration beside the first.

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from model.language.say import say
+
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -20,12 +22,13 @@ def split(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
         name, equals, value = own.pop(0).removeprefix("--").partition("=")
         if not equals:
             if not own or own[0].startswith("--"):
-                raise ValueError(f"--{name} needs a value, such as --{name} 8600.")
+                raise ValueError(say("{option} needs a value, such as {option} 8600.", option=f"--{name}"))
             value = own.pop(0)
         options[name] = _value(value)
     own = own[1:] if own[:1] == ["--"] else own
     if late := next(filter(_is_streamlits, own), None):
-        raise ValueError(f"{late} must stand first, as in: python -m viz --server.port 8600 -- --models FOLDER")
+        example = "python -m viz --server.port 8600 -- --models FOLDER"
+        raise ValueError(say("{option} must stand first, as in: {example}", option=late, example=example))
     return options, own
 
 

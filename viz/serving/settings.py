@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
+from model.language.say import say, to_say
+
 MEGABYTE = 1024 * 1024
-NO_FILES = "This server takes no files. Run Attenscope on your own machine to open one."
+NO_FILES = to_say("This server takes no files. Run Attenscope on your own machine to open one.")
 """What a visitor of a read-only server reads who wants to open a file."""
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
@@ -51,19 +53,25 @@ class Settings:
 def _switch(environment: Mapping[str, str], name: str) -> bool:
     text = environment.get(name, "").strip().lower()
     if text not in (*YES, *NO):
-        raise ValueError(f"{name} is {text!r}; it must be 1 or 0.")
+        raise ValueError(say("{name} is {text!r}; it must be 1 or 0.", name=name, text=text))
     return text in YES
 
 
 def _sources(environment: Mapping[str, str], name: str, default: str) -> str:
     text = " ".join(environment.get(name, "").split()) or default
     if not text.isascii() or ";" in text or "," in text:
-        raise ValueError(f"{name} is {text!r}; it must name sites with spaces between, such as https://school.example.")
+        raise ValueError(
+            say(
+                "{name} is {text!r}; it must name sites with spaces between, such as https://school.example.",
+                name=name,
+                text=text,
+            )
+        )
     return text
 
 
 def _megabytes(environment: Mapping[str, str], name: str, default: int) -> int:
     text = environment.get(name, "").strip()
     if text and not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise ValueError(f"{name} is {text!r}; it must be a number of megabytes.")
+        raise ValueError(say("{name} is {text!r}; it must be a number of megabytes.", name=name, text=text))
     return int(text) * MEGABYTE if text else default

@@ -9,8 +9,14 @@ from collections.abc import Callable, Mapping
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from model.language.catalogue import closest
+from model.language.current import speaking
+from model.language.say import say, to_say
+
 from .settings import MEGABYTE, NO_FILES, Settings
 
+LANGUAGE = re.compile(rb"[\w-]*")
+"""The first language of an Accept-Language header."""
 UPLOAD = re.compile(r".*/_stcore/upload_file/(?P<session>[^/]+)/[^/]+")
 
 
@@ -32,14 +38,17 @@ class UploadLimits:
         if not found:
             await self._app(scope, receive, send)
         elif self._settings.read_only:
-            await PlainTextResponse(NO_FILES, 403)(scope, receive, send)
+            with speaking(_language(scope)):
+                refused = PlainTextResponse(say(NO_FILES), 403)
+            await refused(scope, receive, send)
         else:
             await self._upload(found["session"], scope, receive, send)
 
     async def _upload(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
         length = dict(scope["headers"]).get(b"content-length", b"")
         held = expected = int(length) if length.isdigit() else 0
-        if refusal := self._refusal(session, expected):
+        language = _language(scope)
+        if refusal := self._refusal(session, expected, language):
             await PlainTextResponse(refusal, 413)(scope, receive, send)
             return
         came = 0
@@ -50,7 +59,7 @@ class UploadLimits:
             message = await receive()
             came += len(message.get("body", b""))
             if came > held:  # More than was said, or nothing was said.
-                if refusal := self._refusal(session, came - held):
+                if refusal := self._refusal(session, came - held, language):
                     raise TooMuchError(refusal)
                 self._coming[session] += came - held
                 held = came
@@ -72,15 +81,30 @@ class UploadLimits:
             if not self._coming[session]:
                 del self._coming[session]
 
-    def _refusal(self, session: str, more: int) -> str:
-        """Why so many bytes more find no place; empty where they do."""
+    def _refusal(self, session: str, more: int, language: str) -> str:
+        """Why so many bytes more find no place, in a language; empty where they do."""
         stored = self._stored()
         own = stored.get(session, 0) + self._coming[session]
         everybody = sum(stored.values()) + sum(self._coming.values())
-        for used, limit, whose in (
-            (own, self._settings.session_uploads, "your files"),
-            (everybody, self._settings.server_uploads, "the files of all visitors"),
+        for used, limit, message in (
+            (
+                own,
+                self._settings.session_uploads,
+                to_say("Your files may have {most} MB together: remove one, then try again."),
+            ),
+            (
+                everybody,
+                self._settings.server_uploads,
+                to_say("The files of all visitors may have {most} MB together: remove one, then try again."),
+            ),
         ):
             if used + more > limit:
-                return f"{whose.capitalize()} may have {limit // MEGABYTE} MB together: remove one, then try again."
+                with speaking(language):
+                    return say(message, most=limit // MEGABYTE)
         return ""
+
+
+def _language(scope: Scope) -> str:
+    """The language that the request's browser asks for first, as far as the interface has it."""
+    asked = LANGUAGE.match(dict(scope["headers"]).get(b"accept-language", b""))
+    return closest(asked[0].decode() if asked else "")

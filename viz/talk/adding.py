@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.language.say import listed, say, sentences
 from model.untrusted_trace import OpenedTrace
 
+from ..figures.labels import KIND_NAMES
 from ..traces.kept import KeptError
 from ..traces.session import PASTED_MASK, UPLOADED_MASKS, current_run
 from ..traces.session import current as current_trace
 from ..ui.addresses import masks
+from ..ui.addresses.pages import TITLES
 from ..ui.addresses.shared import MODEL, SENTENCE
 from ..ui.captions import plain
 from . import beside, session
@@ -32,13 +35,13 @@ TITLED = 60
 def add_view_button(page: Page) -> None:
     """A quiet button in the header that makes the view on the screen the next scene of the visitor's talk."""
     with st.container(key="add-view"):
-        what = "Make this view the next scene of your talk (page Talk)"
-        st.button("Add to talk", key="add-this-view", type="tertiary", help=what, on_click=_add, args=(page,))
+        what = say("Make this view the next scene of your talk (page Talk)")
+        st.button(say("Add to talk"), key="add-this-view", type="tertiary", help=what, on_click=_add, args=(page,))
 
 
 def _add(page: Page) -> None:
     """Add the view as a scene, with the file that it shows kept beside the talk; or say why it cannot be one."""
-    mine, mistakes = st.session_state.get("talk") or (Talk(session.MINE), ())
+    mine, mistakes = st.session_state.get("talk") or (Talk(say(session.MINE)), ())
     if problem := _problem(page.name, len(mine.scenes)):
         st.toast(problem)
         return
@@ -52,8 +55,10 @@ def _add(page: Page) -> None:
     scene = _scene(page, opened, trace, arrays)
     session.put(replace(mine, scenes=(*mine.scenes, scene)), mistakes, len(mine.scenes))
     file = trace or arrays
-    kept = f" {file} is kept beside it: Save on the page Talk hands out both as a zip." if file else ""
-    st.toast(plain(f"Scene {len(mine.scenes) + 1} of your talk. Give it a title and notes on the page Talk.{kept}"))
+    kept = say("{file} is kept beside it: Save on the page Talk hands out both as a zip.", file=file) if file else ""
+    number = len(mine.scenes) + 1
+    said = say("Scene {number} of your talk. Give it a title and notes on the page Talk.", number=number)
+    st.toast(plain(sentences(said, kept)))
 
 
 def _scene(page: Page, opened: OpenedTrace | None, trace: str, arrays: str) -> Scene:
@@ -68,16 +73,16 @@ def _scene(page: Page, opened: OpenedTrace | None, trace: str, arrays: str) -> S
 def _problem(page: str, scenes: int) -> str:
     """Why the view cannot become a scene; "" where it can."""
     if scenes >= MOST_SCENES:
-        return f"A talk has at most {MOST_SCENES} scenes: save this one and begin another."
+        return say("A talk has at most {most} scenes: save this one and begin another.", most=MOST_SCENES)
     if shows_opened(page):
-        return "A scene is an address or a file: a training that was opened is neither."
+        return say("A scene is an address or a file: a training that was opened is neither.")
     if not _judges(page) or masks.FROM.get() == "build" or len(_arrays(page)) == 1:
         return ""
     if _arrays(page):
-        return "A scene shows one file: take the other uploads away, or open each on the page Talk."
+        return say("A scene shows one file: take the other uploads away, or open each on the page Talk.")
     if masks.FROM.get() == "opened trace":
-        return "A scene shows an opened trace on Explore: add it to the talk there."
-    return "There is no mask to show yet: paste, upload or build one first."
+        return say("A scene shows an opened trace on Explore: add it to the talk there.")
+    return say("There is no mask to show yet: paste, upload or build one first.")
 
 
 def shows_opened(page: str) -> bool:
@@ -102,10 +107,13 @@ def _arrays(page: str) -> list[tuple[str, bytes]]:
 
 def _title(page: str, view: dict[str, str], source: str) -> str:
     """What a scene is called until it is given a title: its sentence and what is seen of it."""
-    part = ", ".join(filter(None, (view.get("part"), view.get("fault", "").replace("-", " "))))
-    what = part or view.get("view") or view.get("plot") or view.get("move") or view.get("why") or view.get("method")
-    kind = f"{view['kind']} attention" if "kind" in view else ""
-    head = f"layer {view.get('layer', 1)}, head {view.get('head', 1)}" if "layer" in view or "head" in view else ""
-    seen = ", ".join(filter(None, (page.capitalize(), what, kind, head)))
+    chosen = (view.get(name, "") for name in ("view", "plot", "move", "why", "method"))
+    what = view.get("part") or next(filter(None, chosen), "")
+    fault = view.get("fault", "").replace("-", " ")
+    kind = KIND_NAMES.get(view.get("kind", ""), "")
+    layer, head = view.get("layer", 1), view.get("head", 1)
+    place = say("layer {layer}, head {head}", layer=layer, head=head) if {"layer", "head"} & view.keys() else ""
+    parts = (say(TITLES[page]), what and say(what), fault, kind and say(kind), place)
+    seen = listed(filter(None, parts))
     shown = source if len(source) <= TITLED else f"{source[: TITLED - 1]}…"
-    return f"“{shown}” · {seen}" if shown else seen
+    return say("“{sentence}” · {seen}", sentence=shown, seen=seen) if shown else seen

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from model.diagnosis.readers.files import ENDINGS, UnreadableError, read
+from model.language.say import say
 from model.untrusted_trace import MEGABYTES, OpenedTrace, OpenError, clean, read_trace
 
 from ..traces.kept import KeptError, kept, new_key
@@ -54,10 +55,16 @@ def read_one(name: str, data: bytes) -> File:
     """A file as a scene shows it. ValueError with a sentence for one that cannot be read."""
     if not NAME.fullmatch(name):
         raise ValueError(
-            f"{clean(name, 80)} is no plain name of a file: use letters, digits, spaces and - _ . + ( ) =."
+            say(
+                "{name} is no plain name of a file: use letters, digits, spaces and - _ . + ( ) =.",
+                name=clean(name, 80),
+            )
         )
     if len(data) > MEGABYTES * 2**20:
-        raise ValueError(f"{name} has {len(data) / 2**20:.0f} MB; at most {MEGABYTES} MB are read.")
+        size = len(data) / 2**20
+        raise ValueError(
+            say("{name} has {size:.0f} MB; at most {most} MB are read.", name=name, size=size, most=MEGABYTES)
+        )
     if name.endswith(TRACE):
         return read_trace(name, data)
     with tempfile.TemporaryDirectory() as folder:  # The visitor's name is never a path.
@@ -81,7 +88,8 @@ def unpacked(files: Iterable[tuple[str, bytes]]) -> tuple[dict[str, bytes], list
         try:
             found |= _members(data)
         except (OSError, ValueError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-            problems.append(f"{clean(name, 80)} cannot be opened: {clean(str(error), 200) or 'it is broken'}.")
+            reason = clean(str(error), 200) or say("it is broken")
+            problems.append(say("{name} cannot be opened: {reason}.", name=clean(name, 80), reason=reason))
     return found, problems
 
 
@@ -91,14 +99,14 @@ def _members(data: bytes) -> dict[str, bytes]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [one for one in archive.infolist() if not one.is_dir()]
         if len(members) > MOST + 1:
-            raise ValueError(f"it holds {len(members)} files, at most {MOST + 1} are read")
+            raise ValueError(say("it holds {count} files, at most {most} are read", count=len(members), most=MOST + 1))
         left = MEGABYTES * 2**20
         for one in members:
             with archive.open(one) as member:
                 content = member.read(left + 1)  # Whatever size it claims to have.
             left -= len(content)
             if left < 0:
-                raise ValueError(f"it unpacks to more than {MEGABYTES} MB")
+                raise ValueError(say("it unpacks to more than {most} MB", most=MEGABYTES))
             found[re.split(r"[/\\]", one.filename)[-1]] = content
     return found
 
@@ -112,7 +120,7 @@ def bring(files: Mapping[str, bytes]) -> list[str]:
         except (OpenError, KeptError, ValueError) as error:
             problems.append(str(error))
     if len(files) > MOST:
-        problems.append(f"{len(files)} files were given; the first {MOST} are read.")
+        problems.append(say("{count} files were given; the first {most} are read.", count=len(files), most=MOST))
     return problems
 
 
@@ -129,7 +137,7 @@ def keep_arrays(given: str, data: bytes) -> str:
     """Keep a file that the visitor has uploaded beside their talk, and return its name there. KeptError, ValueError."""
     file = read_one(f"array{Path(given).suffix}", data)  # The visitor's name may be none that a file can have.
     if not isinstance(file, Arrays):
-        raise ValueError("A scene of Masks shows no saved trace: open it on Explore and add it there.")
+        raise ValueError(say("A scene of Masks shows no saved trace: open it on Explore and add it there."))
     name = _free(Path(given).stem, Path(given).suffix, lambda there: isinstance(there, Arrays) and there.data == data)
     if name not in files():
         _keep(name, replace(file, name=name), len(data))
@@ -246,7 +254,7 @@ def of_folder(talk: Talk, folder: Path) -> tuple[dict[str, File], list[str]]:
         try:
             found[name] = read_one(name, (folder / name).read_bytes() if NAME.fullmatch(name) else b"")
         except OSError as error:
-            problems.append(f"{name} cannot be read: {error.strerror}.")
+            problems.append(say("{name} cannot be read: {reason}.", name=name, reason=error.strerror))
         except ValueError as error:
             problems.append(str(error))
     return found, problems

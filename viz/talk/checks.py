@@ -8,10 +8,11 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from model.interventions.changes import HeadChange, InterventionError, parse
+from model.language.say import listed, say
 from model.untrusted_trace import OpenedTrace
 
 from ..ui.addresses.decode import CROSS, OWN
-from ..ui.addresses.pages import PAGES
+from ..ui.addresses.pages import PAGES, TITLES
 from ..ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, MODEL
 from ..ui.url_state.kinds import Choice, Number
 from . import guess
@@ -19,8 +20,11 @@ from .live import obstacle, unheeded
 from .scenes import Mistake, Scene, Talk
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from model.network.config import TransformerConfig
 
+    from ..ui.url_state.parameter import Parameter
     from .beside import File
 
 
@@ -69,32 +73,55 @@ def model_of(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | 
 
 def _mistake(number: int, scene: Scene, key: str, text: str) -> Mistake:
     line = scene.lines.get(key, scene.lines.get("", 0))
-    return Mistake(line, text if line else f"Scene {number}: {text}")
+    return Mistake(line, text if line else say("Scene {number}: {text}", number=number, text=text))
 
 
 def _missing_file(scene: Scene, beside: Collection[str]) -> list[tuple[str, str]]:
     """The file that the scene names and cannot show."""
     for key, name, pages in (("trace", scene.trace, FOR_TRACES), ("arrays", scene.arrays, FOR_ARRAYS)):
         if name and scene.page not in pages:
-            there = " and ".join(page.capitalize() for page in pages)
-            return [(key, f"The page {scene.page} shows no {key} of a file, so the scene is left out; {there} does.")]
+            there = listed(say(TITLES[page]) for page in pages)
+            missing = say(
+                "The page {page} shows no {key} of a file, so the scene is left out; {there} does.",
+                page=scene.page,
+                key=key,
+                there=there,
+            )
+            return [(key, missing)]
         if name and name not in beside:
-            how = "open the talk together with it, or as a zip that holds both"
-            return [(key, f"There is no file {name!r} beside the talk, so the scene is left out; {how}.")]
+            missing = say(
+                "There is no file {name!r} beside the talk, so the scene is left out; open the talk together with it, "
+                "or as a zip that holds both.",
+                name=name,
+            )
+            return [(key, missing)]
     return []
 
 
 def _missing(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None]) -> Iterator[tuple[str, str]]:
     """What the scene cannot be shown without: the key that asks for it, and what to do."""
     if scene.page not in PAGES:
-        yield "page", f"There is no page {scene.page!r}, so the scene is left out; use {', '.join(PAGES)}."
+        yield (
+            "page",
+            say(
+                "There is no page {page!r}, so the scene is left out; use {pages}.",
+                page=scene.page,
+                pages=listed(PAGES),
+            ),
+        )
         return
     if scene.trace or scene.arrays:  # which have heads of their own
         return
     name = model_of(scene, talk, models)
     if name not in models:
-        there = ", ".join(models) or "none yet"
-        yield "view.model", f"There is no model {name!r}, so the scene is left out; models here: {there}."
+        missing = say("There is no model {name!r}, so the scene is left out; there is none here yet.", name=name)
+        if models:
+            missing = say(
+                "There is no model {name!r}, so the scene is left out; models here: {there}.",
+                name=name,
+                there=listed(models),
+            )
+        yield "view.model", missing
         return
     for key, kind, layer, head in _heads(scene):
         config = models[name]
@@ -102,8 +129,19 @@ def _missing(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | 
             continue
         layers = config.encoder_layers if kind == "encoder" else config.decoder_layers
         if not (1 <= layer <= layers and 1 <= head <= config.heads):
-            what = f"There is no layer {layer}, head {head} in the {kind} attention of {name}, so the scene is left out"
-            yield key, f"{what}; it has layers 1 to {layers} and heads 1 to {config.heads}."
+            yield (
+                key,
+                say(
+                    "There is no layer {layer}, head {head} in the {kind} attention of {name}, so the scene is left "
+                    "out; it has layers 1 to {layers} and heads 1 to {heads}.",
+                    layer=layer,
+                    head=head,
+                    kind=kind,
+                    name=name,
+                    layers=layers,
+                    heads=config.heads,
+                ),
+            )
     try:
         parse(scene.view.get(CHANGES.name, ""))
     except InterventionError as error:
@@ -134,8 +172,13 @@ def _unknown(scene: Scene) -> Iterator[tuple[str, str]]:
     known = PAGES[scene.page].parameters if scene.page in PAGES else scene.view
     for name in scene.view:
         if name not in known:
-            there = ", ".join(sorted(known))
-            yield f"view.{name}", f"The page {scene.page} knows no {name!r}, so it is passed over; it knows {there}."
+            unknown = say(
+                "The page {page} knows no {name!r}, so it is passed over; it knows {there}.",
+                page=scene.page,
+                name=name,
+                there=listed(sorted(known)),
+            )
+            yield f"view.{name}", unknown
 
 
 def _unreadable_values(scene: Scene) -> Iterator[tuple[str, str]]:
@@ -144,16 +187,38 @@ def _unreadable_values(scene: Scene) -> Iterator[tuple[str, str]]:
     for name, value in scene.view.items():
         if name not in known or known[name].understands([value]):
             continue
-        one = known[name]
-        if isinstance(one, Choice):
-            labels = [one.label(option) for option in one.options]
-            near = get_close_matches(value, labels, 1)
-            can = f"one of {', '.join(labels)}" + (f"; {near[0]!r} is nearest" if near else "")
-        elif isinstance(one, Number):
-            can = f"a number from {one.low:g} to {one.high:g}"
-        else:
-            can = f"at most {one.longest:,} characters of its kind"
-        yield f"view.{name}", f"{name} = {value[:60]!r} means nothing on the page {scene.page}: it is {can}."
+        yield f"view.{name}", _unreadable(name, value, scene.page, known[name])
+
+
+def _unreadable(name: str, value: str, page: str, one: Parameter[Any]) -> str:
+    facts = {"name": name, "value": value[:60], "page": page}
+    if isinstance(one, Choice):
+        options = [one.write(option) for option in one.options]
+        near = get_close_matches(value, options, 1)
+        if near:
+            return say(
+                "{name} = {value!r} means nothing on the page {page}: it is one of {options}; {near!r} is nearest.",
+                options=listed(options),
+                near=near[0],
+                **facts,
+            )
+        return say(
+            "{name} = {value!r} means nothing on the page {page}: it is one of {options}.",
+            options=listed(options),
+            **facts,
+        )
+    if isinstance(one, Number):
+        return say(
+            "{name} = {value!r} means nothing on the page {page}: it is a number from {low:g} to {high:g}.",
+            low=one.low,
+            high=one.high,
+            **facts,
+        )
+    return say(
+        "{name} = {value!r} means nothing on the page {page}: it is at most {longest:,} characters of its kind.",
+        longest=one.longest,
+        **facts,
+    )
 
 
 def _live(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None]) -> Iterator[tuple[str, str]]:
@@ -161,13 +226,19 @@ def _live(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | Non
     if not scene.live or scene.page not in PAGES:
         return
     if reason := obstacle(scene):
-        yield "live", f"The scene takes no sentences and shows its own: {reason}."
+        yield "live", say("The scene takes no sentences and shows its own: {reason}.", reason=reason)
         return
     name = model_of(scene, talk, models)
     if models.get(name, ()) is None:
-        yield "live", f"{name} is no model that a file can hold: in One file the scene shows its own sentence."
+        yield (
+            "live",
+            say("{name} is no model that a file can hold: in One file the scene shows its own sentence.", name=name),
+        )
     for one in unheeded(scene):
-        yield f"view.{one}", f"In One file, sentences that are typed into this scene are shown without {one}."
+        yield (
+            f"view.{one}",
+            say("In One file, sentences that are typed into this scene are shown without {name}.", name=one),
+        )
 
 
 def network_of(
@@ -187,7 +258,8 @@ def _guesses(
     choices = tuple(choice for choice, problem in found.items() if not problem)
     problems = [("guess", problem) for problem in found.values() if problem]
     if scene.guess and len(choices) < guess.FEWEST:
-        return (), [*problems, ("guess", f"It takes {guess.FEWEST} choices to guess, so the scene asks nothing.")]
+        few = say("It takes {fewest} choices to guess, so the scene asks nothing.", fewest=guess.FEWEST)
+        return (), [*problems, ("guess", few)]
     return choices, problems
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from model.language.say import say, sentences, to_say
 from viz.ui.captions import caption, plain
 
 from . import guess, session
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
     from .beside import File
 
 STYLE = Path(__file__).parent / "talk.css"
-LIVE = "Live: sentences from the audience are translated"
-LIVE_HELP = "On stage by this app; in One file by the model itself, which then stands in the file and makes it larger."
-GUESS = "Guess first: among what the audience chooses"
-GUESS_HELP = (
+LIVE = to_say("Live: sentences from the audience are translated")
+LIVE_HELP = to_say(
+    "On stage by this app; in One file by the model itself, which then stands in the file and makes it larger."
+)
+GUESS = to_say("Guess first: among what the audience chooses")
+GUESS_HELP = to_say(
     "Two to nine parts of the picture. On stage the keys 1 to 9, or clicks, count the guesses; the next key shows "
     "them. Cover what would tell with “Hidden until the next key”."
 )
@@ -38,14 +41,14 @@ VIEW_ROWS = 190
 def scenes(talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Mapping[str, File]) -> None:
     """The list on the left, the chosen scene on the right."""
     if not talk.scenes:
-        caption("There is no scene yet. Press “Add to talk” at the top of any page, or open a talk.")
+        caption(say("There is no scene yet. Press “Add to talk” at the top of any page, or open a talk."))
         return
     at = min(session.current(), len(talk.scenes) - 1)
     left, right = st.columns([0.36, 0.64], gap="large")
     with left:
         st.session_state["scene-choice"] = at
         st.radio(
-            "Scenes",
+            say("Scenes"),
             range(len(talk.scenes)),
             format_func=lambda one: f"{one + 1} {plain(talk.scenes[one].title)}",
             key="scene-choice",
@@ -91,11 +94,11 @@ def _moves(at: int, count: int) -> None:
         return at
 
     with st.container(key="scene-moves", horizontal=True, vertical_alignment="center"):
-        st.markdown(f"Scene {at + 1} of {count}")
-        button("Earlier", "earlier", at > 0, move(-1))
-        button("Later", "later", at < count - 1, move(1))
-        button("Copy", "copy", count < MOST_SCENES, copy)
-        button("Delete", "delete", True, delete)
+        st.markdown(say("Scene {number} of {count}", number=at + 1, count=count))
+        button(say("Move earlier"), "earlier", at > 0, move(-1))
+        button(say("Move later"), "later", at < count - 1, move(1))
+        button(say("Copy"), "copy", count < MOST_SCENES, copy)
+        button(say("Delete"), "delete", True, delete)
 
 
 def _fields(at: int, scene: Scene, network: TransformerConfig | OpenedTrace | None) -> None:
@@ -115,25 +118,35 @@ def _fields(at: int, scene: Scene, network: TransformerConfig | OpenedTrace | No
         key = f"scene-{name}-{revision}"
         chosen = list(getattr(scene, name))
         there = [part for part in PARTS if part in PARTS_OF.get(scene.page, PARTS) or part in chosen]
-        st.multiselect(label, there, chosen, key=key, on_change=keep, args=(name,), placeholder="Nothing")
+        st.multiselect(
+            label, there, chosen, key=key, on_change=keep, args=(name,), placeholder=say("Nothing"), format_func=say
+        )
 
-    line("title", "Title", "What stands above the picture")
-    line("point", "What to look at", "One line under the picture, for the audience")
+    line("title", say("Title"), say("What stands above the picture"))
+    line("point", say("What to look at"), say("One line under the picture, for the audience"))
     key = f"scene-notes-{revision}"
     st.text_area(
-        "Notes", scene.notes, 190, LONGEST["notes"], key, placeholder="What you say", on_change=keep, args=("notes",)
+        say("Notes"),
+        scene.notes,
+        190,
+        LONGEST["notes"],
+        key,
+        placeholder=say("What you say"),
+        on_change=keep,
+        args=("notes",),
     )
     left, right = st.columns(2)
     with left:
-        parts("hide", "Hidden until the next key")
+        parts("hide", say("Hidden until the next key"))
     with right:
-        parts("omit", "Left out")
+        parts("omit", say("Left out"))
     if choices := list(dict.fromkeys([*scene.guess, *guess.parts(scene, network)])):
-        more: dict[str, Any] = {"max_selections": guess.MOST, "placeholder": "Nothing", "help": GUESS_HELP}
+        more: dict[str, Any] = {"max_selections": guess.MOST, "placeholder": say("Nothing"), "help": say(GUESS_HELP)}
         key = f"scene-guess-{revision}"
-        st.multiselect(GUESS, choices, list(scene.guess), key=key, on_change=keep, args=("guess",), **more)
+        more["format_func"] = scene.said
+        st.multiselect(say(GUESS), choices, list(scene.guess), key=key, on_change=keep, args=("guess",), **more)
     if scene.live or not obstacle(scene):
-        st.toggle(LIVE, scene.live, f"scene-live-{revision}", LIVE_HELP, on_change=keep, args=("live",))
+        st.toggle(say(LIVE), scene.live, f"scene-live-{revision}", say(LIVE_HELP), on_change=keep, args=("live",))
     _view(at, scene, revision)
 
 
@@ -147,14 +160,14 @@ def _view(at: int, scene: Scene, revision: str) -> None:
         if found and not mistakes:
             session.edit(at, page=found.page, view=found.view, lines={})
 
-    with st.expander("The view", key="scene-view"):
-        st.text_area("As it stands in the file", write_view(scene), VIEW_ROWS, key=key, on_change=keep)
+    with st.expander(say("The view"), key="scene-view"):
+        st.text_area(say("As it stands in the file"), write_view(scene), VIEW_ROWS, key=key, on_change=keep)
         of, mistakes = st.session_state.get("view-mistakes", ("", ()))
         for one in mistakes if of == revision else ():
-            st.error(plain(f"{one} The view stays as it was."))
-        caption("The names are those in the page's address. To change a view by hand, open it and add it again.")
+            st.error(plain(sentences(str(one), say("The view stays as it was."))))
+        caption(say("The names are those in the page's address. To change a view by hand, open it and add it again."))
     model = session.talk()[0].model
-    st.link_button("Open this view", scene.address(model), type="tertiary")
+    st.link_button(say("Open this view"), scene.address(model), type="tertiary")
 
 
 def _scene_of(source: str) -> tuple[Scene | None, tuple[Mistake, ...]]:

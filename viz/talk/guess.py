@@ -6,6 +6,7 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from model.language.say import listed, say, to_say
 from model.text.words import words_of
 from model.untrusted_trace import OpenedTrace
 
@@ -23,7 +24,7 @@ FEWEST, MOST = 2, 9
 """Choices: the keys 1 to 9 count them."""
 LONGEST = 40
 """Characters of a choice."""
-SIDES = ("left", "right")
+SIDES = (to_say("left"), to_say("right"))
 """The two pictures of a fault in the gallery: broken and fixed."""
 OF_SENTENCES = ("explore", "decode", "why", "positions", "training")
 OF_HEADS = ("explore",)
@@ -64,14 +65,23 @@ def problem(choice: str, scene: Scene, network: Network) -> str:
         return ""
     known = parts(scene, network)
     if not known:
-        return (
-            f"{choice!r} is no part of this picture, and it is passed over; guess words of the view's sentence, heads "
-            "on Explore, or left and right in the gallery."
+        return say(
+            "{choice!r} is no part of this picture, and it is passed over; guess words of the view's sentence, heads "
+            "on Explore, or left and right in the gallery.",
+            choice=choice,
         )
     near = get_close_matches(choice, known, 1)
-    nearest = f" {near[0]!r} is nearest;" if near else ""
-    listed = ", ".join(known[:_LISTED]) + (", ..." if len(known) > _LISTED else "")
-    return f"There is no {choice!r} in the picture to guess, and it is passed over;{nearest} it has {listed}."
+    has = listed([*known[:_LISTED], *(["..."] if len(known) > _LISTED else [])])
+    if near:
+        return say(
+            "There is no {choice!r} in the picture to guess, and it is passed over; {near!r} is nearest; it has {has}.",
+            choice=choice,
+            near=near[0],
+            has=has,
+        )
+    return say(
+        "There is no {choice!r} in the picture to guess, and it is passed over; it has {has}.", choice=choice, has=has
+    )
 
 
 def _sentence(scene: Scene, network: Network) -> str:

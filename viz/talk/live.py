@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from model.language.say import say
+
 from ..figures.palette import Look, Palette
 from ..ui.addresses.decode import CROSS, EARLY, METHOD, OWN, PENALTY, STEP, WAY, WIDTH
 from ..ui.addresses.explore import ORDER, VIEW
@@ -28,13 +30,13 @@ HEEDED: Mapping[str, tuple[Parameter[Any], ...]] = {
 def obstacle(scene: Scene) -> str:
     """Why a scene cannot be live; "" where it can."""
     if scene.trace or scene.arrays:
-        return "a file beside the talk takes no sentences"
+        return say("a file beside the talk takes no sentences")
     value = lambda of: of.value_of(scene.view.get(of.name, ""))  # noqa: E731
     if scene.page == "explore" and value(VIEW) in VIEWS:
         return ""
     if scene.page == "decode" and value(METHOD) in METHODS:
         return ""
-    return "only heatmap, links and text on Explore, and greedy and beam on Decode, take sentences"
+    return say("only heatmap, links and text on Explore, and greedy and beam on Decode, take sentences")
 
 
 def unheeded(scene: Scene) -> list[str]:

@@ -11,21 +11,27 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
+from model.language.say import say, to_say
+
+from ..ui.addresses.shared import LANGUAGE
+
 PARTS = {
-    "sentence": "the sentence",
-    "translation": "its translation",
-    "heads": "the overview of all heads",
-    "picture": "the large picture",
-    "next token": "the token written next, and its candidates",
-    "attention": "which words are attended to",
-    "matrix": "how the decoder looks at its own words",
-    "candidates": "the candidates for the next token",
-    "player": "the steps and where one is",
-    "decoding": "the decoding step by step",
-    "tree": "the beam tree",
-    "best": "the best translations of a beam",
-    "verdict": "what was found",
-    "broken or fixed": "which picture of a fault is the broken one: their names and the colour of what is wrong",
+    to_say("sentence"): "the sentence",
+    to_say("translation"): "its translation",
+    to_say("heads"): "the overview of all heads",
+    to_say("picture"): "the large picture",
+    to_say("next token"): "the token written next, and its candidates",
+    to_say("attention"): "which words are attended to",
+    to_say("matrix"): "how the decoder looks at its own words",
+    to_say("candidates"): "the candidates for the next token",
+    to_say("player"): "the steps and where one is",
+    to_say("decoding"): "the decoding step by step",
+    to_say("tree"): "the beam tree",
+    to_say("best"): "the best translations of a beam",
+    to_say("verdict"): "what was found",
+    to_say(
+        "broken or fixed"
+    ): "which picture of a fault is the broken one: their names and the colour of what is wrong",
 }
 """What a scene can hide until the next key, or leave out."""
 PARTS_OF: Mapping[str, tuple[str, ...]] = {
@@ -80,12 +86,25 @@ class Scene:
         """The address of the view: `model` is that of the talk; a file with arrays is read as one that is uploaded."""
         return ({"model": model} if model else {}) | ({"from": "upload"} if self.arrays else {}) | dict(self.view)
 
-    def presenter_data(self, model: str = "", keys: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """What :func:`viz.components.presenter.show` needs of it; `keys` are those of the files beside the talk."""
+    def said(self, choice: str) -> str:
+        """A choice as the audience reads it: a side of the gallery in its language, anything else as it stands."""
+        return say(choice) if self.page == "masks" else choice
+
+    def presenter_data(
+        self, model: str = "", keys: Mapping[str, str] | None = None, language: str = ""
+    ) -> dict[str, Any]:
+        """What :func:`viz.components.presenter.show` needs of it; `keys` are those of the files beside the talk.
+
+        `language` is that of a scene whose address names none.
+        """
         key = (keys or {}).get(self.trace or self.arrays, "")
         texts = {"title": self.title, "notes": self.notes, "point": self.point}
-        address = self.address(model, **({"live": "1"} if self.live else {}), **({"file": key} if key else {}))
-        parts = {"hide": self.hide, "omit": self.omit, "guess": self.guess}
+        more = {"live": "1" if self.live else "", "file": key}
+        if LANGUAGE.name not in self.view:
+            more[LANGUAGE.name] = language
+        address = self.address(model, **{name: value for name, value in more.items() if value})
+        guesses = tuple(map(self.said, self.guess))
+        parts = {"hide": self.hide, "omit": self.omit, "guess": guesses}
         return {"address": address, **texts, **parts, "live": self.live}
 
 
@@ -108,4 +127,4 @@ class Mistake:
     text: str
 
     def __str__(self) -> str:
-        return f"Line {self.line}: {self.text}" if self.line else self.text
+        return say("Line {line}: {text}", line=self.line, text=self.text) if self.line else self.text

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.language.say import say, to_say
+
 from ..components.draft import draft
 from ..components.kept_files import kept_files
 from . import beside
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     pass
 
 SHIPPED = Path(__file__).parent / "talk.toml"
-MINE = "A talk of my own"
+MINE = to_say("A talk of my own")
 MOST_UNDONE = 30
 """Changes that can be taken back."""
 _BEFORE = "talks before"
@@ -93,7 +95,7 @@ def _restore(source: str, page: str) -> None:
     if found.scenes:
         put(found, mistakes, at=0)
         if page == "talk":
-            st.toast("Your talk is here again, as this browser kept it. Open has the one that ships with the app.")
+            st.toast(say("Your talk is here again, as this browser kept it. Open has the one that ships with the app."))
 
 
 def _restore_files(source: str) -> None:

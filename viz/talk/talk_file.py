@@ -26,6 +26,9 @@ from typing import Any
 
 import tomli_w
 
+from model.language.say import listed, say, to_say
+
+from ..ui.addresses.pages import TITLES
 from . import guess
 from .scenes import LONGEST, MOST_SCENES, PARTS, Mistake, Scene, Talk
 from .toml import Block, TalkError, blocks
@@ -34,6 +37,10 @@ TEXTS = ("title", "notes", "point", "page", "trace", "arrays")
 """The keys of a scene that are texts."""
 VALUE = 2000
 """Characters of one value of a view."""
+UNKNOWN_PART = {
+    "hide": to_say("There is nothing called {part!r} to hide; use {known}."),
+    "omit": to_say("There is nothing called {part!r} to omit; use {known}."),
+}
 
 
 def read(source: str) -> tuple[Talk, tuple[Mistake, ...]]:
@@ -49,10 +56,11 @@ def read(source: str) -> tuple[Talk, tuple[Mistake, ...]]:
         if scene:
             scenes.append(scene)
     if len(found) > MOST_SCENES:
-        mistakes.append(Mistake(found[MOST_SCENES].start, f"A talk has at most {MOST_SCENES} scenes; cut it in two."))
+        too_many = say("A talk has at most {most} scenes; cut it in two.", most=MOST_SCENES)
+        mistakes.append(Mistake(found[MOST_SCENES].start, too_many))
     if not found:
-        mistakes.append(Mistake(1, "There is no scene. Begin each with a line that says [[scene]]."))
-    return Talk(talk.get("title") or "A talk", tuple(scenes), talk.get("model", "")), tuple(mistakes)
+        mistakes.append(Mistake(1, say("There is no scene. Begin each with a line that says [[scene]].")))
+    return Talk(talk.get("title") or say("A talk"), tuple(scenes), talk.get("model", "")), tuple(mistakes)
 
 
 def scene_count(source: str) -> int:
@@ -93,10 +101,10 @@ def _scene(block: Block, mistakes: list[Mistake]) -> Scene | None:
     _unknown(table, {*TEXTS, "hide", "omit", "guess", "live", "view"}, block, mistakes)
     texts = _texts(table, block, mistakes, *TEXTS)
     if not texts.get("page"):
-        mistakes.append(Mistake(block.start, 'The scene names no page; add for example: page = "explore"'))
+        mistakes.append(Mistake(block.start, say('The scene names no page; add for example: page = "explore"')))
         return None
     hide, omit = (_parts(table, name, block, mistakes) for name in ("hide", "omit"))
-    title = texts.get("title") or texts["page"].capitalize()
+    title = texts.get("title") or say(TITLES.get(texts["page"], texts["page"].capitalize()))
     view = _view(table.get("view", {}), block, mistakes)
     said = texts.get("notes", ""), texts.get("point", "")
     live, files = _switch(table, "live", block, mistakes), (texts.get("trace", ""), texts.get("arrays", ""))
@@ -115,8 +123,8 @@ def _table(block: Block, mistakes: list[Mistake]) -> dict[str, Any] | None:
 
 def _unknown(table: Mapping[str, Any], known: set[str], block: Block, mistakes: list[Mistake]) -> None:
     for name in table.keys() - known:
-        names = ", ".join(sorted(known))
-        what = f"There is no key {name[:60]!r} here and it is passed over; use {names}."
+        names = listed(sorted(known))
+        what = say("There is no key {key!r} here and it is passed over; use {names}.", key=name[:60], names=names)
         mistakes.append(Mistake(block.line(name), what))
 
 
@@ -125,9 +133,11 @@ def _texts(table: Mapping[str, Any], block: Block, mistakes: list[Mistake], *nam
     for name in names:
         value, longest = table.get(name, ""), LONGEST.get(name, 60)
         if not isinstance(value, str):
-            mistakes.append(Mistake(block.line(name), f'{name} is to be a text in quotation marks: {name} = "..."'))
+            what = say('{name} is to be a text in quotation marks: {name} = "..."', name=name)
+            mistakes.append(Mistake(block.line(name), what))
         elif len(value) > longest:
-            mistakes.append(Mistake(block.line(name), f"{name} is cut to {longest} characters; shorten it."))
+            what = say("{name} is cut to {longest} characters; shorten it.", name=name, longest=longest)
+            mistakes.append(Mistake(block.line(name), what))
             found[name] = value[:longest]
         else:
             found[name] = value.strip()
@@ -136,12 +146,12 @@ def _texts(table: Mapping[str, Any], block: Block, mistakes: list[Mistake], *nam
 
 def _parts(table: Mapping[str, Any], name: str, block: Block, mistakes: list[Mistake]) -> tuple[str, ...]:
     value = table.get(name, [])
-    listed = [value] if isinstance(value, str) else value if isinstance(value, list) else [repr(value)]
-    for part in listed:
+    given = [value] if isinstance(value, str) else value if isinstance(value, list) else [repr(value)]
+    for part in given:
         if part not in PARTS:
-            known = ", ".join(PARTS)
-            mistakes.append(Mistake(block.line(name), f"There is nothing called {part!r} to {name}; use {known}."))
-    return tuple(part for part in PARTS if part in listed)
+            what = say(UNKNOWN_PART[name], part=part, known=listed(PARTS))
+            mistakes.append(Mistake(block.line(name), what))
+    return tuple(part for part in PARTS if part in given)
 
 
 def _choices(table: Mapping[str, Any], block: Block, mistakes: list[Mistake]) -> tuple[str, ...]:
@@ -151,29 +161,38 @@ def _choices(table: Mapping[str, Any], block: Block, mistakes: list[Mistake]) ->
     choices = tuple(dict.fromkeys(one for one in texts if 0 < len(one) <= guess.LONGEST))
     if "guess" not in table or (len(choices) == len(texts) and guess.FEWEST <= len(choices) <= guess.MOST):
         return choices
-    what = (
-        f"guess is to be a list of {guess.FEWEST} to {guess.MOST} different texts of at most {guess.LONGEST} characters"
+    what = say(
+        "guess is to be a list of {fewest} to {most} different texts of at most {longest} characters, so the scene "
+        "asks nothing.",
+        fewest=guess.FEWEST,
+        most=guess.MOST,
+        longest=guess.LONGEST,
     )
-    mistakes.append(Mistake(block.line("guess"), f"{what}, so the scene asks nothing."))
+    mistakes.append(Mistake(block.line("guess"), what))
     return ()
 
 
 def _switch(table: Mapping[str, Any], name: str, block: Block, mistakes: list[Mistake]) -> bool:
     value = table.get(name, False)
     if not isinstance(value, bool):
-        mistakes.append(Mistake(block.line(name), f"{name} is to be true or false, without quotation marks."))
+        what = say("{name} is to be true or false, without quotation marks.", name=name)
+        mistakes.append(Mistake(block.line(name), what))
     return value is True
 
 
 def _view(value: Any, block: Block, mistakes: list[Mistake]) -> dict[str, str]:
     if not isinstance(value, dict):
-        mistakes.append(Mistake(block.line("view"), "view is to be a table: a line that says [scene.view]."))
+        mistakes.append(Mistake(block.line("view"), say("view is to be a table: a line that says [scene.view].")))
         return {}
     view = {}
     for name, one in value.items():
         plain = str(one).lower() if isinstance(one, bool) else str(one) if isinstance(one, (str, int, float)) else None
         if plain is None or len(plain) > VALUE:
-            what = f"{name} is to be a text or a number of at most {VALUE} characters; it is passed over."
+            what = say(
+                "{name} is to be a text or a number of at most {longest} characters; it is passed over.",
+                name=name,
+                longest=VALUE,
+            )
             mistakes.append(Mistake(block.line(f"view.{name}"), what))
         else:
             view[name] = plain

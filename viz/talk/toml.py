@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from model.language.say import say
+
 HEADER = re.compile(r"\s*\[\[\s*scene\s*\]\]\s*(#.*)?$")
 VIEW = re.compile(r"\s*\[\s*scene\s*\.\s*(\w+)\s*\]")
 KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*=""")
@@ -46,15 +48,18 @@ class Block:
             place = PLACE.search(str(error))
             last = self.start + self.text.rstrip("\n").count("\n")
             line = self.start + int(place[1]) - 1 if place and place[1] else last
-            what = PLACE.sub("", str(error))
-            raise TalkError(line, f"This is not TOML ({what}); its scene is left out until it is mended.") from error
+            what = say(
+                "This is not TOML ({reason}); its scene is left out until it is mended.",
+                reason=PLACE.sub("", str(error)),
+            )
+            raise TalkError(line, what) from error
         if "scene" not in found:
             return found
         scenes = found.pop("scene")
         if scenes == []:  # as a talk without a scene is written
             return found
         if not isinstance(scenes, list) or not isinstance(scenes[0], dict):
-            raise TalkError(self.start, "A scene begins with [[scene]] on a line of its own.")
+            raise TalkError(self.start, say("A scene begins with [[scene]] on a line of its own."))
         return scenes[0]
 
     def line(self, key: str) -> int:
@@ -76,15 +81,15 @@ def blocks(source: str) -> list[Block]:
 def _loads(text: str) -> dict[str, Any]:
     """Return what a text says. ValueError, also where the parser would take too long or go too deep."""
     if DEEP_KEY.search(text):
-        raise ValueError("a key has more than fifty parts")
+        raise ValueError(say("a key has more than fifty parts"))
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         raise
     except RecursionError as error:
-        raise ValueError("too many brackets stand in each other") from error
+        raise ValueError(say("too many brackets stand in each other")) from error
     except ValueError as error:
-        raise ValueError("a number has too many digits") from error
+        raise ValueError(say("a number has too many digits")) from error
 
 
 def _sound(source: str) -> bool:

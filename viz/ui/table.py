@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import streamlit as st
 
+from model.language.current import in_this_language
+
 Cell = str | tuple[str, str]
 """A text, or a text and the class that says how it looks."""
 
@@ -30,7 +32,7 @@ def download(label: str, numbers: Callable[[], pd.DataFrame], name: str) -> None
     """A button that saves the numbers as `name`.csv."""
     st.download_button(
         label,
-        lambda: numbers().to_csv(index=False),
+        in_this_language(lambda: numbers().to_csv(index=False)),
         f"{name}.csv",
         "text/csv",
         key=f"csv-{name}",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.language.say import number, say, sentences, to_say
 from model.translate import InputError
 
 from ..figures.labels import quoted, signed
@@ -17,7 +18,8 @@ from .captions import caption, plain
 if TYPE_CHECKING:
     from model.decoding.steps import DecodingStep
 
-HINT = "Type a translation: how probable is each of its tokens?"
+HINT = to_say("Type a translation: how probable is each of its tokens?")
+GIVEN_TEXT = {"translation": to_say("Given translation"), "continuation": to_say("Given continuation")}
 SURPRISING = 0.05
 """A given token less probable than this is named."""
 NAMED = 4
@@ -35,7 +37,7 @@ def given_input(sentence: str, own: str) -> str:
         state[GIVEN_FOR] = sentence  # a link has brought both
     if state.get(GIVEN_FOR) != sentence:
         state[GIVEN.key], state[GIVEN_FOR] = own, sentence
-    given = widgets.text_input("Given", GIVEN, placeholder=HINT, label_visibility="collapsed").strip()
+    given = widgets.text_input(say("Given"), GIVEN, placeholder=say(HINT), label_visibility="collapsed").strip()
     if not given:
         del state[GIVEN_FOR]
     return given or own
@@ -49,7 +51,7 @@ def given_toggle(sentence: str, what: str = "translation") -> bool:
     state = st.session_state
     if state.setdefault("given-of", sentence) != sentence:
         state["given-of"], state[FORCED.key] = sentence, False
-    return widgets.toggle(f"Given {what}", FORCED)
+    return widgets.toggle(say(GIVEN_TEXT[what]), FORCED)
 
 
 def give(sentence: str, translation: str) -> None:
@@ -75,20 +77,28 @@ def given_text(steps: tuple[DecodingStep, ...]) -> str:
     """What the model thinks of a given translation: its probability, and the tokens that surprised it most."""
     total = sum(step.log_prob for step in steps)
     perplexity = math.exp(-total / len(steps))
-    text = f"Log-probability {signed(total)}, perplexity {perplexity:.1f} a token."
+    text = say(
+        "Log-probability {total}, perplexity {perplexity:.1f} a token.", total=signed(total), perplexity=perplexity
+    )
     surprising = [step for step in steps if step.log_prob < math.log(SURPRISING)]
     surprising.sort(key=lambda step: step.log_prob)
     if not surprising:
-        return f"{text} Nothing surprised the model: every token had a probability of {SURPRISING:.0%} or more."
-    named = "; ".join(
-        f"{quoted(step.token)} was its choice no. {step.rank:,} ({_chance(step.log_prob)}), "
-        f"it would have written {quoted(step.candidates[0].token)}"
-        for step in surprising[:NAMED]
+        nothing = say(
+            "Nothing surprised the model: every token had a probability of {share:.0%} or more.", share=SURPRISING
+        )
+        return sentences(text, nothing)
+    parts = [_surprise(step) for step in surprising[:NAMED]]
+    if len(surprising) > NAMED:
+        parts.append(say("and {count} more", count=len(surprising) - NAMED))
+    return sentences(text, say("Surprising: {tokens}.", tokens=say("; ").join(parts)))
+
+
+def _surprise(step: DecodingStep) -> str:
+    chance = math.exp(step.log_prob)
+    return say(
+        "{token} was its choice no. {rank:,} ({chance}), it would have written {best}",
+        token=quoted(step.token),
+        rank=step.rank,
+        chance=number(chance, ".2%") if chance >= 0.0001 else say("less than {share:.2%}", share=0.0001),
+        best=quoted(step.candidates[0].token),
     )
-    more = f"; and {len(surprising) - NAMED} more" if len(surprising) > NAMED else ""
-    return f"{text} Surprising: {named}{more}."
-
-
-def _chance(log_prob: float) -> str:
-    chance = math.exp(log_prob)
-    return f"{chance:.2%}" if chance >= 0.0001 else "less than 0.01%"

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import streamlit as st
+
+from model.language.say import say
 
 from ..components.theme_watch import theme_watch
 from ..figures.palette import DARK, LIGHT, Palette
 
 STYLE = Path(__file__).parent / "style.css"
+
+
+def words() -> str:
+    """The words that the style sheet writes."""
+    said = {"try": say("Try"), "add": say("Add")}
+    return "".join(f"--{name}: {json.dumps(text, ensure_ascii=False)};" for name, text in said.items())
 
 
 def palette() -> Palette:

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from model.language.say import say
+
 from ..components.enter_key import enter_key
 from ..serving.settings import NO_FILES, Settings
 from .url_state.kinds import Choice, Number
@@ -75,7 +77,7 @@ def file_uploader(label: str, megabytes: int, **more: Any) -> Any:
     What a file uploader of Streamlit returns: a file or None, with `accept_multiple_files` a list.
     """
     if Settings.of_this_process().read_only:
-        st.caption(NO_FILES)
+        st.caption(say(NO_FILES))
         return [] if more.get("accept_multiple_files") else None
     return st.file_uploader(label, max_upload_size=min(megabytes, largest_file()), **more)
 

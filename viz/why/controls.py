@@ -10,6 +10,7 @@ import streamlit as st
 
 from model.attribution.target import AttributionError, Target, target_pieces
 from model.interventions.changes import InterventionError, parse, text_of
+from model.language.say import say
 from model.text.words import SPECIAL_TOKENS, word, words
 
 from ..components.tokens import line, tokens
@@ -60,13 +61,13 @@ def method(names: Iterable[str]) -> str:
     """Draw the choice among the methods that there are for this model."""
     if st.session_state.get(ATTRIBUTION.key) not in (None, *names):
         del st.session_state[ATTRIBUTION.key]
-    return widgets.selectbox("Method", ATTRIBUTION, tuple(names), width=270)
+    return widgets.selectbox(say("Method"), ATTRIBUTION, tuple(names), width=270)
 
 
 def question(model: Translator, text: str) -> Question:
     """Draw the translation and the controls of the word, and return what is asked."""
     if current():
-        caption(texts.OPENED_TRACE)
+        caption(say(texts.OPENED_TRACE))
     above = st.container()
     with st.container(key="question", horizontal=True, vertical_alignment="center"):
         choice = st.container(key="rather", horizontal=True, vertical_alignment="center", width="content")
@@ -115,7 +116,7 @@ def _changes(model: Translator, text: str, given: str) -> str:
     if CHANGES.get():
         with st.container(key="changed", horizontal=True, vertical_alignment="center"):
             caption(texts.changes(changes))
-            st.button("Undo all changes", key="undo", type="tertiary", on_click=CHANGES.reset)
+            st.button(say("Undo all changes"), key="undo", type="tertiary", on_click=CHANGES.reset)
     return changes
 
 
@@ -126,7 +127,7 @@ def _target(model: Translator, result: Translation, group: range) -> Target:
     step = result.steps[group.start]
     candidates = {readable(one.token): one.token_id for one in step.candidates if one.token_id != step.token_id}
     name = word(result.target_tokens[group.start : group.stop])
-    caption(f"Why {quoted(name)} rather than")
+    caption(say("Why {word} rather than", word=quoted(name)))
     against: str | int | None = None
     if chosen:
         against = candidates.get(chosen, chosen)
@@ -138,14 +139,14 @@ def _target(model: Translator, result: Translation, group: range) -> Target:
         AGAINST.set("" if found == NOTHING else found[: AGAINST.longest], of=owner)
 
     st.selectbox(
-        "Rather than",
+        say("Rather than"),
         options,
         key="rather-than",
         accept_new_options=True,
         on_change=choose,
         width=190,
         label_visibility="collapsed",
-        placeholder="a piece",
+        placeholder=say("a piece"),
     )
     try:
         return target_pieces(model, result, group.start, len(group), against)

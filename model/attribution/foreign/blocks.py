@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from ...capture.attention import capture_attention
 from ...capture.sites import attention_sites
+from ...language.say import say
 from ...trace import AttentionMap, AttentionTrace
 from ..blocks import Block
 from ..recording import HeldNorm
@@ -76,7 +77,7 @@ def foreign_blocks(reading: Reading, position: int) -> tuple[list[Block], list[B
     found = _blocks(model, capture.trace, calls)
     encoder, decoder = ([one for one in found if (one.block.kind == "encoder") == side] for side in (True, False))
     if not encoder or {one.block.kind for one in decoder} != {"decoder", "cross"}:
-        raise AttributionError(_refusal("it has not attention of each kind"))
+        raise AttributionError(_refusal(say("it has not attention of each kind")))
     _check_stack(embedded[0], encoder)
     _check_stack(embedded[1], decoder)
     _check_mixing([(encoder[-1].after, one.memory) for one in decoder if one.memory is not None])
@@ -84,7 +85,7 @@ def foreign_blocks(reading: Reading, position: int) -> tuple[list[Block], list[B
 
 
 def _refusal(reason: str) -> str:
-    return f"What its attention passes on cannot be followed: {reason}."
+    return say("What its attention passes on cannot be followed: {reason}.", reason=reason)
 
 
 def _blocks(model: nn.Module, trace: AttentionTrace, calls: Sequence[Call]) -> list[_Found]:
@@ -96,7 +97,7 @@ def _blocks(model: nn.Module, trace: AttentionTrace, calls: Sequence[Call]) -> l
             places = _places_of(model, path, calls)
             again = paths[:layer].count(path)
             if len(places) <= again:
-                raise AttributionError(_refusal(f"{path} takes or returns no stream"))
+                raise AttributionError(_refusal(say("{path} takes or returns no stream", path=path)))
             place = places[again]
             found.append((place, _found(attention, layer, path, calls[place], calls)))
     return [one for _, one in sorted(found, key=lambda pair: pair[0])]
@@ -114,7 +115,7 @@ def _places_of(model: nn.Module, path: str, calls: Sequence[Call]) -> list[int]:
 
 def _found(attention: AttentionMap, layer: int, path: str, call: Call, calls: Sequence[Call]) -> _Found:
     if "v" not in attention.tensors:
-        raise AttributionError(_refusal(f"the values of {path} are not seen"))
+        raise AttributionError(_refusal(say("the values of {path} are not seen", path=path)))
     weights, values = (torch.from_numpy(one[layer]).double() for one in (attention.weights, attention.tensors["v"]))
     context = (weights @ values).transpose(0, 1).flatten(1)
     projection, output = _projection(path, call, context, calls)
@@ -123,7 +124,7 @@ def _found(attention: AttentionMap, layer: int, path: str, call: Call, calls: Se
     before, after, norm = _residual(path, read, output, calls)
     others = [one for one in call.given if one is not read and one.shape[1] == values.shape[1]]
     if attention.kind == "cross" and not others:
-        raise AttributionError(_refusal(f"what {path} reads of the source is not seen"))
+        raise AttributionError(_refusal(say("what {path} reads of the source is not seen", path=path)))
     bias = None if projection.bias is None else projection.bias.detach().double().cpu()
     projected = torch.einsum("hkd,hdm->hkm", values, slices)
     stream, behind = (one[0].detach().double().cpu() for one in (before, after))
@@ -144,7 +145,7 @@ def _projection(path: str, call: Call, context: Tensor, calls: Sequence[Call]) -
         projection = call.module.out_proj
         if _same(projection(context.to(projection.weight))[None], call.output):
             return projection, call.output
-    raise AttributionError(_refusal(f"no linear map of {path} was given its weights times its values"))
+    raise AttributionError(_refusal(say("no linear map of {path} was given its weights times its values", path=path)))
 
 
 def _residual(
@@ -159,7 +160,7 @@ def _residual(
         for one in norms:
             if _same(one.given[0], before + output):
                 return before, one.given[0], None
-    raise AttributionError(_refusal(f"what {path} adds is added to no stream that a norm reads"))
+    raise AttributionError(_refusal(say("what {path} adds is added to no stream that a norm reads", path=path)))
 
 
 def _held(path: str, call: Call) -> nn.Module:
@@ -171,7 +172,7 @@ def _held(path: str, call: Call) -> nn.Module:
     except (AttributeError, AssertionError):
         known = False
     if not known:
-        raise AttributionError(_refusal(f"the norm behind {path} is none that is known here"))
+        raise AttributionError(_refusal(say("the norm behind {path} is none that is known here", path=path)))
     return norm
 
 
@@ -202,4 +203,4 @@ def _check_mixing(steps: Iterable[tuple[Tensor, Tensor]]) -> None:
             (slope,) = torch.autograd.grad(value, earlier, retain_graph=True, allow_unused=True)
             size = torch.zeros(later.shape[1], device="cpu") if slope is None else slope[0].abs().amax(-1).cpu()
             if float(size[row]) == 0 or float(size.sum() - size[row]) > CLOSE * float(size[row]):
-                raise AttributionError(_refusal("positions are mixed beside its attention"))
+                raise AttributionError(_refusal(say("positions are mixed beside its attention")))

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...language.say import say
 from ...live.local_model import LocalModel
 from ...network.hooks import observes, observing
 from ..target import AttributionError, Target
@@ -101,12 +102,14 @@ def read(model: LocalModel, text: str) -> Reading:
     with torch.no_grad(), hooked(_tables(model.model), look_up), hooked([model.model], call):
         tokens = model.run(text)
     if not isinstance(tokens, Mapping) or {"source", "target"} - set(tokens):
-        raise AttributionError("This model has no source and target to attribute to: its tokens must name both.")
+        raise AttributionError(say("This model has no source and target to attribute to: its tokens must name both."))
     source, target, predicted = (tuple(map(str, tokens.get(side, ()))) for side in ("source", "target", "predicted"))
     texts = [(table, ids) for table, ids in lookups if isinstance(ids, Tensor) and _is_text(ids)]
     first = next((at for at, (_, ids) in enumerate(texts) if ids.shape[1] == len(source)), None)
     if first is None or first + 1 == len(texts):
-        raise AttributionError("The embeddings of this model are not nn.Embedding modules that look up its tokens.")
+        raise AttributionError(
+            say("The embeddings of this model are not nn.Embedding modules that look up its tokens.")
+        )
     (table, ids), *rest = texts[first:]
     inputs = torch.cat([one for _, one in rest], 1)[:, : len(target)]
     run = _again(model.model, calls[-1], ids, inputs)
@@ -143,7 +146,7 @@ def _again(
         found = model(*call[0], **call[1])
         logits = getattr(found, "logits", found)
         if not isinstance(logits, Tensor) or logits.ndim != 3:
-            raise AttributionError("This model's output is not logits (1, T, V), so no word can be attributed.")
+            raise AttributionError(say("This model's output is not logits (1, T, V), so no word can be attributed."))
         return logits
 
     return run

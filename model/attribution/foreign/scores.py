@@ -13,27 +13,28 @@ from torch import Tensor
 
 from ...analysis.rollout import rollout
 from ...capture.attention import capture_attention
+from ...language.say import say, sentences, to_say
 from ...live.local_model import LocalModel
 from ...trace import AttentionTrace, TraceError
 from ..gradients import BASELINE, integrated
 from ..methods import METHODS, Attribution
-from ..target import AttributionError, Target
+from ..target import AttributionError, Target, no_piece
 from .line import ForeignLine
 from .reading import Reading, logits_of, read, target_of
 
 OF_ATTENTION = {
-    "attention-x-gradient": "how far the value falls, to first order, as all weights on the piece become zero",
+    "attention-x-gradient": to_say("how far the value falls, to first order, as all weights on the piece become zero"),
     "attention": METHODS["attention"],
     "rollout": METHODS["rollout"],
 }
 COMPUTED = {
-    "leave-one-out": "how far the value falls when the piece's embedding is zero",
+    "leave-one-out": to_say("how far the value falls when the piece's embedding is zero"),
     "integrated-gradients": METHODS["integrated-gradients"],
     "gradient-x-input": METHODS["gradient-x-input"],
     **OF_ATTENTION,
 }
-"""Name -> what the score is; those of attention where encoder, decoder and cross-attention are captured."""
-NOT_COMPUTED = (
+"""Name -> what the score is, a message; those of attention where encoder, decoder and cross-attention are captured."""
+NOT_COMPUTED = to_say(
     "Of a model that is not of this project, a piece is left out by zero embeddings, as its masks cannot be reached; "
     "attention-norm, alti and heads are not computed: they need to know what each of its modules is."
 )
@@ -46,18 +47,18 @@ def foreign_attributions(model: LocalModel, text: str, word: int, method: str) -
     where its embeddings or logits are not found.
     """
     if method not in (*COMPUTED, "all"):
-        raise AttributionError(NOT_COMPUTED)
+        raise AttributionError(say(NOT_COMPUTED))
     reading = read(model, text)
     if not 1 <= word <= len(reading.predicted):
-        raise AttributionError(f"There is no piece {word}: this translation has {len(reading.predicted)} pieces.")
+        raise AttributionError(no_piece(word, len(reading.predicted)))
     if method != "all":
-        return [_EXPLAINED[method](reading, word - 1)], NOT_COMPUTED
+        return [_EXPLAINED[method](reading, word - 1)], say(NOT_COMPUTED)
     found = [_EXPLAINED[one](reading, word - 1) for one in COMPUTED if one not in OF_ATTENTION]
     try:
         found += [_EXPLAINED[one](reading, word - 1) for one in OF_ATTENTION]
     except AttributionError as error:
-        return found, f"{NOT_COMPUTED} {error}"
-    return found, NOT_COMPUTED
+        return found, sentences(say(NOT_COMPUTED), str(error))
+    return found, say(NOT_COMPUTED)
 
 
 def values_without(model: LocalModel, text: str, word: int, removed: np.ndarray) -> np.ndarray:
@@ -146,11 +147,11 @@ def _captured(reading: Reading, position: int) -> tuple[Target, Tensor, Attentio
             value = target.value(logits_of(reading, leaves, position))
         weights, gradients = capture.trace, capture.gradients(value.sum())
     except TraceError as error:
-        raise AttributionError(f"Its attention says nothing here: {error}") from error
+        raise AttributionError(say("Its attention says nothing here: {reason}", reason=error)) from error
     pieces, fed = len(target.source_ids), reading.ids[1].shape[1]
     shapes = {kind: one.weights.shape[2:] for kind, one in weights.maps.items()}
     if shapes != {"encoder": (pieces, pieces), "decoder": (fed, fed), "cross": (fed, pieces)}:
-        raise AttributionError("Its attention says nothing here: it is not one of each kind over these pieces.")
+        raise AttributionError(say("Its attention says nothing here: it is not one of each kind over these pieces."))
     return target, value.detach(), weights, gradients
 
 

@@ -11,23 +11,28 @@ from tests import messages
 TABLE = messages.ROOT / "CONTRIBUTING.md"
 ROW = re.compile(r"^\| (?P<en>[^|]+) \| (?P<de>[^|]+) \| (?P<zh>[^|]+) \|$", re.MULTILINE)
 FIELD = re.compile(r"\{[^}]*\}")
-X_IS_A_BATCH = (
-    "x is a batch: x.scores (batch, heads, queries, keys) before the mask, x.keep and x.key_keep True at real tokens, "
-    "x.causal True on and below the diagonal, x.allowed where both are."
-)
-PASTE = (
-    "Paste what torch, numpy or a nested list printed. Several arrays need a name each: weights = …, mask = …, "
-    "key_keep = …; known names are {names} and torch's key_padding_mask."
-)
-RULE = "A mask by a rule of the part Build: causal, padding, window 3, prefix 2, joined by and, or, not."
 OTHERWISE: dict[str, tuple[str, ...]] = {
-    "causal": (X_IS_A_BATCH, RULE),
-    "key": (  # of a keyboard
+    "causal": (
+        "x is a batch: x.scores (batch, heads, queries, keys) before the mask, x.keep and x.key_keep True at "
+        "real tokens, x.causal True on and below the diagonal, x.allowed where both are.",
+        "A mask by a rule of the part Build: causal, padding, window 3, prefix 2, joined by and, or, not.",
+    ),
+    "key": (
         "Arrow keys move, Enter or Space turns a cell over.",
         "Point at a cell, or use the arrow keys, to read it in all pictures. Sums stand at the right and below.",
+        "Next key: reveal",
+        "In the file, the key n shows them.",
+        "Hidden until the next key",
+        "Page Down and Page Up, or the arrow keys, go through the scenes; a number and Enter goes to one; n "
+        "opens the notes in a window of their own, f fills the screen, c raises the contrast, Escape comes back "
+        "here. Where a scene lets the audience guess, 1 to 9 count and Backspace takes one back.",
+        "Two to nine parts of the picture. On stage the keys 1 to 9, or clicks, count the guesses; the next key "
+        "shows them. Cover what would tell with “Hidden until the next key”.",
+        "a key has more than fifty parts",
     ),
-    "mask": (  # a name in somebody's code
-        PASTE,
+    "mask": (
+        "Paste what torch, numpy or a nested list printed. Several arrays need a name each: weights = …, mask = "
+        "…, key_keep = …; known names are {names} and torch's key_padding_mask.",
         "attn = softmax(scores) * mask, in several hand-written attentions.",
         "mask[:, None, :, None] in place of mask[:, None, None, :].",
         "masked_fill(mask == 0, -1e9)",
@@ -37,7 +42,8 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
         "Preset pad_row: masked_fill(mask, -inf)",
         "The Annotated Transformer, preset shared_bpe: masked_fill(mask == 0, -1e9)",
     ),
-    "padding": (RULE,),
+    "padding": ("A mask by a rule of the part Build: causal, padding, window 3, prefix 2, joined by and, or, not.",),
+    "scene": ("view is to be a table: a line that says [scene.view].",),
 }
 """The messages in which a term's English word means something else, by the term."""
 

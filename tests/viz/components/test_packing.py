@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gettext
 import json
 import struct
 from pathlib import Path
@@ -80,8 +81,15 @@ def test_bundle_puts_each_import_before_its_user_and_once(tmp_path: Path) -> Non
 
 
 def test_bundle_is_in_the_language_that_is_spoken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    words = {"Play": "Abspielen", "{count} head": "{count} Kopf", "{count} heads": "{count} Köpfe"}
-    monkeypatch.setattr("viz.components.bundle.say", lambda message: words.get(message, message))
+    class German(gettext.NullTranslations):
+        def gettext(self, message: str) -> str:
+            return {"Play": "Abspielen"}[message]
+
+        def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
+            assert (msgid1, msgid2) == ("{count} head", "{count} heads")
+            return "{count} Kopf" if n == 1 else "{count} Köpfe"
+
+    monkeypatch.setattr("viz.components.bundle.catalogue", lambda _: German())
     (tmp_path / "a.js").write_text('[say("Play"), sayMany("{count} head", "{count} heads", 2)];')
     assert bundle(tmp_path / "a.js") == '[say("Abspielen"), sayMany("{count} Kopf", "{count} Köpfe", 2)];'
     numbers = HERE / "shared" / "number.js"

@@ -37,7 +37,7 @@ def test_a_row_of_the_matrix_is_on_its_own_scale(palette: Palette) -> None:
     np.testing.assert_allclose(values[1], [1 / 7, 2 / 7, 1, np.nan, np.nan])
     assert figure.layout.xaxis.ticktext == ("&lt;b&gt;a", "b&amp;c", "&lt;/s&gt;", "&lt;s&gt;")
     assert figure.layout.yaxis.ticktext == ("leave-one-out", "<b>attention</b>")
-    assert [one.text for one in figure.layout.annotations[1:]] == ["judge", "—"]
+    assert [one.text for one in figure.layout.annotations[1:]] == ["reference", "—"]
 
 
 @PALETTES

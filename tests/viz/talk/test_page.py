@@ -166,7 +166,7 @@ def test_changes_are_taken_back_one_after_another(page: AppTest) -> None:
 def test_a_scene_is_called_by_its_sentence_and_what_is_seen() -> None:
     view = {"view": "links", "kind": "cross", "layer": "3", "head": "7"}
     assert (
-        adding._title("explore", view, "She lost.") == "“She lost.” · Explore, links, cross attention, layer 3, head 7"
+        adding._title("explore", view, "She lost.") == "“She lost.” · Explore, links, Cross-attention, layer 3, head 7"
     )
     assert adding._title("masks", {}, "") == "Masks"
     fault = {"part": "gallery", "fault": "future-visible"}

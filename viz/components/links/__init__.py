@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from model.language.say import say
+
 from ...figures.labels import KIND_NAMES, label_text
 from ...figures.palette import head_colour
 from ..bundle import component, told
@@ -72,6 +74,7 @@ def packed(
         "keys": [label_text(token) for token in attention.key_tokens],
         "alt": alt,
         "label": f"{KIND_NAMES[attention.kind]}, layer {lines.layer + 1}, as lines from queries to keys",
+        "follows": say(KIND_NAMES[attention.kind]),
         "head": lines.head,
         "beside": sorted(lines.beside),
         "colours": [head_colour(look.palette, head) for head in range(attention.heads)],

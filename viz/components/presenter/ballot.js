@@ -1,3 +1,4 @@
+import { say, sayMany } from "../shared/say.js";
 import { add } from "./add.js";
 
 function choiceOf(row, name, number, guessed) {
@@ -18,7 +19,7 @@ function choiceOf(row, name, number, guessed) {
 export function ballot(row, guessed) {
   row.className = "ballot";
   row.setAttribute("role", "group");
-  row.setAttribute("aria-label", "Guess first");
+  row.setAttribute("aria-label", say("Guess first"));
   let shown = null;
   let choices = [];
   return (names, counts, open) => {
@@ -40,4 +41,4 @@ export function ballot(row, guessed) {
 }
 
 /** What is said of the guesses so far; "" while there is none. */
-export const guessesSaid = (total) => (total ? `${total} ${total === 1 ? "guess" : "guesses"}` : "");
+export const guessesSaid = (total) => (total ? sayMany("{count} guess", "{count} guesses", total) : "");

@@ -1,3 +1,4 @@
+import { say } from "../shared/say.js";
 import { roots } from "./parts.js";
 
 const LISTED = "tbody > tr, ol:not(.steps) > li, .version:not(.heading), .part.caption";
@@ -26,7 +27,7 @@ function leaveOut(list, rows) {
     line.style.cssText = "list-style: none; opacity: 0.75";
     list.append(line);
   }
-  (line.firstElementChild ?? line).textContent = `and ${left} more`;
+  (line.firstElementChild ?? line).textContent = say("and {count} more", { count: left });
 }
 
 /**

@@ -1,3 +1,4 @@
+import { say } from "../shared/say.js";
 import { cutLists, leaveOutCovered } from "./cut.js";
 import { fitScene, readable } from "./fit.js";
 import { inField } from "./keys.js";
@@ -69,7 +70,7 @@ function fit(frame) {
 /** A scene's page in a frame of its own, built out of sight; `frame.ready` resolves once it can be shown. */
 export function openFrame(box, scene, listen) {
   const element = document.createElement("iframe");
-  element.title = scene.title || "The page, presented";
+  element.title = scene.title || say("The page, presented");
   const frame = { scene, element, revealed: !scene.hide.length && !scene.guess.length, done: false };
   element.classList.toggle("asks", scene.guess.length > 0);
   zoomTo(element, readable());

@@ -1,3 +1,4 @@
+import { say } from "../shared/say.js";
 import { add } from "./add.js";
 
 const STYLE = `
@@ -16,8 +17,8 @@ export function openNotes(show, title, listen) {
   const opened = window.open("", "attenscope-notes", "width=900,height=640");
   if (!opened) return null; // Refused by the browser.
   const page = opened.document;
-  page.title = `Notes · ${title || "Attenscope"}`;
-  page.documentElement.lang = "en";
+  page.title = say("Notes · {title}", { title: title || "Attenscope" });
+  page.documentElement.lang = document.documentElement.lang;
   page.body.replaceChildren();
   add(page.body, "style", "").textContent = STYLE;
   const top = add(page.body, "header", "");
@@ -28,17 +29,19 @@ export function openNotes(show, title, listen) {
   const next = add(add(page.body, "footer", ""), "span", "next");
   const tick = () => {
     const now = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-    time.textContent = `${now} · ${clock((performance.now() - show.started) / 1000)} since the start`;
+    time.textContent = say("{now} · {time} since the start", { now, time: clock((performance.now() - show.started) / 1000) });
   };
   const timer = setInterval(tick, 1000);
   listen(opened);
   return {
     follow({ scene, at, count, following, covered, guessed }) {
-      where.textContent = [`Scene ${at + 1} of ${count}`, guessed, covered && "something is still hidden"].filter(Boolean).join(" · ");
+      const place = say("Scene {number} of {count}", { number: at + 1, count });
+      where.textContent = [place, guessed, covered && say("something is still hidden")].filter(Boolean).join(" · ");
       parts.title.textContent = scene.title;
       parts.point.textContent = scene.point;
       parts.notes.textContent = scene.notes;
-      next.textContent = covered ? "Next key: reveal" : following ? `Next: ${following.title}` : "This is the last scene";
+      const last = () => (following ? say("Next: {title}", { title: following.title }) : say("This is the last scene"));
+      next.textContent = covered ? say("Next key: reveal") : last();
       tick();
     },
     close: () => (clearInterval(timer), opened.close()),

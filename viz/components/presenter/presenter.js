@@ -1,4 +1,5 @@
 import { mounted, unmount } from "../shared/mounted.js";
+import { say } from "../shared/say.js";
 import { guessesOf } from "./guesses.js";
 import { inField } from "./keys.js";
 import { openShow } from "./show.js";
@@ -73,13 +74,13 @@ function button(className, text, title, act) {
 }
 
 function buttons(view) {
-  view.button = button("start", "Start the talk", "Or press p", () => begin(0));
-  view.here = button("here", "Start here", "Begin at the scene that is edited", () => begin(view.at));
+  view.button = button("start", say("Start the talk"), say("Or press p"), () => begin(0));
+  view.here = button("here", say("Start here"), say("Begin at the scene that is edited"), () => begin(view.at));
   const begin = (at) => (writeScene(at), view.start(at));
   const guesses = () => guessesOf(view.title, view.scenes);
   view.ofGuesses = [
-    button("here", "Save guesses", "What the audience guessed, as CSV", () => guesses().save()),
-    button("here", "Clear guesses", "Forget what the audience guessed at this talk", () => (guesses().clear(), view.look())),
+    button("here", say("Save guesses"), say("What the audience guessed, as CSV"), () => guesses().save()),
+    button("here", say("Clear guesses"), say("Forget what the audience guessed at this talk"), () => (guesses().clear(), view.look())),
   ];
   view.look = () => view.ofGuesses.forEach((one) => (one.hidden = !guesses().any()));
   view.root.prepend(view.button, view.here, ...view.ofGuesses);

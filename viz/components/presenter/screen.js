@@ -1,9 +1,10 @@
+import { say } from "../shared/say.js";
 import { add } from "./add.js";
 
 /** The dialog of a show, empty: its title, the box of its frames, and the line under them. */
 export function buildScreen(root, numbered) {
   const dialog = add(root, "dialog", "show");
-  dialog.setAttribute("aria-label", numbered ? "The talk" : "This page, presented");
+  dialog.setAttribute("aria-label", numbered ? say("The talk") : say("This page, presented"));
   const title = add(dialog, "h1", "title");
   const box = add(dialog, "div", "frames");
   const foot = add(dialog, "div", "foot");

@@ -1,4 +1,5 @@
 import { handOut } from "../shared/hand_out.js";
+import { say } from "../shared/say.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { composed } from "./compose.js";
 
@@ -18,7 +19,7 @@ async function asPng({ text, width, height }, scale) {
 /** The page in a frame that nobody sees, once all in it is drawn. */
 async function framed(page, width) {
   const frame = document.createElement("iframe");
-  frame.title = "A picture being taken";
+  frame.title = say("A picture being taken");
   frame.setAttribute("aria-hidden", "true");
   frame.style.cssText = `position: fixed; left: -20000px; top: 0; border: 0; width: ${Math.max(width, WINDOW[0])}px; height: ${WINDOW[1]}px`;
   frame.srcdoc = page;
@@ -45,7 +46,7 @@ function build(root) {
   const [png, svg] = ["PNG", "SVG"].map((kind) => {
     const button = document.createElement("button");
     button.textContent = kind;
-    button.setAttribute("aria-label", `Save as ${kind}`);
+    button.setAttribute("aria-label", say("Save as {kind}", { kind }));
     root.append(button);
     return button;
   });

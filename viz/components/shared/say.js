@@ -6,3 +6,9 @@ export const say = (message, values = {}) => message.replace(/\{(\w+)\}/g, (_, n
 
 /** The same of a message whose words depend on the number `count`, which stands in it as {count}. */
 export const sayMany = (one, many, count, values = {}) => say(count === 1 ? one : many, { count, ...values });
+
+/** Whole sentences one after the other, as the language parts them; empty ones are left out. */
+export const sentences = (...texts) => texts.filter(Boolean).reduce((before, next) => (before ? say("{before} {next}", { before, next }) : next), "");
+
+/** Items in a row, as the language parts them. */
+export const listed = (items) => items.join(say(", "));

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from model.language.say import say
+
 from ...figures.diverging import diverging
 from ...figures.labels import readable, signed
 from ...figures.palette import Palette
@@ -51,5 +53,5 @@ def packed(texts: Sequence[SignedText], palette: Palette, label: str) -> bytes:
 
 def _token(text: SignedText, at: int) -> dict[str, str | bool]:
     piece = text.pieces[at]
-    value = "no number" if text.values is None else signed(float(text.values[at]), 3, plus=True)
+    value = say("no number") if text.values is None else signed(float(text.values[at]), 3, plus=True)
     return {"text": readable(piece), "space": piece.startswith((" ", "<", "▁")), "value": value}

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from model.language.say import say
+
 from ...figures.labels import KIND_NAMES, readable
 from ..bundle import component, told
 from ..packing import pack, quantise
@@ -65,6 +67,7 @@ def packed(
         "alt": alt,
         "label": f"{KIND_NAMES[attention.kind]}, layer {layer + 1}, head {head + 1}, as shaded text",
         "stops": look.stops,
+        "follows": say(KIND_NAMES[attention.kind]),
         "scale": look.scale,
         "masked": palette.masked,
         "inks": (palette.ink, palette.background),

@@ -1,6 +1,7 @@
 import { ballot, guessesSaid } from "../../components/presenter/ballot.js";
 import { guessesOf } from "../../components/presenter/guesses.js";
 import { openNotes } from "../../components/presenter/notes.js";
+import { say } from "../../components/shared/say.js";
 import { isFramed } from "./fit.js";
 import { asked, writeScene } from "./address.js";
 import { content, prepare, takeColours } from "./inflate.js";
@@ -20,7 +21,7 @@ function frame(talk) {
   const controls = head.appendChild(element("nav"));
   const live = element("p", "place");
   notes.hidden = true;
-  notes.setAttribute("aria-label", "Notes");
+  notes.setAttribute("aria-label", say("Notes"));
   if (talk) live.setAttribute("aria-live", "polite");
   const choices = element("div");
   const line = element("div", "line");
@@ -34,8 +35,8 @@ function frame(talk) {
 function facts(foot, { facts: known, made }, refit) {
   const details = element("details");
   const list = element("dl");
-  for (const [name, value] of [...Object.entries(known), ["saved", made]]) list.append(element("dt", "", name), element("dd", "", value));
-  details.append(element("summary", "", "What this was made from"), list);
+  for (const [name, value] of [...Object.entries(known), [say("saved"), made]]) list.append(element("dt", "", name), element("dd", "", value));
+  details.append(element("summary", "", say("What this was made from")), list);
   details.ontoggle = refit;
   foot.replaceChildren(details);
 }
@@ -124,14 +125,14 @@ export default async function page(components, live = null) {
   const parts = frame(talk);
   const deck = deckOf(file, components, parts);
   if (talk) {
-    button(parts.controls, "←", "Back", deck.back);
-    button(parts.controls, "→", "Next", deck.next);
+    button(parts.controls, "←", say("Back"), deck.back);
+    button(parts.controls, "→", say("Next"), deck.next);
   }
-  if (slides.some(({ notes }) => notes)) button(parts.controls, "notes", "Show or hide the notes", deck.notes);
+  if (slides.some(({ notes }) => notes)) button(parts.controls, say("notes"), say("Show or hide the notes"), deck.notes);
   if (slides.some(({ guess }) => guess.length))
     parts.ofGuesses = [
-      button(parts.controls, "save guesses", "What the audience guessed, as CSV", deck.saveGuesses),
-      button(parts.controls, "clear", "Forget what the audience guessed", deck.clearGuesses),
+      button(parts.controls, say("save guesses"), say("What the audience guessed, as CSV"), deck.saveGuesses),
+      button(parts.controls, say("clear"), say("Forget what the audience guessed"), deck.clearGuesses),
     ];
   listen(deck, parts.picture, talk);
   if (talk) {

@@ -1,5 +1,6 @@
 import { partRules, roots } from "../../components/presenter/parts.js";
 import { ON_STAGE } from "../../components/presenter/stage.js";
+import { say } from "../../components/shared/say.js";
 import { element } from "./element.js";
 import { stateOf } from "./follow.js";
 import { mountAll } from "./slide.js";
@@ -16,7 +17,7 @@ function sheet(slide, file, components, picture) {
   Object.assign(view, { redraw() {}, run() {} });
   page.append(element("h2", "", slide.title), inside);
   inside.style.setProperty("--picture", `${picture}px`);
-  if (slide.guess.length) page.append(element("p", "point", `Guess first: ${slide.guess.join(" · ")}`));
+  if (slide.guess.length) page.append(element("p", "point", say("Guess first: {choices}", { choices: slide.guess.join(" · ") })));
   if (slide.point) page.append(element("p", "point", slide.point));
   if (slide.notes) page.append(element("p", "notes", slide.notes));
   return { page, view, mount: () => (slide.missing ? inside.append(element("p", "missing", slide.missing)) : mountAll(inside, slide.parts, view)) };

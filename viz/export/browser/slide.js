@@ -1,11 +1,12 @@
 import { cover } from "../../components/presenter/parts.js";
 import { ON_STAGE } from "../../components/presenter/stage.js";
+import { say } from "../../components/shared/say.js";
 import { chart } from "./chart.js";
 import { element, shadowed } from "./element.js";
 import { fit } from "./fit.js";
 import { followed, hears, stateOf } from "./follow.js";
 
-export const NEEDS_MODEL = "That needs the running model: open this view in Attenscope.";
+export const NEEDS_MODEL = say("That needs the running model: open this view in Attenscope.");
 
 /** A component as it stands in the app, and what it tells. */
 function component(host, part, view) {

@@ -1,3 +1,4 @@
+import { say } from "../../components/shared/say.js";
 import { connections, explanation, translation } from "./asking.js";
 import { mapOf } from "./attention_map.js";
 import { forThisDevice } from "./connection.js";
@@ -44,7 +45,7 @@ export function application(given, components) {
     parts.model.value = at;
     parts.show(header.models[at]);
     Object.assign(state, { at, off: [] });
-    parts.says.textContent = "The model is being read …";
+    parts.says.textContent = say("The model is being read …");
     return sentence(header.models[at].examples[0]);
   };
   const parts = frame(header, {

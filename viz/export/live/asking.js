@@ -1,11 +1,15 @@
+import { listed, say, sentences } from "../../components/shared/say.js";
 import { Problem, connect } from "./connection.js";
 import { arrive, changesText } from "./state.js";
 
-const FAULT = "Something went wrong in this page that should not. Please open it again.";
+const FAULT = say("Something went wrong in this page that should not. Please open it again.");
 
 function note({ unknown, stopped }) {
-  const missing = unknown.length ? `The vocabulary has no pieces for ${unknown.map((one) => `“${one}”`).join(", ")}. ` : "";
-  return missing + (stopped === "length" ? "The translation was cut off at the length limit." : "");
+  const pieces = listed(unknown.map((token) => say("“{token}”", { token })));
+  return sentences(
+    unknown.length ? say("The vocabulary has no pieces for {pieces}.", { pieces }) : "",
+    stopped === "length" ? say("The translation was cut off at the length limit.") : "",
+  );
 }
 
 /** One worker a model, begun when it is first asked for: `of(at)` is that of the model with this number. */

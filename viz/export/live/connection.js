@@ -1,3 +1,5 @@
+import { listed, say } from "../../components/shared/say.js";
+
 const textOf = (id) => document.getElementById(id)?.textContent ?? "";
 
 const NEEDED = {
@@ -9,7 +11,8 @@ const NEEDED = {
 /** What this browser lacks of what the file needs; "" if nothing. */
 export function lacking() {
   const names = Object.keys(NEEDED).filter((name) => !NEEDED[name]());
-  return names.length ? `This browser cannot run the model: it has no ${names.join(", no ")}. A current Chromium, Firefox or Safari has all of it.` : "";
+  if (!names.length) return "";
+  return say("This browser cannot run the model, as it lacks: {names}. A current Chromium, Firefox or Safari has all of it.", { names: listed(names) });
 }
 
 /** A model as this device is to fetch it: on a phone in fewer bits, where the folder has it so. */
@@ -32,7 +35,7 @@ async function packedOf({ id, file }) {
     return text;
   }
   const answer = await fetch(file).catch(() => null);
-  if (!answer?.ok) throw new Problem(`${file} could not be fetched. Open this page from a web host that has the whole folder.`);
+  if (!answer?.ok) throw new Problem(say("{file} could not be fetched. Open this page from a web host that has the whole folder.", { file }));
   return new Uint8Array(await answer.arrayBuffer());
 }
 

@@ -1,3 +1,4 @@
+import { listed, say } from "../../components/shared/say.js";
 import { pack } from "../browser/pack.js";
 import { mapOf } from "./attention_map.js";
 import { percentOf, readable } from "./labels.js";
@@ -9,7 +10,8 @@ const CANDIDATES = 8;
 function noteOf({ id, token, logProb, candidates }) {
   const others = candidates.filter((one) => one.id !== id).slice(0, 3);
   const after = others.map((one) => `${readable(one.token)} ${percentOf(Math.exp(one.logProb))}`);
-  return `${readable(token)} ${percentOf(Math.exp(logProb))}${after.length ? `; next best: ${after.join(", ")}` : ""}`;
+  const piece = `${readable(token)} ${percentOf(Math.exp(logProb))}`;
+  return after.length ? say("{piece}; next best: {others}", { piece, others: listed(after) }) : piece;
 }
 
 /** What tokens.js reads: the translation, with the pieces of which the model was unsure. */
@@ -66,7 +68,7 @@ export function playerData(run, { id, step, aligning, crossHead = "aligning", ow
     source: wordsOf(run.sourceTokens),
     target: wordsOf([own.columns[0], ...run.tokens]),
     steps: stepsOf(run.steps),
-    cross: { shape: shape(cross), chosen: crossHead, name: "cross-attention" },
+    cross: { shape: shape(cross), chosen: crossHead, name: say("cross-attention") },
     own: { shape: shape(own), chosen: ownHead || `${own.layers}.mean` },
     aligning: [aligning.layer, aligning.head],
     stops: palette.stops,

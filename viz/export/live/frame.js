@@ -1,3 +1,4 @@
+import { say } from "../../components/shared/say.js";
 import { element } from "../browser/element.js";
 import { sentenceForm } from "./sentence.js";
 import { tour } from "./tour.js";
@@ -37,15 +38,15 @@ function chips(texts, say) {
   return row;
 }
 
-const KINDS = { encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
-const VIEWS = { heatmap: "Heatmap", links: "Links", text: "Text", decode: "Step by step" };
-const SEARCHES = { 1: "Greedy", 4: "Beam 4" };
+const KINDS = { encoder: say("Encoder"), decoder: say("Decoder"), cross: say("Cross") };
+const VIEWS = { heatmap: say("Heatmap"), links: say("Links"), text: say("Text"), decode: say("Step by step") };
+const SEARCHES = { 1: say("Greedy"), 4: say("Beam 4") };
 
 function facts(known) {
   const details = element("details");
   const list = element("dl");
   for (const [name, value] of Object.entries(known)) list.append(element("dt", "", name), element("dd", "", value));
-  details.append(element("summary", "", "What this was made from"), list);
+  details.append(element("summary", "", say("What this was made from")), list);
   return details;
 }
 
@@ -55,10 +56,10 @@ export function frame(header, act) {
   const head = main.appendChild(element("header"));
   head.append(element("h1", "", header.title));
   const names = Object.fromEntries(header.models.map(({ title }, at) => [at, title]));
-  const model = selectOf("Model", names, (at) => act.model(Number(at)));
+  const model = selectOf(say("Model"), names, (at) => act.model(Number(at)));
   model.hidden = header.models.length < 2;
-  const search = selectOf("Decoding", SEARCHES, (width) => act.search(Number(width)));
-  const theme = element("button", "theme", "Light / dark");
+  const search = selectOf(say("Decoding"), SEARCHES, (width) => act.search(Number(width)));
+  const theme = element("button", "theme", say("Light / dark"));
   theme.type = "button";
   theme.onclick = act.theme;
   head.append(model, search, theme);
@@ -66,13 +67,13 @@ export function frame(header, act) {
   const says = element("p", "says");
   says.setAttribute("role", "status");
   const [guide, examples, translation, see] = ["guide", "", "translation", "see"].map((name) => element(name === "see" ? "p" : "div", name));
-  const kind = choiceOf("Attention", KINDS, act.kind);
-  const view = choiceOf("View", VIEWS, act.view);
+  const kind = choiceOf(say("Attention"), KINDS, act.kind);
+  const view = choiceOf(say("View"), VIEWS, act.view);
   const controls = element("div", "controls");
   controls.append(view.row, kind.row);
   const pictures = element("div", "pictures");
   const switches = element("details", "switches");
-  switches.append(element("summary", "", "Heads off"));
+  switches.append(element("summary", "", say("Heads off")));
   const foot = element("footer");
   const start = element("div", "start");
   start.append(guide, examples);
@@ -81,7 +82,7 @@ export function frame(header, act) {
   const show = ({ examples: texts, facts: known, tour: steps }) => {
     tour(guide, steps, act.tour);
     examples.replaceChildren(chips(texts, act.sentence));
-    foot.replaceChildren(facts({ ...known, saved: header.made }));
+    foot.replaceChildren(facts({ ...known, [say("saved")]: header.made }));
   };
   return { main, box, submit, says, translation, see, kind, view, pictures, switches, model, search, controls, show };
 }

@@ -1,12 +1,14 @@
+import { written } from "../../components/shared/number.js";
+import { say } from "../../components/shared/say.js";
 import { pack } from "../browser/pack.js";
 import { pooled, specialPlaces } from "./attention_map.js";
 import { labelText, quoted, readable, rowInWords } from "./labels.js";
 import { fine, quantised } from "./levels.js";
 
 // What the `packed` function of each component in viz/components makes of a map, in the browser.
-export const KIND_NAMES = { encoder: "Encoder self-attention", decoder: "Decoder self-attention", cross: "Cross-attention" };
-const QUERIES = { encoder: "The sentence, attending", decoder: "The translation, attending", cross: "The translation" };
-const KEYS = { encoder: "The sentence, attended to", decoder: "The translation so far", cross: "The sentence" };
+export const KIND_NAMES = { encoder: say("Encoder self-attention"), decoder: say("Decoder self-attention"), cross: say("Cross-attention") };
+const QUERIES = { encoder: say("The sentence, attending"), decoder: say("The translation, attending"), cross: say("The translation") };
+const KEYS = { encoder: say("The sentence, attended to"), decoder: say("The translation so far"), cross: say("The sentence") };
 const LONGEST = 11;
 
 /** What overview.js reads. `off` are the heads switched off, [kind, layer, head] each. */
@@ -16,19 +18,21 @@ export function overviewData(map, { layer, head }, palette, off = []) {
   const changed = off.filter(([own]) => own === kind).map(([, ...place]) => place[0] * heads + place[1]);
   const sizes = { layers, heads, paths: [], queries, keys, layer, head };
   const { stops, scale, masked } = palette;
-  const header = { ...sizes, label: `${KIND_NAMES[kind]}: all layers and heads`, stops, scale, masked, changed, order: [] };
+  const header = { ...sizes, label: say("{kind}: all layers and heads", { kind: KIND_NAMES[kind] }), stops, scale, masked, changed, order: [] };
   return pack(header, quantised(weights, allowed));
 }
 
 /** Where the pinned row of a head looks, or else its strongest link. */
 export function headInWords(map, { layer, head }, query) {
-  if (query !== null) return `Pinned: ${rowInWords(map.rows[query], map.columns, map.row(layer, head, query))}`;
+  if (query !== null) return say("Pinned: {row}", { row: rowInWords(map.rows[query], map.columns, map.row(layer, head, query)) });
   const weights = map.weights(layer, head);
   const best = weights.indexOf(Math.max(...weights));
   const [row, column] = [Math.floor(best / map.keys), best % map.keys];
-  const link = `${quoted(map.rows[row])} → ${quoted(map.columns[column])}`;
-  return `Layer ${layer + 1}, head ${head + 1}: its strongest link is ${link}, ${weights[best].toFixed(2)}.`;
+  const link = { query: quoted(map.rows[row]), key: quoted(map.columns[column]), weight: written(weights[best].toFixed(2)) };
+  return say("Layer {layer}, head {head}: its strongest link is {query} → {key}, {weight}.", { ...link, layer: layer + 1, head: head + 1 });
 }
+
+const named = (map, { layer, head }) => ({ kind: KIND_NAMES[map.kind], layer: layer + 1, head: head + 1 });
 
 const COLOURS = ["background", "ink", "soft", "line", "accent", "masked", "hatch"];
 
@@ -36,7 +40,7 @@ export function heatmapData(map, place, palette, pinned, model) {
   const { layer, head } = place;
   const [rows, columns] = [map.rows, map.columns];
   const header = {
-    title: `${KIND_NAMES[map.kind]} · layer ${layer + 1}, head ${head + 1}`,
+    title: say("{kind} · layer {layer}, head {head}", named(map, place)),
     model,
     follows: KIND_NAMES[map.kind],
     special: specialPlaces(map),
@@ -63,7 +67,8 @@ export function linksData(map, place, palette, pinned, beside = []) {
     queries: map.rows.map((token) => labelText(token)),
     keys: map.columns.map((token) => labelText(token)),
     alt: headInWords(map, place, pinned[0]),
-    label: `${KIND_NAMES[map.kind]}, layer ${layer + 1}, as lines from queries to keys`,
+    label: say("{kind}, layer {layer}, as lines from queries to keys", named(map, place)),
+    follows: KIND_NAMES[map.kind],
     head,
     beside,
     colours: Array.from({ length: map.heads }, (_, at) => palette.heads[at % palette.heads.length]),
@@ -85,7 +90,8 @@ export function textData(map, place, palette, pinned) {
     query: { title: QUERIES[map.kind], tokens: piecesOf(map.rows) },
     key: { title: KEYS[map.kind], tokens: piecesOf(map.columns) },
     alt: headInWords(map, place, pinned[0]),
-    label: `${KIND_NAMES[map.kind]}, layer ${layer + 1}, head ${head + 1}, as shaded text`,
+    label: say("{kind}, layer {layer}, head {head}, as shaded text", named(map, place)),
+    follows: KIND_NAMES[map.kind],
     stops: palette.stops,
     scale: palette.scale,
     masked: palette.masked,

@@ -1,3 +1,6 @@
+import { written } from "../../components/shared/number.js";
+import { listed, say } from "../../components/shared/say.js";
+
 // As viz/figures/labels.py and words.py, whose texts these are; tests/browser/test_live_data.py holds them together.
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/u;
 const WIDE =
@@ -13,7 +16,7 @@ const visible = (character) =>
 export const readable = (token) => [...token.trim()].map(visible).join("") || "␣";
 
 /** A token inside a sentence, isolated so that right-to-left text does not reorder the words around it. */
-export const quoted = (token) => `“\u2068${readable(token)}\u2069”`;
+export const quoted = (token) => say("“{token}”", { token: `\u2068${readable(token)}\u2069` });
 
 /** A readable token, cut to the width of so many letters. */
 export function labelText(token, longest = 18) {
@@ -24,17 +27,18 @@ export function labelText(token, longest = 18) {
 }
 
 export function percentOf(share) {
-  if (share === 0) return "0%";
-  return share < 0.0005 ? "<0.1%" : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`;
+  if (share === 0) return written("0%");
+  return written(share < 0.0005 ? "<0.1%" : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`);
 }
 
 /** A number as it is printed, with a minus sign as wide as its digits; `plus` writes the other sign too. */
 export const signed = (value, digits = 2, plus = false) =>
-  `${plus && !(value < 0) ? "+" : ""}${value.toFixed(digits)}`.replace("-", "−");
+  written(`${plus && !(value < 0) ? "+" : ""}${value.toFixed(digits)}`.replace("-", "−"));
 
 /** Where a row of weights looks: its three strongest keys. */
 export function rowInWords(query, keys, weights) {
   const best = keys.map((_, at) => at).sort((a, b) => weights[b] - weights[a]).slice(0, 3);
-  const named = best.filter((key) => weights[key] > 0).map((key) => `${quoted(keys[key])} ${weights[key].toFixed(2)}`);
-  return named.length ? `${quoted(query)} looks at ${named.join(", ")}.` : `${quoted(query)} may attend to nothing.`;
+  const named = best.filter((key) => weights[key] > 0).map((key) => `${quoted(keys[key])} ${written(weights[key].toFixed(2))}`);
+  if (!named.length) return say("{query} may attend to nothing.", { query: quoted(query) });
+  return say("{query} looks at {keys}.", { query: quoted(query), keys: listed(named) });
 }

@@ -11,11 +11,11 @@ function publish(app) {
     return { text: written, tokens, sourceTokens, logProbs, maps: Object.fromEntries(plain) };
   };
   window.attenscope = own;
-  const say = () => {
+  const begin = () => {
     own.ready = true;
     document.body.dataset.ready = "yes";
   };
-  app.connection().ready.then(say, () => {}); // What went wrong stands on the page.
+  app.connection().ready.then(begin, () => {}); // What went wrong stands on the page.
 }
 
 export default async function live(header, components) {

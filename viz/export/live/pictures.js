@@ -1,3 +1,4 @@
+import { say } from "../../components/shared/say.js";
 import { element } from "../browser/element.js";
 import { mapOf } from "./attention_map.js";
 import { playerData, tokensData } from "./decoding_views.js";
@@ -8,20 +9,20 @@ import { treeData } from "./tree_view.js";
 import { wordData } from "./word_view.js";
 
 const LINES = {
-  heatmap: "One head: each row is a query, each column a key, each cell the weight between them. Grey and hatched is masked.",
-  links: "A line from each query to the keys it attends to: the larger the weight, the stronger and thicker the line.",
-  text: "Both texts as one reads them: hover over a token, and the other side is shaded by the weights between them.",
+  heatmap: say("One head: each row is a query, each column a key, each cell the weight between them. Grey and hatched is masked."),
+  links: say("A line from each query to the keys it attends to: the larger the weight, the stronger and thicker the line."),
+  text: say("Both texts as one reads them: hover over a token, and the other side is shaded by the weights between them."),
 };
 const HEAD_DATA = { heatmap: heatmapData, links: linksData, text: textData };
 
 /** What versions.js reads: the translations that a search has found, best first. */
 function versionsData({ best }, current) {
   const rows = best.map(({ ids, score, text }, at) => ({
-    what: `best ${at + 1}`,
+    what: say("best {rank}", { rank: at + 1 }),
     words: [[text, "same"]],
     numbers: [signed(score * ids.length), String(ids.length), signed(score, 3)],
   }));
-  return { headings: ["log-prob.", "tokens", "÷ length"], versions: rows, current };
+  return { headings: [say("log-prob."), say("tokens"), say("÷ length")], versions: rows, current };
 }
 
 /**
@@ -67,7 +68,7 @@ export function pictures(parts, resources, act, omit = []) {
   const drawCard = ({ run, view, pins }) => {
     const position = pins.target ?? null;
     mounted.cardHost.hidden = position === null;
-    if (position !== null) mounted.card(wordData(run, position, view === "decode" ? "" : "Step by step"), act.card);
+    if (position !== null) mounted.card(wordData(run, position, view === "decode" ? "" : say("Step by step")), act.card);
   };
 
   const draw = (state) => {

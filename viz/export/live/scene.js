@@ -1,3 +1,4 @@
+import { say } from "../../components/shared/say.js";
 import { element } from "../browser/element.js";
 import { connections, translation } from "./asking.js";
 import { lacking } from "./connection.js";
@@ -33,7 +34,7 @@ export default function liveScenes({ models, styles }, components) {
     const drawn = pictures(parts, { components, styles }, act, [...omit, "card"]);
     const { form, box } = sentenceForm((text) => {
       box.blur(); // The keys turn the pages again.
-      says.textContent = count ? "" : "The model is being read …";
+      says.textContent = count ? "" : say("The model is being read …");
       return translate({ text, pins: {}, beside: [], step: 0, ...FREELY }, { keep: true });
     });
     box.value = sentence;

@@ -1,18 +1,19 @@
+import { say } from "../../components/shared/say.js";
 import { element } from "../browser/element.js";
 
-/** The box for a sentence: Enter, or its button, hands what is in it to `say`. */
-export function sentenceForm(say) {
+/** The box for a sentence: Enter, or its button, hands what is in it to `hear`. */
+export function sentenceForm(hear) {
   const form = element("form", "sentence");
   const box = form.appendChild(element("textarea"));
   box.rows = 1;
   box.dir = "auto";
-  box.setAttribute("aria-label", "Sentence");
-  box.placeholder = "Type a sentence and press Enter";
+  box.setAttribute("aria-label", say("Sentence"));
+  box.placeholder = say("Type a sentence and press Enter");
   box.spellcheck = false;
-  const submit = form.appendChild(element("button", "translate", "Translate"));
+  const submit = form.appendChild(element("button", "translate", say("Translate")));
   form.onsubmit = (event) => {
     event.preventDefault();
-    say(box.value);
+    hear(box.value);
   };
   box.onkeydown = (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;

@@ -1,3 +1,4 @@
+import { say } from "../../components/shared/say.js";
 import { element } from "../browser/element.js";
 import { FREELY } from "./state.js";
 
@@ -32,16 +33,16 @@ export function tour(host, steps, { look, translate }) {
   const attempt = ({ attempt: address }) => look(Object.keys(address).length ? fieldsOf(address) : { view: "decode", step: 0, pins: {} });
   const show = (at) => {
     const step = steps[at];
-    if (!step) return host.replaceChildren(...(steps.length ? [pressed("Start here", "begins", () => begin(0))] : []));
+    if (!step) return host.replaceChildren(...(steps.length ? [pressed(say("Start here"), "begins", () => begin(0))] : []));
     const panel = element("section", "tour");
-    panel.setAttribute("aria-label", "Tour");
+    panel.setAttribute("aria-label", say("Tour"));
     const says = element("p", "", `${at + 1}/${steps.length} `);
     says.append(element("strong", "", `${step.title}.`), ` ${step.text}`);
     const buttons = element("div", "chips");
     buttons.append(pressed(step.button, "", () => attempt(step)));
-    if (at) buttons.append(pressed("Back", "", () => begin(at - 1)));
-    if (at + 1 < steps.length) buttons.append(pressed("Next", "next", () => begin(at + 1)));
-    buttons.append(pressed("Leave", "", () => show(null)));
+    if (at) buttons.append(pressed(say("Back"), "", () => begin(at - 1)));
+    if (at + 1 < steps.length) buttons.append(pressed(say("Next"), "next", () => begin(at + 1)));
+    buttons.append(pressed(say("Leave"), "", () => show(null)));
     panel.append(says, buttons);
     host.replaceChildren(panel);
     buttons.firstChild.focus({ preventScroll: true });

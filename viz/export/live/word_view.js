@@ -1,3 +1,5 @@
+import { grouped } from "../../components/shared/number.js";
+import { say } from "../../components/shared/say.js";
 import { percentOf, quoted, readable, signed } from "./labels.js";
 import { mergedWords } from "./words.js";
 
@@ -16,22 +18,22 @@ function strongest({ effects }, position) {
   const largest = Math.max(1, Math.abs(found[0].change)); // Of less than a nat, a bar is not to look like much.
   return found.slice(0, ROWS).map(({ kind, layer, head, change }) => {
     const [text, value] = [`${kind} ${layer + 1}.${head + 1}`, signed(change, 2, true)];
-    return { place: [kind, layer, head], text, value, share: Math.abs(change) / largest, label: `Show ${text}: ${value} nats without it` };
+    return { place: [kind, layer, head], text, value, share: Math.abs(change) / largest, label: say("Show {head}: {value} nats without it", { head: text, value }) };
   });
 }
 
 /** From which layer on the token written is the one that the model would write. */
 function decided({ ranks }, token, position) {
   const first = ranks.findLastIndex((row) => row[position] > 1) + 1;
-  if (first === ranks.length) return `After the last layer another token than ${quoted(token)} is the most probable.`;
-  if (!first) return `${quoted(token)} is the most probable token from the embedding on, before any layer.`;
-  return `${quoted(token)} is the most probable token from layer ${first} of ${ranks.length - 1} on.`;
+  if (first === ranks.length) return say("After the last layer another token than {token} is the most probable.", { token: quoted(token) });
+  if (!first) return say("{token} is the most probable token from the embedding on, before any layer.", { token: quoted(token) });
+  return say("{token} is the most probable token from layer {layer} of {count} on.", { token: quoted(token), layer: first, count: ranks.length - 1 });
 }
 
 /** That the heads are still to come; what the engine explains comes later than the run. */
 function waiting({ maps }) {
   const heads = Object.values(maps).reduce((sum, { shape: [layers, each] }) => sum + layers * each, 0);
-  return `Switching off each of ${heads} heads …`;
+  return say("Switching off each of {count} heads …", { count: heads });
 }
 
 /**
@@ -44,13 +46,13 @@ export function wordData(run, position, open) {
   const others = candidates.filter((one) => one.id !== id && !one.forbidden).slice(0, ROWS);
   const rowOf = (text, share) => ({ text: readable(text), value: percentOf(share), share });
   return {
-    label: `The word ${readable(token)}`,
+    label: say("The word {word}", { word: readable(token) }),
     word: readable(token),
-    fact: `${percentOf(Math.exp(logProb))} · ${rank === 1 ? "the most probable token" : `rank ${rank.toLocaleString("en")}`}`,
+    fact: `${percentOf(Math.exp(logProb))} · ${rank === 1 ? say("the most probable token") : say("rank {rank}", { rank: grouped(rank) })}`,
     others: others.map((one) => ({ id: one.id, ...rowOf(one.token, Math.exp(one.logProb)) })),
     sources: sourceShares(run, position).slice(0, ROWS).map(({ text, share }) => rowOf(text, share)),
     heads: explained ? strongest(explained, position) : [],
-    headsNote: "change of log-prob. when off",
+    headsNote: say("change of log-prob. when off"),
     decided: explained ? decided(explained, token, position) : waiting(run),
     why: false,
     open,

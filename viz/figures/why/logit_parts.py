@@ -11,36 +11,34 @@ from ..diverging import negative
 from ..frame import axis, layout
 from ..labels import escaped, signed
 from ..palette import Palette
+from ..speech import say
+from .room import room
 
 if TYPE_CHECKING:
     from model.attribution.logit_parts import LogitPart
 
 ROW = 25
 EDGES = {"l": 214, "r": 56, "t": 40, "b": 12}
-SUBLAYERS = {"decoder": "self-attention", "cross": "cross-attention", "feed_forward": "feed-forward"}
 
 
 def by_layer(parts: Sequence[LogitPart], palette: Palette) -> go.Figure:
     """The sum of each sublayer, from the embedding up, with the heads of a layer added."""
     names, scores = zip(*sublayer_sums(parts).items(), strict=True)
-    return _bars(names, scores, "By layer", palette)
+    return _bars(names, scores, say("By layer"), palette)
 
 
 def largest(parts: Sequence[LogitPart], rest: float, palette: Palette) -> go.Figure:
     """The largest parts one by one, and the sum of all others."""
-    names = [*(one.part.name for one in parts), "all others"]
-    return _bars(names, [*(one.score for one in parts), rest], "The largest parts", palette)
+    names = [*(one.part.label for one in parts), say("all others")]
+    return _bars(names, [*(one.score for one in parts), rest], say("The largest parts"), palette)
 
 
 def sublayer_sums(parts: Sequence[LogitPart]) -> dict[str, float]:
     """The sum of each sublayer's parts by its name, in the order in which they are added; biases last."""
     sums: dict[str, float] = {}
-    for one in parts:
-        layer, kind = one.part.layer, one.part.kind
-        name = one.part.name if layer is None else f"layer {layer + 1} {SUBLAYERS[kind]}"
+    for one in sorted(parts, key=lambda one: one.part.kind == "bias"):
+        name = one.part.sublayer.label
         sums[name] = sums.get(name, 0.0) + one.score
-    if "biases" in sums:
-        sums["biases"] = sums.pop("biases")
     return sums
 
 
@@ -58,7 +56,7 @@ def _bars(names: Sequence[str], scores: Sequence[float], title: str, palette: Pa
     }
     low, high = min(0.0, *scores), max(0.0, *scores)
     shown = layout(palette, title, ROW * len(scores) + EDGES["t"] + EDGES["b"]) | {
-        "margin": {**EDGES, "autoexpand": False},
+        "margin": {**EDGES, "l": room(names, EDGES["l"]), "autoexpand": False},
         "bargap": 0.35,
         "xaxis": axis(
             palette, showticklabels=False, showgrid=False, showline=False, zeroline=True, zerolinecolor=palette.soft

@@ -12,6 +12,8 @@ from ..diverging import signed_cells
 from ..frame import surface
 from ..labels import escaped, label, signed
 from ..palette import Palette
+from ..speech import say
+from .room import room
 
 ROW = 30
 MARGIN = {"l": 158, "r": 104, "t": 78, "b": 8}
@@ -47,8 +49,9 @@ def methods(
     }
     places = [*range(len(source)), *range(len(source) + GAP, width)]
     axis = {"showgrid": False, "zeroline": False, "fixedrange": True, "ticks": "", "ticklabelstandoff": 4}
-    rows = [f"<b>{escaped(one)}</b>" if one == chosen else escaped(one) for one in scores]
-    figure = surface(palette, ROW * len(scores) + MARGIN["t"] + MARGIN["b"], **MARGIN) | {
+    rows = [f"<b>{escaped(say(one))}</b>" if one == chosen else escaped(say(one)) for one in scores]
+    margin = MARGIN | {"l": room(map(say, scores), MARGIN["l"])}
+    figure = surface(palette, ROW * len(scores) + MARGIN["t"] + MARGIN["b"], **margin) | {
         "xaxis": axis
         | {"side": "top", "tickangle": -45, "tickfont": {"size": 12, "color": palette.ink}}
         | {"tickvals": places, "ticktext": [label(names[at]) for at in places], "range": [-0.5, width - 0.5]},
@@ -63,8 +66,8 @@ def methods(
 def _correlations(numbers: Sequence[float], palette: Palette) -> list[dict]:
     """The column at the right: one number a row, under its heading."""
     look = {"xref": "paper", "x": 1, "xanchor": "right", "xshift": 88, "showarrow": False, "align": "right"}
-    texts = ["judge", *("—" if math.isnan(one) else signed(one) for one in numbers[1:])]
-    heading = look | {"text": "rank<br>correlation", "yref": "paper", "y": 1, "yanchor": "bottom", "yshift": 4}
+    texts = [say("reference"), *("—" if math.isnan(one) else signed(one) for one in numbers[1:])]
+    heading = look | {"text": say("rank<br>correlation"), "yref": "paper", "y": 1, "yanchor": "bottom", "yshift": 4}
     heading |= {"font": {"size": 12, "color": palette.soft}}
     rows = [look | {"text": one, "y": at, "font": {"size": 13, "color": palette.ink}} for at, one in enumerate(texts)]
     return [heading, *rows]

@@ -11,6 +11,8 @@ from ..diverging import signed_cells
 from ..frame import surface
 from ..labels import escaped, signed
 from ..palette import Palette
+from ..speech import say
+from .room import room
 
 ROW = 32
 MARGIN = {"l": 168, "r": 92, "t": 112, "b": 8}
@@ -25,7 +27,8 @@ def score_matrix(rows: Sequence[str], columns: Sequence[str], cells: np.ndarray,
     down, across = np.indices(cells.shape)
     heat = signed_cells(cells, palette, largest) | {
         "customdata": [[signed(one, 3, plus=True) for one in row] for row in cells.tolist()],
-        "hovertemplate": "query: %{y}<br>key: %{x}<br><b>%{customdata}</b><extra></extra>",
+        "hovertemplate": say("query: {query}<br>key: {key}", query="%{y}", key="%{x}")
+        + "<br><b>%{customdata}</b><extra></extra>",
     }
     numbers = {
         "type": "scatter",
@@ -39,14 +42,14 @@ def score_matrix(rows: Sequence[str], columns: Sequence[str], cells: np.ndarray,
     axis = {"showgrid": False, "zeroline": False, "fixedrange": True, "ticks": "", "ticklabelstandoff": 4}
     axis |= {"tickfont": {"size": 12, "color": palette.ink}}
     height = ROW * len(rows) + MARGIN["t"] + MARGIN["b"]
-    layout = surface(palette, height, **MARGIN) | {
+    layout = surface(palette, height, **MARGIN | {"l": room(rows, MARGIN["l"])}) | {
         "xaxis": axis
         | {"side": "top", "tickangle": -35, "range": [-0.5, len(columns) - 0.5]}
         | {"tickvals": list(range(len(columns))), "ticktext": list(map(escaped, columns))},
         "yaxis": axis
         | {"range": [len(rows) - 0.5, -0.5]}
         | {"tickvals": list(range(len(rows))), "ticktext": list(map(escaped, rows))},
-        "annotations": [_corner("key part →", 22, palette), _corner("query part ↓", 2, palette)],
+        "annotations": [_corner(say("key part →"), 22, palette), _corner(say("query part ↓"), 2, palette)],
     }
     return go.Figure({"data": [heat, numbers], "layout": layout})
 

@@ -11,26 +11,29 @@ from ..diverging import negative
 from ..frame import axis, layout
 from ..labels import label, labels, named, signed
 from ..palette import Palette
+from ..speech import say
 
 if TYPE_CHECKING:
     from model.attribution.source_shares import SourceShares
 
 HEIGHT, EFFECT_HEIGHT = 330, 210
 EDGES = {"l": 64, "r": 16, "t": 44, "b": 64}
+END = "&lt;/s&gt;"
 
 
 def shares(found: SourceShares, chosen: int, palette: Palette) -> go.Figure:
     """The share of the source (indigo) and of the prefix (grey) a piece, from 0; a mark for attention to </s>."""
     place, names = np.arange(len(found.tokens)), labels(found.tokens)
+    hover, end = {"piece": "%{customdata}", "share": "%{y:.0%}"}, say("attention to {token}", token=END)
     bar = {"type": "bar", "x": place, "width": 0.72, "customdata": names}
     traces = [
         bar
-        | {"name": "from the source", "y": found.source, "marker": {"color": palette.accent}}
-        | {"hovertemplate": "%{customdata}: %{y:.0%} from the source<extra></extra>"},
+        | {"name": say("from the source"), "y": found.source, "marker": {"color": palette.accent}}
+        | {"hovertemplate": say("{piece}: {share} from the source", **hover) + "<extra></extra>"},
         bar
-        | {"name": "from what was written before", "y": found.prefix, "marker": {"color": palette.masked}}
-        | {"hovertemplate": "%{customdata}: %{y:.0%} from the prefix<extra></extra>"},
-        {"type": "scatter", "mode": "markers", "name": "attention to &lt;/s&gt;", "x": place, "y": found.end_attention}
+        | {"name": say("from what was written before"), "y": found.prefix, "marker": {"color": palette.masked}}
+        | {"hovertemplate": say("{piece}: {share} from the prefix", **hover) + "<extra></extra>"},
+        {"type": "scatter", "mode": "markers", "name": end, "x": place, "y": found.end_attention}
         | {
             "marker": {
                 "symbol": "diamond",
@@ -39,9 +42,10 @@ def shares(found: SourceShares, chosen: int, palette: Palette) -> go.Figure:
                 "line": {"width": 2, "color": palette.background},
             }
         }
-        | {"customdata": names, "hovertemplate": "%{customdata}: %{y:.0%} of attention on &lt;/s&gt;<extra></extra>"},
+        | {"customdata": names}
+        | {"hovertemplate": say("{piece}: {share} of attention on {token}", token=END, **hover) + "<extra></extra>"},
     ]
-    figure = layout(palette, "Source or prefix", HEIGHT) | {
+    figure = layout(palette, say("Source or prefix"), HEIGHT) | {
         "margin": {**EDGES, "t": 60, "autoexpand": False},
         "barmode": "stack",
         "showlegend": True,
@@ -63,11 +67,14 @@ def effects(found: SourceShares, chosen: int, threshold: float | None, palette: 
         "width": 0.72,
         "marker": {"color": [palette.accent if one >= 0 else negative(palette) for one in found.effect]},
         "customdata": [[label(token), signed(float(one), plus=True)] for token, one in _pairs(found)],
-        "hovertemplate": "%{customdata[0]}: %{customdata[1]} nats with the source<extra></extra>",
+        "hovertemplate": say(
+            "{piece}: {effect} nats with the source", piece="%{customdata[0]}", effect="%{customdata[1]}"
+        )
+        + "<extra></extra>",
     }
     line = {"color": palette.soft, "width": 1, "dash": "dash"}
     lines = [] if threshold is None else [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "line": line}]
-    figure = layout(palette, "log p with the source less log p without, nats", EFFECT_HEIGHT) | {
+    figure = layout(palette, say("log p with the source less log p without, nats"), EFFECT_HEIGHT) | {
         "margin": {**EDGES, "autoexpand": False},
         "xaxis": _pieces(found, chosen, palette),
         "yaxis": axis(palette, showgrid=False, showline=False, zeroline=True, zerolinecolor=palette.soft, nticks=4),

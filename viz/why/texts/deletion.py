@@ -7,44 +7,62 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from model.evaluation.deletion_curves import BAND
+from model.language.say import listed, say, sentences, to_say
 from viz.figures.labels import percent, quoted, signed
+
+from .word import both
 
 if TYPE_CHECKING:
     from model.attribution.methods import Attribution
     from model.evaluation.attribution_scores import AttributionScores
     from model.evaluation.deletion_curves import DeletionCurves
 
-RANDOM = "random order"
-_ORDERS = (
-    "An order that finds what the word rests on falls at once. The thick line is the chosen method, thin "
-    f"lines are the others; between the {BAND[0]}th and the {BAND[1]}th percentile of random orders lies the band, "
-    "dotted is their mean."
-)
-EXPLAINED = (
+RANDOM = to_say("random order")
+BY_MASKS = to_say(
     "Source pieces are taken away, the largest score first: blocked in every mask of every layer, with a zero "
-    f"embedding. {_ORDERS}"
+    "embedding."
 )
-EXPLAINED_BY_EMBEDDINGS = (
+BY_EMBEDDINGS = to_say(
     "Source pieces are taken away, the largest score first: their embeddings are made zero, as the masks of this model "
-    f"cannot be reached. {_ORDERS}"
+    "cannot be reached."
 )
-NOT_MEASURED = (
+NOT_MEASURED = to_say(
     "For this model nothing was measured over many sentences: `python -m model attribution` does it and keeps the "
     "table beside the checkpoint."
 )
+
+
+def explained(how: str) -> str:
+    """How pieces are taken away, :data:`BY_MASKS` or :data:`BY_EMBEDDINGS`, and what the lines are."""
+    lines = say(
+        "An order that finds what the word rests on falls at once. The thick line is the chosen method, thin lines are "
+        "the others; between the {low}th and the {high}th percentile of random orders lies the band, dotted is their "
+        "mean.",
+        low=BAND[0],
+        high=BAND[1],
+    )
+    return sentences(say(how), lines)
 
 
 def first_two(curves: DeletionCurves, found: Attribution) -> str:
     """What is left without the first two pieces of a method, beside two random pieces."""
     count = min(2, len(found.source))
     order = np.argsort(-found.source, kind="stable")[:count]
-    names = " and ".join(quoted(found.target.source_tokens[at]) for at in order)
-    low, mean, high = (line[count] for line in curves.band)
-    left = curves.left(curves.methods[found.method])[count]
-    show, of = (percent, "of the probability is left") if curves.against is None else (signed, "is the difference left")
-    return (
-        f"Without {names}, the first by {found.method}, {show(float(left))} {of}; in random orders {show(float(mean))} "
-        f"on average after as many pieces (band {show(float(low))} to {show(float(high))})."
+    pieces = [quoted(found.target.source_tokens[at]) for at in order]
+    show = percent if curves.against is None else signed
+    low, mean, high = (show(float(line[count])) for line in curves.band)
+    left = show(float(curves.left(curves.methods[found.method])[count]))
+    facts = {"names": both(pieces), "method": say(found.method), "left": left, "low": low, "mean": mean, "high": high}
+    if curves.against is None:
+        return say(
+            "Without {names}, the first by {method}, {left} of the probability is left; in random orders {mean} on "
+            "average after as many pieces (band {low} to {high}).",
+            **facts,
+        )
+    return say(
+        "Without {names}, the first by {method}, {left} is the difference left; in random orders {mean} on average "
+        "after as many pieces (band {low} to {high}).",
+        **facts,
     )
 
 
@@ -60,17 +78,20 @@ def best(curves: DeletionCurves) -> str:
     methods = {name: area for name, area in found.items() if name != RANDOM}
     least = min(methods, key=methods.__getitem__)
     worse = [name for name, area in methods.items() if area > found[RANDOM]]
-    line = f"For this word the order of {least} leaves least."
-    if worse:
-        line += f" No better than a random order: {', '.join(worse)}."
-    return line
+    return sentences(
+        say("For this word the order of {method} leaves least.", method=say(least)),
+        say("No better than a random order: {methods}.", methods=listed(map(say, worse))) if worse else "",
+    )
 
 
 def over_sentences(scores: AttributionScores) -> str:
     """What was measured, on what, and which method was best."""
-    return (
-        f"{scores.set}, {scores.sentences} sentences, a random piece of each translation, the model as it was "
-        f"released: in {scores.methods[0].beats_random:.1%} of them taking away the first two pieces by "
-        f"{scores.best_method} lowers log p more than two random pieces do. Fall of log p in nats; left on average is "
-        "the mean over the whole curve."
+    return say(
+        "{set}, {sentences} sentences, a random piece of each translation, the model as it was released: in "
+        "{share:.1%} of them taking away the first two pieces by {method} lowers log p more than two random pieces do. "
+        "Fall of log p in nats; left on average is the mean over the whole curve.",
+        set=scores.set,
+        sentences=scores.sentences,
+        share=scores.methods[0].beats_random,
+        method=say(scores.best_method),
     )

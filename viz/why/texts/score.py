@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from model.language.say import say, sentences, to_say
 from viz.figures.labels import KIND_NAMES, quoted, readable, signed
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from model.trace import AttentionMap
     from viz.ui.addresses.why import Cell
 
-EXPLAINED = (
+EXPLAINED = to_say(
     "Each cell is the dot product of one part of the query with one part of the key, scaled as the model scales it; "
     "the heads of a sublayer are added up here, and by themselves in the CSV. In the first layer of self-attention the "
     "parts are words, positions and biases alone. The sum is exact; the scale of every norm before the score is held "
@@ -27,20 +28,31 @@ def row_name(attention: AttentionMap, row: int) -> str:
     return f"{name} → {readable(attention.predicted_tokens[row])}" if attention.predicted_tokens else name
 
 
-def pair(attention: AttentionMap, cell: Cell) -> str:
-    """The row and the column of a cell by their tokens."""
-    return f"{quoted(attention.query_tokens[cell.query])} looks at {quoted(attention.key_tokens[cell.key])}"
+def title(attention: AttentionMap, cell: Cell) -> str:
+    """The head of a cell, and its row and column by their tokens."""
+    return say(
+        "{attention}, layer {layer}, head {head}: {query} looks at {key}",
+        attention=say(KIND_NAMES[cell.kind]),
+        layer=cell.layer + 1,
+        head=cell.head + 1,
+        query=quoted(attention.query_tokens[cell.query]),
+        key=quoted(attention.key_tokens[cell.key]),
+    )
 
 
 def score(found: ScoreParts, attention: AttentionMap, cell: Cell) -> str:
     """The score, the sum of its parts and the weight that it became."""
-    masked = (
-        "" if attention.mask[cell.query, cell.key] else " The cell is masked, so its weight is 0 whatever its score."
+    masked = say("The cell is masked, so its weight is 0 whatever its score.")
+    said = say(
+        "{query} looks at {key}: the cells sum to {sum}, the model's score is {score}, and the weight after softmax "
+        "{weight:.2f}.",
+        query=quoted(attention.query_tokens[cell.query]),
+        key=quoted(attention.key_tokens[cell.key]),
+        sum=signed(float(found.cells.sum()), 3),
+        score=signed(found.score, 3),
+        weight=found.weight,
     )
-    return (
-        f"{pair(attention, cell)}: the cells sum to {signed(float(found.cells.sum()), 3)}, the model's score is "
-        f"{signed(found.score, 3)}, and the weight after softmax {found.weight:.2f}.{masked}"
-    )
+    return sentences(said, "" if attention.mask[cell.query, cell.key] else masked)
 
 
 def largest(found: ScoreParts) -> str:
@@ -49,19 +61,32 @@ def largest(found: ScoreParts) -> str:
     row, column = np.unravel_index(int(np.abs(cells).argmax()), cells.shape)
     by_row, by_column = cells.sum(1), cells.sum(0)
     query, key = int(np.abs(by_row).argmax()), int(np.abs(by_column).argmax())
-    return (
-        f"The largest cell: {rows[row]} of the query with {columns[column]} of the key, "
-        f"{signed(float(cells[row, column]), plus=True)}. Over all key parts, {rows[query]} of the query adds "
-        f"{signed(float(by_row[query]), plus=True)}; over all query parts, {columns[key]} of the key adds "
-        f"{signed(float(by_column[key]), plus=True)}."
+    return say(
+        "The largest cell: {row} of the query with {column} of the key, {score}. Over all key parts, {query} of the "
+        "query adds {query_sum}; over all query parts, {key} of the key adds {key_sum}.",
+        row=rows[row],
+        column=columns[column],
+        score=signed(float(cells[row, column]), plus=True),
+        query=rows[query],
+        query_sum=signed(float(by_row[query]), plus=True),
+        key=columns[key],
+        key_sum=signed(float(by_column[key]), plus=True),
     )
 
 
 def outside(cell: Cell, attention: AttentionMap) -> str:
     """Why a cell of the address cannot be shown."""
     layers, heads, rows, columns = attention.weights.shape
-    return (
-        f"{KIND_NAMES[cell.kind]} has {layers} layers, {heads} heads, {rows} rows and {columns} columns here, so there "
-        f"is no layer {cell.layer + 1}, head {cell.head + 1}, row {cell.query + 1}, column {cell.key + 1}. Shown "
-        "instead: the head that matters most for the word."
+    return say(
+        "{attention} has {layers} layers, {heads} heads, {rows} rows and {columns} columns here, so there is no layer "
+        "{layer}, head {head}, row {row}, column {column}. Shown instead: the head that matters most for the word.",
+        attention=say(KIND_NAMES[cell.kind]),
+        layers=layers,
+        heads=heads,
+        rows=rows,
+        columns=columns,
+        layer=cell.layer + 1,
+        head=cell.head + 1,
+        row=cell.query + 1,
+        column=cell.key + 1,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from model.language.say import say, to_say
 from viz.figures.labels import quoted, signed
 
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from model.attribution.target import Target
     from model.evaluation.attribution_scores import LooseThreshold
 
-EXPLAINED = (
+EXPLAINED = to_say(
     "Upper picture: the share of the source in each piece by ALTI+, the rest is from what was written before, <s> "
     "included; the mark is the attention to </s>, mean of all layers and heads. Lower picture: an intervention, log p "
     "of the piece less log p with all source pieces blocked; below zero the source speaks against the piece. The alarm "
@@ -21,28 +22,56 @@ EXPLAINED = (
 
 def alarm(found: SourceShares, loose: LooseThreshold | None) -> str:
     """Whether the translation has come loose from its source, by the threshold that was measured."""
-    gain = f"With the source each piece gains {signed(found.mean_effect)} nats on average"
+    gain = signed(found.mean_effect)
     if loose is None:
-        return f"{gain}. For this model no threshold was measured, so there is no alarm."
-    measured = (
-        f"measured on {loose.pairs} true and {loose.pairs} shuffled pairs: {loose.false_alarms:.1%} false alarms, "
-        f"{loose.misses:.1%} misses, area under the ROC curve {loose.area:.3f}, by the mean share "
-        f"{loose.share_area:.3f}"
-    )
-    if found.mean_effect < loose.threshold:
-        return (
-            f"Alarm: the translation has come loose from the source. {gain}, less than the threshold of "
-            f"{signed(loose.threshold)} ({measured})."
+        return say(
+            "With the source each piece gains {gain} nats on average. For this model no threshold was measured, so "
+            "there is no alarm.",
+            gain=gain,
         )
-    return f"The translation holds to the source. {gain}; the alarm is below {signed(loose.threshold)} ({measured})."
+    measured = say(
+        "measured on {pairs} true and {pairs} shuffled pairs: {false_alarms:.1%} false alarms, {misses:.1%} misses, "
+        "area under the ROC curve {area:.3f}, by the mean share {share_area:.3f}",
+        pairs=loose.pairs,
+        false_alarms=loose.false_alarms,
+        misses=loose.misses,
+        area=loose.area,
+        share_area=loose.share_area,
+    )
+    facts = {"gain": gain, "threshold": signed(loose.threshold), "measured": measured}
+    if found.mean_effect < loose.threshold:
+        return say(
+            "Alarm: the translation has come loose from the source. With the source each piece gains {gain} nats on "
+            "average, less than the threshold of {threshold} ({measured}).",
+            **facts,
+        )
+    return say(
+        "The translation holds to the source. With the source each piece gains {gain} nats on average; the alarm is "
+        "below {threshold} ({measured}).",
+        **facts,
+    )
 
 
 def word(found: SourceShares, target: Target) -> str:
     """The shares, the effect and the attention to </s> of the chosen word, the mean over its pieces."""
     at = slice(target.position, target.position + len(target.tokens))
     share, effect, end = (float(one[at].mean()) for one in (found.source, found.effect, found.end_attention))
-    count = f", mean of its {len(target.tokens)} pieces" if len(target.tokens) > 1 else ""
-    return (
-        f"{quoted(target.word)}{count}: {share:.0%} from the source, {1 - share:.0%} from the prefix; log p "
-        f"{signed(effect, plus=True)} nats with the source; {end:.0%} of attention on </s>."
+    facts = {
+        "word": quoted(target.word),
+        "source": share,
+        "prefix": 1 - share,
+        "effect": signed(effect, plus=True),
+        "end": end,
+    }
+    if len(target.tokens) == 1:
+        return say(
+            "{word}: {source:.0%} from the source, {prefix:.0%} from the prefix; log p {effect} nats with the source; "
+            "{end:.0%} of attention on </s>.",
+            **facts,
+        )
+    return say(
+        "{word}, mean of its {count} pieces: {source:.0%} from the source, {prefix:.0%} from the prefix; log p "
+        "{effect} nats with the source; {end:.0%} of attention on </s>.",
+        count=len(target.tokens),
+        **facts,
     )

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from model.evaluation.attribution_scores import AttributionScoresError
+from model.language.say import number, say, sentences, to_say
 from viz.components.chart import chart
 from viz.export.parts import Chart, Part, Words
 from viz.export.save import SavedView, facts_of
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
 
     from ..controls import Question
 
-WORD = ("order", "left on average")
-SET = ("method", "beats two random", "fall of log p", "left on average", "rank correlation")
+WORD = (to_say("order"), to_say("left on average"))
+SET = (
+    *(to_say("method"), to_say("beats two random"), to_say("fall of log p"), to_say("left on average")),
+    to_say("rank correlation"),
+)
 
 
 def show(question: Question, palette: Palette) -> SavedView:
@@ -37,21 +41,26 @@ def show(question: Question, palette: Palette) -> SavedView:
         method = controls.method(every)
     says = [texts.first_two(curves, every[method]), texts.best(curves)]
     alt = draw(curves, method, palette, *says)
-    caption(texts.EXPLAINED)
-    says.append(texts.EXPLAINED)
+    says.append(texts.explained(texts.BY_MASKS))
+    caption(says[-1])
     _over_sentences(question, method)
 
     def parts(of: Palette) -> list[Part]:
         return [*question.saved_texts, Chart(deletion(curves, method, of), alt), *map(Words, says)]
 
     facts = facts_of(question.result.trace, **question.facts, method=method)
-    title = f"Deletion curves of {question.target.word}"
+    title = title_of(question.target.word)
     return SavedView("why-deletion", parts, lambda: numbers(curves), title, facts, width=1280)
+
+
+def title_of(word: str) -> str:
+    """The title of what is saved."""
+    return say("Deletion curves of {word}", word=word)
 
 
 def draw(curves: DeletionCurves, method: str, palette: Palette, lead: str, best: str) -> str:
     """Draw the curves, the chosen method marked, below one sentence and beside another; returns their description."""
-    alt = f"Deletion curves. {lead}"
+    alt = sentences(say("Deletion curves."), lead)
     with st.container(key="lead"):
         caption(lead)
     with st.container(key="picture"):
@@ -59,7 +68,7 @@ def draw(curves: DeletionCurves, method: str, palette: Palette, lead: str, best:
         with left:
             chart(deletion(curves, method, palette), alt, key="deletion", on_cell=lambda _, __: None)
         with right:
-            table(WORD, rows(curves, method), "What each order leaves of this word")
+            table([say(one) for one in WORD], rows(curves, method), say("What each order leaves of this word"))
             caption(best)
     return alt
 
@@ -76,7 +85,7 @@ def rows(curves: DeletionCurves, method: str) -> list[list[Cell]]:
     areas = texts.areas(curves)
     show = percent if curves.against is None else signed
     return [
-        [(name, "own") if name == method else name, show(area)]
+        [(say(name), "own") if name == method else say(name), show(area)]
         for name, area in sorted(areas.items(), key=lambda one: one[1])
     ]
 
@@ -89,20 +98,22 @@ def _over_sentences(question: Question, method: str) -> None:
         caption(str(error))
         return
     if scores is None:
-        caption(texts.NOT_MEASURED)
+        caption(say(texts.NOT_MEASURED))
         return
     with st.container(key="over-sentences"):
-        st.subheader(f"Over {scores.sentences} sentences", anchor=False)
-        table(SET, _set_rows(scores, method), f"All methods over {scores.sentences} sentences")
+        count = scores.sentences
+        st.subheader(say("Over {count} sentences", count=count), anchor=False)
+        title = say("All methods over {count} sentences", count=count)
+        table([say(one) for one in SET], _set_rows(scores, method), title)
         caption(texts.over_sentences(scores))
 
 
 def _set_rows(scores: AttributionScores, method: str) -> list[list[Cell]]:
     rows: list[list[Cell]] = [
         [
-            (one.method, "own") if one.method == method else one.method,
-            *(f"{one.beats_random:.1%}", signed(one.drop), f"{one.area:.1%}", signed(one.correlation)),
+            (say(one.method), "own") if one.method == method else say(one.method),
+            *(number(one.beats_random, ".1%"), signed(one.drop), number(one.area, ".1%"), signed(one.correlation)),
         ]
         for one in scores.methods
     ]
-    return [*rows, ["random order", "", signed(scores.random_drop), f"{scores.random_area:.1%}", ""]]
+    return [*rows, [say(texts.RANDOM), "", signed(scores.random_drop), number(scores.random_area, ".1%"), ""]]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from model.language.say import say, sentences
 from viz.components.chart import chart
 from viz.export.parts import Chart, Columns, Part, Words
 from viz.export.save import SavedView, facts_of
@@ -46,13 +47,13 @@ def show(question: Question, palette: Palette) -> SavedView:
     follow()
     found = cache.logit_parts(question.key)
     listed = _Parts(found.sorted[:SHOWN], sum(one.score for one in found.sorted[SHOWN:]))
-    lead, alts = texts.total(found), ("The logit by layer", "The largest parts of the logit")
+    lead, alts = texts.total(found), (say("The logit by layer"), say("The largest parts of the logit"))
 
     def opened(row: int) -> None:
         if row < len(listed.shown) and (head := head_of(listed.shown[row])):
             open_head(question, head)
 
-    nodes = [(row, 0, one.part.name) for row, one in enumerate(listed.shown) if head_of(one)]
+    nodes = [(row, 0, one.part.label) for row, one in enumerate(listed.shown) if head_of(one)]
     with st.container(key="lead"):
         caption(lead)
     with st.container(key="picture"):
@@ -63,14 +64,14 @@ def show(question: Question, palette: Palette) -> SavedView:
             figure = largest(listed.shown, listed.rest, palette)
             chart(figure, alts[1], key="parts", on_cell=lambda row, _: opened(row), nodes=nodes)
     says = [texts.largest(found), found.exactness]
-    caption(" ".join([*says, texts.OPEN_HEAD]))
+    caption(sentences(*says, say(texts.OPEN_HEAD)))
 
     def parts(of: Palette) -> list[Part]:
         drawn = Chart(by_layer(found.parts, of), alts[0]), Chart(largest(listed.shown, listed.rest, of), alts[1])
         return [*question.saved_texts, Words(lead), Columns(([drawn[0]], [drawn[1]]), SHARES), *map(Words, says)]
 
     facts = facts_of(question.result.trace, **question.facts)
-    title = f"The logit of {found.word} by heads and layers"
+    title = say("The logit of {word} by heads and layers", word=found.word)
     return SavedView("why-heads", parts, lambda: numbers(found), title, facts, width=1280)
 
 

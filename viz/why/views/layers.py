@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from model.language.say import number, say, sentences, to_say
 from viz.components.chart import chart
 from viz.components.presenter import on_stage
 from viz.export.parts import Chart, Columns, Part, Words
@@ -15,6 +16,7 @@ from viz.export.save import SavedView, facts_of
 from viz.figures.explore.lens import lens_grid, lens_ranks
 from viz.figures.labels import percent, quoted
 from viz.figures.palette import Look
+from viz.figures.places import place_name
 from viz.figures.words import lens_in_words
 from viz.ui.captions import caption
 from viz.ui.table import table
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
     from ..controls import Question
 
-HEADINGS = "Encoder read from", "Translation", "Rank", "Probability"
+HEADINGS = to_say("Encoder read from"), to_say("Translation"), to_say("Rank"), to_say("Probability")
 
 
 def show(question: Question, palette: Palette) -> SavedView:
@@ -44,13 +46,13 @@ def show(question: Question, palette: Palette) -> SavedView:
         ranked.append((question.target.against or "", cache.sublayer_lens(reading, question.target.against_id)))
     if on_stage():
         ranked = []  # There the picture of so many rows has all the room.
-    st.subheader("The encoder: DecoderLens", anchor=False)
+    st.subheader(say("The encoder: DecoderLens"), anchor=False)
     with st.container(key="from-layers"):
-        table(HEADINGS, rows(encoder, at), "The translation from each encoder layer")
-    says = [texts.encoder(encoder, at), lens_in_words(lens, at), texts.EXPLAINED]
-    caption(f"{says[0]} {texts.DECODER_LENS}")
-    st.subheader("The decoder: logit lens", anchor=False)
-    titles = "What the decoder would write after each sublayer", "Ranks after each sublayer"
+        table([say(one) for one in HEADINGS], rows(encoder, at), say("The translation from each encoder layer"))
+    says = [texts.encoder(encoder, at), lens_in_words(lens, at), say(texts.EXPLAINED)]
+    caption(sentences(says[0], say(texts.DECODER_LENS)))
+    st.subheader(say("The decoder: logit lens"), anchor=False)
+    titles = say("What the decoder would write after each sublayer"), say("Ranks after each sublayer")
     with st.container(key="picture"):
         chart(
             lens_grid(lens, look=Look(palette), pinned=at),
@@ -61,12 +63,13 @@ def show(question: Question, palette: Palette) -> SavedView:
         for column, one in zip(st.columns(2, gap="large"), ranked, strict=False):
             with column:
                 chart(_ranks(one, at, palette), titles[1], key=f"ranks-{one is ranked[0]}", on_cell=lambda _, __: None)
-    caption(" ".join(says[1:]))
+    caption(sentences(*says[1:]))
 
     def parts(of: Palette) -> list[Part]:
         grid = Chart(lens_grid(lens, look=Look(of), pinned=at), titles[0])
         charts = tuple([Chart(_ranks(one, at, of), titles[1])] for one in ranked)
-        read = [Words(f"{place}: {text}") for place, text in zip(encoder.places, encoder.texts, strict=True)]
+        places = map(place_name, encoder.places)
+        read = [Words(f"{place}: {text}") for place, text in zip(places, encoder.texts, strict=True)]
         both = [Columns(charts, (1 / len(charts),) * len(charts))] if charts else []
         return [*question.saved_texts, *read, grid, *both, *map(Words, says)]
 
@@ -77,7 +80,12 @@ def show(question: Question, palette: Palette) -> SavedView:
 def rows(found: DecoderLens, position: int) -> list[list[str]]:
     """The translation from each place, with rank and probability of the piece at a position, from 0."""
     return [
-        [place, text, f"{found.ranks[at, position]:,}", percent(math.exp(found.log_probs[at, position]))]
+        [
+            place_name(place),
+            text,
+            number(int(found.ranks[at, position]), ","),
+            percent(math.exp(found.log_probs[at, position])),
+        ]
         for at, (place, text) in enumerate(zip(found.places, found.texts, strict=True))
     ]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
+from model.language.say import say, sentences, to_say
 from model.trace import KINDS
 from viz.components.chart import chart
 from viz.export.parts import Chart, Part, Words
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from ..controls import Question
 
 FIELDS = ("kind", "layer", "head", "query", "key")
-LABELS = ("Attention", "Layer", "Head", "Row", "Column")
+LABELS = (to_say("Attention"), to_say("Layer"), to_say("Head"), to_say("Row"), to_say("Column"))
 WIDTHS: tuple[Any, ...] = (250, 120, 120, 230, 200)
 
 
@@ -47,14 +48,14 @@ def show(question: Question, palette: Palette) -> SavedView:
     found = cache.score_parts(question.key.reading, cell)
     attention = maps[cell.kind]
     lead = texts.score(found, attention, cell)
-    title = f"{KIND_NAMES[cell.kind]}, layer {cell.layer + 1}, head {cell.head + 1}: {texts.pair(attention, cell)}"
+    title = texts.title(attention, cell)
     with st.container(key="lead"):
         caption(lead)
     rows, columns, cells = found.grouped()
     with st.container(key="picture"):
         chart(score_matrix(rows, columns, cells, palette), title, key="score-parts", on_cell=lambda _, __: None)
-    says = [texts.largest(found), texts.EXPLAINED]
-    caption(" ".join(says))
+    says = [texts.largest(found), say(texts.EXPLAINED)]
+    caption(sentences(*says))
 
     def parts(of: Palette) -> list[Part]:
         drawn = Chart(score_matrix(rows, columns, cells, of), title)
@@ -85,7 +86,7 @@ def choose_cell(question: Question, cell: Cell) -> Cell:
     layers, heads, rows, columns = map(range, attention.weights.shape)
     options = (KINDS, layers, heads, rows, columns)
     names = (
-        KIND_NAMES.__getitem__,
+        lambda kind: say(KIND_NAMES[kind]),
         lambda at: str(at + 1),
         lambda at: str(at + 1),
         lambda at: texts.row_name(attention, at),
@@ -100,8 +101,8 @@ def choose_cell(question: Question, cell: Cell) -> Cell:
 
     with st.container(key="cell", horizontal=True, vertical_alignment="center"):
         for field, label, listed, name, width in zip(FIELDS, LABELS, options, names, WIDTHS, strict=True):
-            st.selectbox(label, listed, format_func=name, key=f"cell-{field}", on_change=chosen, width=width)
-        st.button("Open this head on Explore", key="open", type="tertiary", on_click=lambda: _open(text, cell))
+            st.selectbox(say(label), listed, format_func=name, key=f"cell-{field}", on_change=chosen, width=width)
+        st.button(say("Open this head on Explore"), key="open", type="tertiary", on_click=lambda: _open(text, cell))
     return cell
 
 

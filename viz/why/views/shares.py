@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from model.evaluation.attribution_scores import AttributionScoresError, LooseThreshold
+from model.language.say import say, sentences
 from viz.components.chart import chart
 from viz.export.parts import Chart, Part, Words
 from viz.export.save import SavedView, facts_of
@@ -34,7 +35,7 @@ def show(question: Question, palette: Palette) -> SavedView:
     is_loose = loose is not None and found.mean_effect < loose.threshold
     with st.container(key="loose" if is_loose else "lead"):
         caption(lead)
-    titles = "Share of the source and of the prefix", "Effect of the source on each piece"
+    titles = say("Share of the source and of the prefix"), say("Effect of the source on each piece")
 
     def clicked(column: int) -> None:
         choose_word(question.result.source, min(max(column, 0), len(found.tokens) - 1))
@@ -44,8 +45,8 @@ def show(question: Question, palette: Palette) -> SavedView:
         chart(figure, titles[0], key="shares", on_cell=lambda _, x: clicked(x))
         figure = effects(found, at, threshold, palette)
         chart(figure, titles[1], key="effects", on_cell=lambda _, x: clicked(x))
-    says = [texts.word(found, question.target), texts.EXPLAINED]
-    caption(" ".join(says))
+    says = [texts.word(found, question.target), say(texts.EXPLAINED)]
+    caption(sentences(*says))
 
     def parts(of: Palette) -> list[Part]:
         drawn = Chart(shares(found, at, of), titles[0]), Chart(effects(found, at, threshold, of), titles[1])

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from model.attribution.methods import METHODS
+from model.language.say import say, sentences, to_say
 from viz.components.chart import chart
 from viz.components.presenter import on_stage
 from viz.components.signed_text import SignedText, packed, signed_text
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from ..controls import Question
 
 NAMES = list(METHODS)
-HINT = "point at a piece to read its number"
+HINT = to_say("point at a piece to read its number")
 
 
 def show(question: Question, palette: Palette) -> SavedView:
@@ -51,16 +52,18 @@ def show(question: Question, palette: Palette) -> SavedView:
     with st.container(key="lead"):
         caption(lead)
     staged = on_stage()
-    hint = "" if staged else HINT
-    alt = f"{method} for {question.target.word}. {texts.strongest(found)}"
-    title = "Every method for this word"
+    hint = "" if staged else say(HINT)
+    named = say("{method} for {word}.", method=say(method), word=question.target.word)
+    alt = sentences(named, texts.strongest(found))
+    title = say("Every method for this word")
     with st.container(key="picture"):
         signed_text(shaded_texts(found, hint), palette, alt, key="shaded")
-        says = [f"{texts.strongest(found)} {texts.COLOURS}", texts.unit(method, found.target), *found.notes]
-        caption(" ".join(says))
+        strongest = sentences(texts.strongest(found), say(texts.COLOURS))
+        says = [strongest, texts.unit(method, found.target), *found.notes]
+        caption(sentences(*says))
         chart(method_matrix(every, method, palette), title, key="methods", on_cell=lambda row, _: _choose(row))
-    remarks = [texts.trust(every), texts.completeness(every["integrated-gradients"]), texts.ROWS]
-    caption(" ".join(remarks))
+    remarks = [texts.trust(every), texts.completeness(every["integrated-gradients"]), say(texts.ROWS)]
+    caption(sentences(*remarks))
 
     def parts(of: Palette) -> list[Part]:
         # A scene has the sentence once: as the shaded words.
@@ -69,10 +72,9 @@ def show(question: Question, palette: Palette) -> SavedView:
         words = [Words(one) for one in (*says, *remarks)]
         return [*above, Words(lead), shaded, Chart(method_matrix(every, method, of), title), *words]
 
+    saved_as = say("Why {word}", word=question.target.word)
     facts = facts_of(question.result.trace, **question.facts, method=method)
-    return SavedView(
-        "why-source-words", parts, lambda: numbers(every), f"Why {question.target.word}", facts, width=1280
-    )
+    return SavedView("why-source-words", parts, lambda: numbers(every), saved_as, facts, width=1280)
 
 
 def numbers(every: Mapping[str, Attribution]) -> pd.DataFrame:
@@ -86,10 +88,10 @@ def numbers(every: Mapping[str, Attribution]) -> pd.DataFrame:
 def shaded_texts(found: Attribution, hint: str) -> list[SignedText]:
     """The source and what was written before, each piece with its score; `hint` stands under the first title."""
     says_prefix = len(found.prefix) > 0
-    prefix = "shaded by the same scale" if says_prefix else "this method says nothing of it"
+    prefix = say("shaded by the same scale") if says_prefix else say("this method says nothing of it")
     return [
-        SignedText("The sentence", hint, found.target.source_tokens, found.source),
-        SignedText("Written before", prefix, found.target.prefix_tokens, found.prefix if says_prefix else None),
+        SignedText(say("The sentence"), hint, found.target.source_tokens, found.source),
+        SignedText(say("Written before"), prefix, found.target.prefix_tokens, found.prefix if says_prefix else None),
     ]
 
 

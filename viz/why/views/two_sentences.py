@@ -9,6 +9,7 @@ import streamlit as st
 
 from model.attribution.target import AttributionError
 from model.experiments.activation_patching import Contrast, MinimalPair, PatchMap, minimal_pairs
+from model.language.say import say, sentences, to_say
 from model.translate import InputError
 from viz.components.chart import chart
 from viz.export.parts import Chart, Columns, Part, Words
@@ -29,16 +30,24 @@ if TYPE_CHECKING:
 
     from ..controls import Question
 
-OWN = "choose one, or type your own"
 LANGUAGE = "en"
 """Of the pairs that come with the project."""
+PHENOMENA = {
+    "number": to_say("grammatical number"),
+    "tense": to_say("tense"),
+    "negation": to_say("negation"),
+    "pronoun": to_say("pronoun"),
+    "word order": to_say("word order"),
+    "word sense": to_say("word sense"),
+}
+"""What differs in those pairs, as they name it, and its name on the page."""
 
 
 def show(question: Question, palette: Palette) -> SavedView | None:
     """Draw the choice of the sentences, and the map of the pair beside that of its control."""
     second, same = _sentences(question)
     if not second.strip():
-        st.info(texts.NO_SECOND)
+        st.info(say(texts.NO_SECOND))
         return None
     first = question.key.reading
     keys = [ReadingKey(first.model, text.strip(), "", first.changes) for text in (second, same)]
@@ -46,12 +55,15 @@ def show(question: Question, palette: Palette) -> SavedView | None:
     lead = texts.pair(pair)
     with st.container(key="lead"):
         caption(lead)
-    patched = widgets.segmented_control("Patched", PATCHED)
+    patched = widgets.segmented_control(say("Patched"), PATCHED)
     found = cache.patch_map(first, keys[0], patched)
-    control = _control(first, *keys) if same.strip() else texts.NO_CONTROL
+    control = _control(first, *keys) if same.strip() else say(texts.NO_CONTROL)
     names = column_names(pair, found)
-    says = [texts.largest(found, names), texts.EXPLAINED]
-    titles = f"Patched: “{second.strip()}”", f"Control: “{same.strip()}”"
+    says = [texts.largest(found, names), say(texts.EXPLAINED)]
+    titles = (
+        say("Patched: “{sentence}”", sentence=second.strip()),
+        say("Control: “{sentence}”", sentence=same.strip()),
+    )
 
     def drawn(of: Palette) -> tuple[list[Part], list[Part]]:
         own = Chart(patches(found, names, titles[0], of), titles[0])
@@ -67,13 +79,13 @@ def show(question: Question, palette: Palette) -> SavedView | None:
                 _draw(parts[0], key)
     if not isinstance(control, str):
         says.insert(1, texts.control(control))
-    caption(" ".join(says))
+    caption(sentences(*says))
 
     def saved(of: Palette) -> list[Part]:
         above = [Words(question.result.source, "sentence", "large"), Words(lead)]
         return [*above, Columns(drawn(of), (0.5, 0.5)), *map(Words, says)]
 
-    facts = facts_of(question.result.trace, second=second, control=same, changes=first.changes)
+    facts = facts_of(question.result.trace, control=same, changes=first.changes, **{"second sentence": second})
     name = f"why-two-sentences-{patched.replace(' ', '-')}"
     return SavedView(name, saved, lambda: numbers(found, names, control), titles[0], facts, width=1280)
 
@@ -110,21 +122,35 @@ def _sentences(question: Question) -> tuple[str, str]:
         if reads == LANGUAGE:
             _pairs(question.result.source)
         with st.container(key="sentences", horizontal=True):
-            second = widgets.text_input("Second sentence", SECOND, placeholder=texts.SECOND_HINT)
-            same = widgets.text_input("Control: a sentence with the same answer", CONTROL, placeholder="may be empty")
+            second = widgets.text_input(say("Second sentence"), SECOND, placeholder=say(texts.SECOND_HINT))
+            same = widgets.text_input(
+                say("Control: a sentence with the same answer"), CONTROL, placeholder=say("may be empty")
+            )
     return second, same
 
 
 def _pairs(text: str) -> None:
-    pairs = {f"{one.phenomenon}: {one.first} / {one.second}": one for one in minimal_pairs()}
+    pairs = {name_of(one): one for one in minimal_pairs()}
     current = (text, st.session_state.get(SECOND.key, SECOND.value_in_address()))
-    st.session_state["pair"] = next((name for name, one in pairs.items() if (one.first, one.second) == current), OWN)
+    st.session_state["pair"] = next((name for name, one in pairs.items() if (one.first, one.second) == current), "")
 
     def choose() -> None:
         if one := pairs.get(st.session_state["pair"]):
             take(one)
 
-    st.selectbox("Pair", [OWN, *pairs], key="pair", on_change=choose, width=560)
+    st.selectbox(
+        say("Pair"),
+        ["", *pairs],
+        key="pair",
+        format_func=lambda name: name or say("choose one, or type your own"),
+        on_change=choose,
+        width=560,
+    )
+
+
+def name_of(pair: MinimalPair) -> str:
+    """A pair as the list names it."""
+    return f"{say(PHENOMENA[pair.phenomenon])}: {pair.first} / {pair.second}"
 
 
 def take(pair: MinimalPair) -> None:

@@ -126,7 +126,7 @@ def test_a_foreign_model_is_live_on_explore(app: AppTest, monkeypatch: pytest.Mo
     assert not app.exception
     app.segmented_control(key="why").set_value("deletion").run()
     assert not app.exception
-    assert any(deletion.EXPLAINED_BY_EMBEDDINGS in one for one in captions(app))
+    assert any(deletion.explained(deletion.BY_EMBEDDINGS) in one for one in captions(app))
     curves = why.user_deletion_curves("stranger:marian", "dog", 2)
     every = why.user_attributions("stranger:marian", "dog", 2)
     assert any(deletion.first_two(curves, every["leave-one-out"]) in one for one in captions(app))
