@@ -14,8 +14,15 @@ from ..atlas.folder import ATLAS, HALVES, HEADS, AtlasError, Manifest, check_com
 from ..atlas.measures import EXPLAINED
 from ..atlas.places import NAMES
 from ..checkpoint.files import folder_of
+from ..language.say import say, to_say
 from ..trace import KINDS, Head, Kind
 from .labels import Label, label_of
+
+HEAD_NAMES: dict[Kind, str] = {
+    "encoder": to_say("encoder {layer}.{head}"),
+    "decoder": to_say("decoder {layer}.{head}"),
+    "cross": to_say("cross {layer}.{head}"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +67,7 @@ class Atlas:
         try:
             return self.heads.iloc[self._rows[head]]
         except KeyError as error:
-            raise AtlasError(f"This model has no {head_name(head)}.") from error
+            raise AtlasError(say("This model has no {head}.", head=head_name(head))) from error
 
     def label(self, head: Head) -> Label:
         """Return what the whole corpus says of a head."""
@@ -91,7 +98,9 @@ def open_atlas(folder: Path, name: str, model_hash: str) -> Atlas:
         try:
             tables.append(pd.read_parquet(path))
         except (OSError, ValueError, pa.ArrowException) as error:
-            raise AtlasError(f"{path} is damaged: restore the atlas from its source, or build it again.") from error
+            raise AtlasError(
+                say("{path} is damaged: restore the atlas from its source, or build it again.", path=path)
+            ) from error
     return Atlas(folder, manifest, *tables)
 
 
@@ -102,7 +111,8 @@ def released_atlas(checkpoint: str | Path) -> Path:
 
 def head_name(head: Head) -> str:
     """Return what a person reads: the map, layer and head from 1."""
-    return f"{head[0]} {head[1] + 1}.{head[2] + 1}"
+    kind, layer, number = head
+    return say(HEAD_NAMES[kind], layer=layer + 1, head=number + 1)
 
 
 __all__ = ["NAMES", "Atlas", "Head", "head_name", "open_atlas", "released_atlas"]
