@@ -21,7 +21,7 @@ from ..checkpoint.bleu_scores import CARD
 from ..checkpoint.card_section import CardSection
 from ..checkpoint.measurement_file import MeasurementFile
 from ..decoding.steps import DecodingStep
-from ..language.say import say
+from ..language.say import say, to_say
 from ..training.data import Pair
 from ..translate import Translator
 from .attribution_measurement import roc_area
