@@ -14,15 +14,9 @@ from ..atlas.folder import ATLAS, HALVES, HEADS, AtlasError, Manifest, check_com
 from ..atlas.measures import EXPLAINED
 from ..atlas.places import NAMES
 from ..checkpoint.files import folder_of
-from ..language.say import say, to_say
-from ..trace import KINDS, Head, Kind
+from ..language.say import say
+from ..trace import KINDS, Head, Kind, head_name
 from .labels import Label, label_of
-
-HEAD_NAMES: dict[Kind, str] = {
-    "encoder": to_say("encoder {layer}.{head}"),
-    "decoder": to_say("decoder {layer}.{head}"),
-    "cross": to_say("cross {layer}.{head}"),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,12 +101,6 @@ def open_atlas(folder: Path, name: str, model_hash: str) -> Atlas:
 def released_atlas(checkpoint: str | Path) -> Path:
     """Return the folder in which a checkpoint's own atlas is, or would be."""
     return folder_of(checkpoint) / ATLAS
-
-
-def head_name(head: Head) -> str:
-    """Return what a person reads: the map, layer and head from 1."""
-    kind, layer, number = head
-    return say(HEAD_NAMES[kind], layer=layer + 1, head=number + 1)
 
 
 __all__ = ["NAMES", "Atlas", "Head", "head_name", "open_atlas", "released_atlas"]

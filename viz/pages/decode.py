@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from model.language.say import say
 from viz import frame
 from viz.decode import controls, panels, runs
 from viz.export.save import save
@@ -22,7 +23,7 @@ header = st.container(key="facts")
 if problem := runs.input_problem(run):
     st.info(plain(problem))
     if request.changes:  # They may be what is wrong: heads that the model before had and this one has not.
-        st.button("Undo all changes", key="undo", type="tertiary", on_click=controls.turn_off, args=([],))
+        st.button(say("Undo all changes"), key="undo", type="tertiary", on_click=controls.turn_off, args=([],))
 elif run.working or run.progress.result is None or run.check is None:
     panels.show_progress(run)
 else:

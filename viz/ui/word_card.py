@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from model.experiments.head_effects import HeadEffects, joined, plan
+from model.language.say import say
 
 from ..components.word_card import CardActions, card_data
 from ..components.word_card import word_card as mount
@@ -31,8 +32,9 @@ def head_effects(model: str, result: Translation, changes: str = "") -> HeadEffe
     passes = plan(cache.live(model).model, *map(len, ids))
     bar, parts = st.empty(), []
     for at, heads in enumerate(passes):
+        count = sum(map(len, passes))
         if at:  # what is in the cache needs no bar, and the first pass says how long the others take
-            bar.progress(at / len(passes), f"Switching off each of {sum(map(len, passes))} heads …")
+            bar.progress(at / len(passes), say("Switching off each of {count} heads …", count=count))
         parts.append(cache.effects_of(model, *ids, heads, changes))
     bar.empty()
     return joined(passes, parts)
