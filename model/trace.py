@@ -15,25 +15,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from .atomic_write import write_file
-from .language.say import say, to_say
 
 Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Head = tuple[Kind, int, int]
 """The attention, the layer and the head, both from 0."""
-HEAD_NAMES: dict[Kind, str] = {
-    "encoder": to_say("encoder {layer}.{head}"),
-    "decoder": to_say("decoder {layer}.{head}"),
-    "cross": to_say("cross {layer}.{head}"),
-}
 TENSORS = ("q", "k", "v", "scores", "masked_scores")
 FORMAT = "attenscope-trace-1"
-
-
-def head_name(head: Head) -> str:
-    """Return what a person reads: the attention, layer and head from 1."""
-    kind, layer, number = head
-    return say(HEAD_NAMES[kind], layer=layer + 1, head=number + 1)
 
 
 class TraceError(ValueError):

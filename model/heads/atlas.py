@@ -15,8 +15,9 @@ from ..atlas.measures import EXPLAINED
 from ..atlas.places import NAMES
 from ..checkpoint.files import folder_of
 from ..language.say import say
-from ..trace import KINDS, Head, Kind, head_name
+from ..trace import KINDS, Head, Kind
 from .labels import Label, label_of
+from .names import head_name
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from model.heads.names import head_name
 from model.language.say import say
-from model.trace import head_name
 
 from ...figures.labels import percent, place_name, quoted, readable, signed
 from ..bundle import component

@@ -13,6 +13,10 @@ from ..palette import Palette
 from ..speech import number, say
 
 ROW = 24
+NAMES = (214, 290)
+"""Pixels for the names of measures, at least and at most."""
+LETTER = 7
+"""Pixels of a letter of a name, more or less."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +54,9 @@ def strips(found: Sequence[Strip], title: str, palette: Palette) -> go.Figure:
         dots | dict(zip(("x", "y", "text"), grey, strict=True)) | {"marker": {"color": palette.line, "size": 9}},
         dots | dict(zip(("x", "y", "text"), own, strict=True)) | {"marker": {"color": palette.accent, "size": 13}},
     ]
+    longest = max((len(strip.name) for strip in found), default=0)
     shown = layout(palette, title, ROW * len(found) + 76) | {
-        "margin": {"l": 214, "r": 72, "t": 40, "b": 30, "autoexpand": False},
+        "margin": {"l": min(max(NAMES[0], LETTER * longest), NAMES[1]), "r": 72, "t": 40, "b": 30, "autoexpand": False},
         "xaxis": axis(
             palette, showgrid=False, tickvals=[0, 1], ticktext=[say("least"), say("most")], range=[-0.03, 1.03]
         ),
