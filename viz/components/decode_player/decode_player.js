@@ -29,8 +29,8 @@ function build(root, view, header, body) {
   const text = buildText(root, header);
   const legend = piece("div", "legend");
   const words = { fed: piece("b", "fed"), predicted: piece("b", "predicted") };
-  const crossHead = piece("span", "head", `${say("{attention}:", { attention: cross.name })} `);
-  crossHead.append(headSelect(say("Cross-attention head"), cross.shape, heads.cross, aligning, choose("cross")));
+  const crossHead = piece("span", "head", say("{attention}:", { attention: cross.name }));
+  crossHead.append(" ", headSelect(say("Cross-attention head"), cross.shape, heads.cross, aligning, choose("cross")));
   const row = piece("span", "");
   const fields = { fed: "{fed}", predicted: "{predicted}" };
   appendSentence(row, say("fed in {fed} → predicted {predicted}", fields), words);

@@ -12,8 +12,8 @@ const GAPS_FROM = 6; // Pixels a cell needs before a gap between cells is worth 
 /** The decoder's self-attention: a square that grows by a row a step. */
 export function buildMatrix(root, select) {
   const box = piece("div", "matrix");
-  const title = piece("div", "title", `${say("the decoder’s own words:")} `);
-  title.append(select);
+  const title = piece("div", "title", say("the decoder’s own words:"));
+  title.append(" ", select);
   const frame = piece("div", "frame");
   const label = piece("div", "row");
   const canvas = piece("canvas", "");
