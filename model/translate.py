@@ -13,6 +13,7 @@ from .checkpoint.load import Checkpoint, available, load_checkpoint
 from .decoding.beam_search import Stop, beam_batch
 from .decoding.steps import greedy_batch
 from .devices import chosen_device
+from .language.say import say
 from .live.abilities import Ability
 from .live.live_model import TEACHER_FORCING, LiveModel
 from .live.translation import InputError, Translation
@@ -64,7 +65,7 @@ class Translator(LiveModel):
             try:
                 ids.append(self.encode(text).ids)
             except InputError as error:
-                raise InputError(f"Line {number}: {error}") from error
+                raise InputError(say("Line {number}: {problem}", number=number, problem=error)) from error
         found = [""] * len(texts)
         for rows in _batches([len(one) for one in ids]):
             source = pad([ids[row] for row in rows]).to(self.device)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import wraps
-from typing import Generic, ParamSpec, TypeVar
+from functools import cache, wraps
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import streamlit as st
 
 from model.devices import OutOfMemory, leave_gpu
+from model.language.current import current_language
+from model.language.say import say
 
 from .turns import TURNS, BusyError
 
@@ -20,15 +22,20 @@ R = TypeVar("R")
 class Computed(Generic[P, R]):
     """A function whose results are cached, and computed in turns."""
 
-    def __init__(self, cached: Callable[P, R], clear: Callable[[], None], is_long: bool) -> None:
-        self._cached, self.clear, self._is_long = cached, clear, is_long
+    def __init__(self, cached: Callable[[str], Any], is_long: bool) -> None:
+        self._cached, self._is_long = cached, is_long
+
+    def clear(self) -> None:
+        """Forget all results."""
+        self._cached(current_language()).clear()
 
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
         before = TURNS.before(TURNS.ticket(self._is_long))
         try:
             # Another thread may be computing what is asked for: nobody waits for it in their own turn.
-            with TURNS.released(), st.spinner(f"{before} before you …") if before else nullcontext():
-                return self._cached(*arguments, **named)
+            with TURNS.released(), st.spinner(say("{count} before you …", count=before)) if before else nullcontext():
+                found: R = self._cached(current_language())(*arguments, **named)
+                return found
         except BusyError as error:
             st.warning(str(error))
             st.stop()
@@ -40,7 +47,7 @@ def computed(
     """Return a decorator of what is computed with a model: once, for all visitors, who share the frozen result.
 
     Visitors take turns, `is_long` ones last; the page ends with a sentence for whom no turn comes. Where the GPU has no
-    memory left, this and everything after it is computed on the CPU.
+    memory left, this and everything after it is computed on the CPU. `spinner` is a message that :func:`say` says.
     """
 
     def decorate(work: Callable[P, R]) -> Computed[P, R]:
@@ -53,7 +60,12 @@ def computed(
                     leave_gpu()
                 return work(*arguments, **named)
 
-        cached = st.cache_resource(max_entries=entries, show_spinner=spinner)(in_turn)
-        return Computed(cached, cached.clear, is_long)
+        @cache
+        def cached(language: str) -> Any:
+            """The same cache in every language: only what is read meanwhile is another."""
+            text = say(spinner) if isinstance(spinner, str) else spinner
+            return st.cache_resource(max_entries=entries, show_spinner=text)(in_turn)
+
+        return Computed(cached, is_long)
 
     return decorate

@@ -10,10 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from model.language.say import say, to_say
+
 PATIENCE = 60.0
 """Seconds that a visitor waits for a turn before they are told that the server is busy."""
 
-BUSY = "So many compute here at the moment that your turn has not come in {seconds:.0f} seconds. Please try again."
+BUSY = to_say(
+    "So many compute here at the moment that your turn has not come in {seconds:.0f} seconds. Please try again."
+)
 
 
 class BusyError(RuntimeError):
@@ -100,7 +104,7 @@ class Turns:
                     self._queue.remove(ticket)
                     heapq.heapify(self._queue)
                     self._changed.notify_all()
-                    raise BusyError(BUSY.format(seconds=patience))
+                    raise BusyError(say(BUSY, seconds=patience))
                 self._changed.wait(min(left, threading.TIMEOUT_MAX))
             heapq.heappop(self._queue)
             self._free -= 1

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import torch
 
 from ..decoding.steps import greedy_batch
+from ..language.say import listed, say
 from ..network.autoregressive import pad
 from ..network.config import EOS_ID
 from ..translate import Translator
@@ -89,14 +90,18 @@ def _begin(folder: Path, plan: Plan, licence: str) -> Manifest:
         if found.plan != plan:
             changed = [name for name, value in vars(plan).items() if vars(found.plan)[name] != value]
             raise AtlasError(
-                f"{folder} holds an atlas that is made of something else ({', '.join(changed)}): "
-                "choose another --output, or remove that folder."
+                say(
+                    "{folder} holds an atlas that is made of something else ({changed}): choose another --output, or "
+                    "remove that folder.",
+                    folder=folder,
+                    changed=listed(changed),
+                )
             )
         return found
     # Another process may just be beginning the same atlas: its manifest, or one half written, is no other file.
     others = (path.name for path in folder.iterdir()) if folder.exists() else iter(())
     if any(name not in (PARTS, MANIFEST) and not name.startswith(f".{MANIFEST}.") for name in others):
-        raise AtlasError(f"{folder} holds other files: choose an empty folder for --output.")
+        raise AtlasError(say("{folder} holds other files: choose an empty folder for --output.", folder=folder))
     (folder / PARTS).mkdir(parents=True, exist_ok=True)
     manifest = Manifest(plan, licence=licence)
     manifest.write(folder)

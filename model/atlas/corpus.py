@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 from pathlib import Path
 
+from ..language.say import listed, number, say, to_say
 from ..text.language import foreign
 from ..text.tokenizer import Encoded
 from ..translate import InputError, Translator
 
 EMPTY, LONG, INVALID, LANGUAGE, UNEQUAL = (
-    "empty",
-    "too long for the model",
-    "not valid Unicode",
-    "another language",
-    "no line on the other side",
+    to_say("empty"),
+    to_say("too long for the model"),
+    to_say("not valid Unicode"),
+    to_say("another language"),
+    to_say("no line on the other side"),
 )
 NAMED = 5
 """Lines of each reason that a report names."""
@@ -61,13 +62,17 @@ class Skipped:
     def sentence(self) -> str:
         """Return what was left out, in words."""
         if not self.counts:
-            return "No line was left out."
+            return say("No line was left out.")
         said = [
-            f"{count:,} {reason} (line {', '.join(f'{line:,}' for line in self.lines[reason])}"
-            f"{' ...' if count > len(self.lines[reason]) else ''})"
+            say("{count:,} {reason} (line {lines})", count=count, reason=say(reason), lines=self._lines(reason))
             for reason, count in self.counts.items()
         ]
-        return f"Left out: {'; '.join(said)}."
+        return say("Left out: {reasons}.", reasons="; ".join(said))
+
+    def _lines(self, reason: str) -> str:
+        """The first lines of a reason, and whether there are more."""
+        first = listed(number(line, ",") for line in self.lines[reason])
+        return f"{first} ..." if self.counts[reason] > len(self.lines[reason]) else first
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ class Corpus:
             at = [place + len(line or b"") for place, line in zip(at, lines, strict=True)]
             count += 1
         if not count:
-            raise ValueError(f"{source} is empty: give a text with one sentence a line.")
+            raise ValueError(say("{file} is empty: give a text with one sentence a line.", file=source))
         return cls(source, target, size, count, tuple(offsets), digest.hexdigest())
 
     def part(self, number: int) -> Iterator[tuple[int, tuple[bytes | None, ...]]]:

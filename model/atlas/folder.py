@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic_write import write_file
+from ..language.say import say
 
 FORMAT = "attenscope-atlas-1"
 MANIFEST, PARTS = "atlas.json", "parts"
@@ -88,31 +89,48 @@ def read_manifest(folder: Path) -> Manifest:
         found: Any = json.loads(path.read_text(encoding="utf-8"))
         if found.pop("format") != FORMAT:
             raise AtlasError(
-                f"{path} was written by another version of this project ({FORMAT} is read here): build the atlas again."
+                say(
+                    "{path} was written by another version of this project ({format} is read here): build the atlas "
+                    "again.",
+                    path=path,
+                    format=FORMAT,
+                )
             )
         return Manifest(plan=Plan(**found.pop("plan")), **found)
     except FileNotFoundError as error:
         raise AtlasError(
-            f"There is no atlas in {folder}: make one with `python -m model atlas --source FILE --output {folder}`."
+            say(
+                "There is no atlas in {folder}: make one with `python -m model atlas --source FILE --output {folder}`.",
+                folder=folder,
+            )
         ) from error
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         if isinstance(error, AtlasError):
             raise
-        raise AtlasError(f"{path} is damaged ({error!r}): build the atlas again.") from error
+        raise AtlasError(
+            say("{path} is damaged ({error}): build the atlas again.", path=path, error=repr(error))
+        ) from error
 
 
 def check_complete(folder: Path, manifest: Manifest) -> None:
     """Raise AtlasError, naming the file, where a table is missing or is not as long as it was when it was written."""
     if not manifest.complete:
-        raise AtlasError(f"The atlas in {folder} is not finished: the command that began it goes on with it.")
+        raise AtlasError(
+            say("The atlas in {folder} is not finished: the command that began it goes on with it.", folder=folder)
+        )
     for name, size in manifest.files.items():
         path = folder / name
         if not _is_file(path):
-            raise AtlasError(f"{path} is missing: restore the atlas from its source, or build it again.")
+            raise AtlasError(say("{path} is missing: restore the atlas from its source, or build it again.", path=path))
         if path.stat().st_size != size:
             raise AtlasError(
-                f"{path} is damaged: it has {path.stat().st_size:,} bytes and was written with {size:,}. "
-                "Restore the atlas from its source, or build it again."
+                say(
+                    "{path} is damaged: it has {found:,} bytes and was written with {written:,}. Restore the atlas "
+                    "from its source, or build it again.",
+                    path=path,
+                    found=path.stat().st_size,
+                    written=size,
+                )
             )
 
 
@@ -128,6 +146,12 @@ def check_model(manifest: Manifest, name: str, model_hash: str) -> None:
     """Raise AtlasError for the atlas of another model, or of the same before it was trained further."""
     if manifest.plan.model_hash != model_hash:
         raise AtlasError(
-            f"This atlas is of {manifest.plan.model} with the hash {manifest.plan.model_hash}; the model here is "
-            f"{name} with {model_hash}. Build an atlas of this one: python -m model atlas --checkpoint {name} ..."
+            say(
+                "This atlas is of {of} with the hash {of_hash}; the model here is {model} with {hash}. Build an atlas "
+                "of this one: `python -m model atlas --checkpoint {model} ...`",
+                of=manifest.plan.model,
+                of_hash=manifest.plan.model_hash,
+                model=name,
+                hash=model_hash,
+            )
         )

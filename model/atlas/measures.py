@@ -15,12 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..language.say import to_say
 from ..network.transformer import Transformer
 from ..trace import KINDS, Kind
 from .costs import log_prob_changes
 from .forward import Run, cells_of, shuffled_overlap
 from .logits import logit_contributions, norm_shares
-from .places import NAMES, PLACES
+from .places import PLACES
 
 HALVES = 2
 HELD, EVEN = "_rows", "_even"
@@ -30,22 +31,54 @@ HAS = "_has"
 COST = "cost"
 EXPLAINED: MappingProxyType[str, str] = MappingProxyType(
     {
-        "entropy": "Entropy of a row in nats: 0 where it looks at one key, ln of their number where at all alike.",
-        "distance": "Mean distance in tokens between query and key, weighted by the weights; in cross-attention from "
-        "the diagonal that runs from corner to corner.",
-        "top": "The largest weight of a row.",
-        "stays": "What of a row's weight stays on the same tokens when the words of the source change places at "
-        "random: near 1 for a head that goes by words, low for one that goes by places.",
-        "norm": "The head's share of what the heads of its layer add to a row, by the norm of what each adds "
-        "(Kobayashi et al. 2020).",
-        "logit": "What the head adds by itself to the logit of the reference token, mean over the tokens (direct logit "
-        "attribution, Elhage et al. 2021).",
-        "cost": "How far the log-probability of a reference token falls, in nats, when this head alone is switched "
-        "off; mean over the tokens. Below 0 the model is better without it.",
-        **{place: f"Share of the weight on {name}, in rows that have it." for place, name in NAMES.items()},
+        "entropy": to_say(
+            "Entropy: entropy of a row in nats: 0 where it looks at one key, ln of their number where at all alike."
+        ),
+        "distance": to_say(
+            "Distance: mean distance in tokens between query and key, weighted by the weights; in cross-attention from "
+            "the diagonal that runs from corner to corner."
+        ),
+        "top": to_say("Largest weight: the largest weight of a row."),
+        "stays": to_say(
+            "Stays when shuffled: what of a row's weight stays on the same tokens when the words of the source change "
+            "places at random: near 1 for a head that goes by words, low for one that goes by places."
+        ),
+        "norm": to_say(
+            "Share of the norm: the head's share of what the heads of its layer add to a row, by the norm of what each "
+            "adds (Kobayashi et al. 2020)."
+        ),
+        "logit": to_say(
+            "Logit contribution: what the head adds by itself to the logit of the reference token, mean over the "
+            "tokens (direct logit attribution, Elhage et al. 2021)."
+        ),
+        "cost": to_say(
+            "Cost: how far the log-probability of a reference token falls, in nats, when this head alone is switched "
+            "off; mean over the tokens. Below 0 the model is better without it."
+        ),
+        "same": to_say("The token itself: share of the weight on the token itself, in rows that have it."),
+        "previous": to_say("Previous token: share of the weight on previous token, in rows that have it."),
+        "next": to_say("Next token: share of the weight on next token, in rows that have it."),
+        "first": to_say("First token: share of the weight on first token, in rows that have it."),
+        "last": to_say("Last token before </s>: share of the weight on last token before </s>, in rows that have it."),
+        "end": to_say("</s>: share of the weight on </s>, in rows that have it."),
+        "punctuation": to_say("Punctuation: share of the weight on punctuation, in rows that have it."),
+        "same_word": to_say("The same word: share of the weight on the same word, in rows that have it."),
+        "later_piece": to_say(
+            "Later piece of the word: share of the weight on later piece of the word, in rows that have it."
+        ),
+        "rare": to_say(
+            "Words in several pieces: share of the weight on words in several pieces, in rows that have it."
+        ),
+        "aligned_predicted": to_say(
+            "Alignment of the token predicted: share of the weight on alignment of the token predicted, in rows that "
+            "have it."
+        ),
+        "aligned_fed": to_say(
+            "Alignment of the token fed in: share of the weight on alignment of the token fed in, in rows that have it."
+        ),
     }
 )
-"""Every measure that a person chooses."""
+"""Every measure that a person chooses, with what it means."""
 SHARES: tuple[str, ...] = (*PLACES, "stays", "norm", "top")
 """The measures that lie between 0 and 1."""
 

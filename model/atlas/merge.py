@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ..language.say import say
 from ..trace import KINDS
 from .corpus import Skipped
 from .folder import COSTS, HALVES, HEADS, LINKS, PARTS, SENTENCES, SINGLE, TAG_MASS, AtlasError, Manifest
@@ -160,7 +161,11 @@ def _checked(path: Path) -> Path:
             raise FileNotFoundError(path)
     except (OSError, pa.ArrowException) as error:
         raise AtlasError(
-            f"{path} is damaged ({type(error).__name__}): remove the folder {path.parent}, and the same command "
-            "makes this part again."
+            say(
+                "{path} is damaged ({error}): remove the folder {folder}, and the same command makes this part again.",
+                path=path,
+                error=type(error).__name__,
+                folder=path.parent,
+            )
         ) from error
     return path

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from ..language.say import to_say
 from ..trace import Kind
 from .tokens import Side
 
@@ -30,18 +31,18 @@ ALIGNED: tuple[Place, Place] = ("aligned_predicted", "aligned_fed")
 SELF_ATTENTION: frozenset[Place] = frozenset({"same", "previous", "next", "later_piece"})
 NAMES: MappingProxyType[Place, str] = MappingProxyType(
     {
-        "same": "the token itself",
-        "previous": "previous token",
-        "next": "next token",
-        "first": "first token",
-        "last": "last token before </s>",
+        "same": to_say("the token itself"),
+        "previous": to_say("previous token"),
+        "next": to_say("next token"),
+        "first": to_say("first token"),
+        "last": to_say("last token before </s>"),
         "end": "</s>",
-        "punctuation": "punctuation",
-        "same_word": "the same word",
-        "later_piece": "later piece of the word",
-        "rare": "words in several pieces",
-        "aligned_predicted": "alignment of the token predicted",
-        "aligned_fed": "alignment of the token fed in",
+        "punctuation": to_say("punctuation"),
+        "same_word": to_say("the same word"),
+        "later_piece": to_say("later piece of the word"),
+        "rare": to_say("words in several pieces"),
+        "aligned_predicted": to_say("alignment of the token predicted"),
+        "aligned_fed": to_say("alignment of the token fed in"),
     }
 )
 

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
+from ..language.say import say
 from ..network.autoregressive import AutoregressiveModel
 from ..network.config import PAD_ID
 from ..network.hooks import is_observed
@@ -111,7 +112,7 @@ def beam_search(
     `alpha` is the length penalty: 0 prefers short translations, above 1 long ones.
     """
     if width < 1:
-        raise ValueError(f"A beam search needs a width of at least 1, not {width}.")
+        raise ValueError(say("A beam search needs a width of at least 1, not {width}.", width=width))
     if stop not in STOPS:
         raise ValueError(f"A beam search stops {' or '.join(STOPS)}, not {stop!r}.")
     batch, device = len(source), source.device

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..language.say import say
+
 COLDEST = 1e-6
 """Below this temperature nothing but the most probable token is left, and logits divided by it overflow."""
 
@@ -25,11 +27,11 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if not 0 <= self.temperature < math.inf:
-            raise ValueError(f"A temperature is a number of 0 or above, not {self.temperature}.")
+            raise ValueError(say("A temperature is a number of 0 or above, not {value}.", value=self.temperature))
         if self.top_k < 0:
-            raise ValueError(f"top-k is a count of tokens, or 0 for all, not {self.top_k}.")
+            raise ValueError(say("top-k is a count of tokens, or 0 for all, not {value}.", value=self.top_k))
         if not 0 < self.top_p <= 1:
-            raise ValueError(f"top-p is a probability above 0 and at most 1, not {self.top_p}.")
+            raise ValueError(say("top-p is a probability above 0 and at most 1, not {value}.", value=self.top_p))
 
     def distribution(self, log_probs: Tensor) -> Tensor:
         """log_probs (V,) or logits, -inf where forbidden -> the probabilities (V,) to draw with."""

@@ -10,6 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from ..language.say import say
 from ..network.autoregressive import AutoregressiveModel
 from .constraints import FREE, Constraints
 from .sampling import Sampling
@@ -58,7 +59,7 @@ def length_limit(model: AutoregressiveModel, source_tokens: int, most: int | Non
     ValueError for a `most` below 1.
     """
     if most is not None and most < 1:
-        raise ValueError(f"A translation has at least 1 token, so at most {most} cannot be asked for.")
+        raise ValueError(say("A translation has at least 1 token, so at most {most} cannot be asked for.", most=most))
     return min(model.room(source_tokens), model.usual_limit(source_tokens) if most is None else most)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from ..language.say import say
 from ..network.autoregressive import AutoregressiveModel, decoder_inputs, shift_right
 from .steps import CachedDecoder, DecodingStep, considered, rank
 
@@ -36,7 +37,13 @@ def forced(
     """
     most = model.room(source.shape[1]) + 1
     if not 0 < len(target_ids) <= most:
-        raise ValueError(f"A given translation has 1 to {most} tokens in this model, not {len(target_ids)}.")
+        raise ValueError(
+            say(
+                "A given translation has 1 to {most} tokens in this model, not {count}.",
+                most=most,
+                count=len(target_ids),
+            )
+        )
     log_probs = forced_log_probs(model, source, target_ids)
     last = len(target_ids) - 1
     return tuple(

@@ -9,6 +9,7 @@ import numpy as np
 from ..attribution.methods import METHODS, attribute_all, rank_correlation
 from ..attribution.source_shares import source_shares
 from ..attribution.target import target_pieces
+from ..language.say import say
 from ..training.data import Pair
 from ..translate import Translator
 from .attribution_scores import AttributionScores, AttributionScoresError, LooseThreshold, MethodScore
@@ -27,7 +28,13 @@ def measure(
     encoded = [pair for pair in pairs if len(translator.tokenizer.encode(pair[0]).ids) >= FEWEST_PIECES]
     if len(encoded) < max(sentences, 2):
         raise AttributionScoresError(
-            f"{name} has {len(encoded)} sentences of at least {FEWEST_PIECES} pieces; {sentences} are to be measured."
+            say(
+                "{text} has {count} sentences of at least {pieces} pieces; {sentences} are to be measured.",
+                text=name,
+                count=len(encoded),
+                pieces=FEWEST_PIECES,
+                sentences=sentences,
+            )
         )
     chosen = [encoded[at] for at in generator.permutation(len(encoded))[:sentences]]
     methods, drop, area = _deletion(translator, [source for source, _ in chosen], generator)

@@ -13,6 +13,7 @@ from pathlib import Path
 from ..atomic_write import write_file
 from ..checkpoint.bleu_scores import CARD
 from ..checkpoint.card_section import CardSection
+from ..language.say import say
 
 FILE = "attribution.json"
 SECTION = CardSection("attribution", "python -m model attribution")
@@ -96,7 +97,11 @@ def read_attribution_scores(folder: Path) -> AttributionScores | None:
         return AttributionScores(**{**found, "methods": methods, "loose": LooseThreshold(**found["loose"])})
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise AttributionScoresError(
-            f"{folder.name}/{FILE} cannot be read ({error}); `python -m model attribution` writes it anew."
+            say(
+                "{file} cannot be read ({error}); `python -m model attribution` writes it anew.",
+                file=f"{folder.name}/{FILE}",
+                error=error,
+            )
         ) from error
 
 

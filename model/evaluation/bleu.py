@@ -12,6 +12,7 @@ import sacrebleu
 
 from ..checkpoint.bleu_scores import Protocol, Score
 from ..decoding.beam_search import Stop
+from ..language.say import say, to_say
 from ..translate import Translator
 
 LENGTHS = ((1, 5), (6, 10), (11, 15), (16, 25), (26, 10_000))
@@ -62,8 +63,12 @@ def evaluate(
     """
     if len(sources) != len(references) or not sources:
         raise ValueError(
-            f"There are {len(sources)} source lines and {len(references)} reference lines; "
-            "there must be as many of both, and one at least."
+            say(
+                "There are {sources} source lines and {references} reference lines; there must be as many of both, and "
+                "one at least.",
+                sources=len(sources),
+                references=len(references),
+            )
         )
     started = time.perf_counter()
     written = translator.translate_batch(sources, beam, stop)
@@ -117,10 +122,21 @@ def _moses(lines: Sequence[str], language: str) -> list[str]:
 def report(result: Evaluation) -> str:
     """The same for people."""
     lines = [
-        f"{result.checkpoint} · {result.sentences} sentences · beam {result.beam} · {result.protocol}",
+        say(
+            "{model} · {sentences} sentences · beam {beam} · {protocol}",
+            model=result.checkpoint,
+            sentences=result.sentences,
+            beam=result.beam,
+            protocol=result.protocol,
+        ),
         f"BLEU {result.bleu}   {result.bleu_signature}",
         f"chrF {result.chrf}   {result.chrf_signature}",
-        f"{result.target_tokens_per_second} target tokens a second ({result.seconds} s)",
+        say(
+            "{tokens} target tokens a second ({seconds} s)",
+            tokens=result.target_tokens_per_second,
+            seconds=result.seconds,
+        ),
     ]
-    lines += [f"  {words} words: BLEU {bleu} ({count} sentences)" for words, count, bleu in result.by_length]
+    by_length = to_say("{words} words: BLEU {bleu} ({count} sentences)")
+    lines += [f"  {say(by_length, words=words, bleu=bleu, count=count)}" for words, count, bleu in result.by_length]
     return "\n".join(lines)

@@ -12,6 +12,7 @@ import torch
 
 from ..decoding.observer_check import ObserverCheck
 from ..decoding.teacher_forcing import forced_log_probs
+from ..language.say import say
 from ..network.config import EOS_ID
 from ..translate import Translator
 
@@ -49,11 +50,11 @@ class DeviceCheck:
     def faults(self) -> tuple[str, ...]:
         """What is outside of the limits, in words; nothing where all is well."""
         found = (
-            (self.same < SAME_TEXTS * self.sentences and self.lead > CLOSE, "translations differ"),
-            (not self.lead <= CLOSE, "another token was clearly more probable"),
-            (not self.log_probs <= CLOSE, "log-probabilities differ"),
-            (not self.weights <= CLOSE_WEIGHTS, "attention differs"),
-            (self.observer.by_capture != 0, "looking changes the outputs"),
+            (self.same < SAME_TEXTS * self.sentences and self.lead > CLOSE, say("translations differ")),
+            (not self.lead <= CLOSE, say("another token was clearly more probable")),
+            (not self.log_probs <= CLOSE, say("log-probabilities differ")),
+            (not self.weights <= CLOSE_WEIGHTS, say("attention differs")),
+            (self.observer.by_capture != 0, say("looking changes the outputs")),
         )
         return tuple(text for is_so, text in found if is_so)
 

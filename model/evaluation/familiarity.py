@@ -21,6 +21,7 @@ from ..checkpoint.bleu_scores import CARD
 from ..checkpoint.card_section import CardSection
 from ..checkpoint.measurement_file import MeasurementFile
 from ..decoding.steps import DecodingStep
+from ..language.say import say, to_say
 from ..training.data import Pair
 from ..translate import Translator
 from .attribution_measurement import roc_area
@@ -41,7 +42,7 @@ _KEPT = MeasurementFile(
     FORMAT,
     FamiliarityError,
     "python -m model familiarity --checkpoint {model} --data FOLDER",
-    "Nobody has measured how probable {model} finds its own text: `{how}` does.",
+    to_say("Nobody has measured how probable {model} finds its own text: `{how}` does."),
 )
 
 
@@ -83,7 +84,14 @@ def mean_log_prob(steps: Iterable[DecodingStep]) -> float:
 def measure(translator: Translator, pairs: Sequence[Pair], name: str, sentences: int, seed: int = 0) -> Familiarity:
     """Measure on a random choice of the pairs. FamiliarityError where there are too few."""
     if not 2 <= sentences <= len(pairs):
-        raise FamiliarityError(f"{name} has {len(pairs)} sentences; {sentences} are to be measured, at least 2.")
+        raise FamiliarityError(
+            say(
+                "{text} has {count} sentences; {sentences} are to be measured, at least 2.",
+                text=name,
+                count=len(pairs),
+                sentences=sentences,
+            )
+        )
     generator = np.random.default_rng(seed)
     chosen = [pairs[at] for at in generator.permutation(len(pairs))[:sentences]]
     own = _means(translator, [source for source, _ in chosen])

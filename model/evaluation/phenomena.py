@@ -16,6 +16,7 @@ import sacrebleu
 
 from ..atomic_write import write_file
 from ..checkpoint.card_section import CardSection
+from ..language.say import say
 
 READINGS = "readings.json"
 SECTION = CardSection("phenomena", "python -m model quality")
@@ -64,7 +65,11 @@ def read_items(path: Path) -> list[Item]:
         cells = line.split("\t")
         if len(cells) != 3 or not all(cell.strip() for cell in cells):
             raise PhenomenaError(
-                f"{path}, line {number}: write a phenomenon, a sentence and a reference, tabs between."
+                say(
+                    "{file}, line {line}: write a phenomenon, a sentence and a reference, tabs between.",
+                    file=path,
+                    line=number,
+                )
             )
         items.append(Item(*cells))
     return items
@@ -81,7 +86,9 @@ def read_readings(path: Path) -> dict[str, Reading]:
             for source, one in found.items()
         }
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-        raise PhenomenaError(f"{path} holds no readings ({error!r}): restore it from its source.") from error
+        raise PhenomenaError(
+            say("{path} holds no readings ({error}): restore it from its source.", path=path, error=repr(error))
+        ) from error
 
 
 def write_readings(path: Path, readings: Mapping[str, Reading]) -> None:

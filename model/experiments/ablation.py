@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ..decoding.steps import GREEDY, Strategy
 from ..interventions.apply import intervening
 from ..interventions.changes import Change, text_of
+from ..language.say import say
 from ..live.live_model import LiveModel
 from ..live.translation import Translation
 from ..text.word_difference import WordChange, word_difference
@@ -34,12 +35,26 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        same = self.before.target_ids == self.after.target_ids
-        odds = f"log-probability {sum(self.log_probs_before):.2f} before, {sum(self.log_probs_after):.2f} after"
+        odds = {
+            "before": sum(self.log_probs_before),
+            "after": sum(self.log_probs_after),
+            "change": self.log_prob_change,
+        }
         if is_teacher_forced(self.before):
-            return f"The given translation: {odds} ({self.log_prob_change:+.2f})."
-        what = "The translation stays the same" if same else "The translation changes"
-        return f"{what}. The old one: {odds} ({self.log_prob_change:+.2f})."
+            return say(
+                "The given translation: log-probability {before:.2f} before, {after:.2f} after ({change:+.2f}).", **odds
+            )
+        if self.before.target_ids == self.after.target_ids:
+            return say(
+                "The translation stays the same. The old one: log-probability {before:.2f} before, {after:.2f} after "
+                "({change:+.2f}).",
+                **odds,
+            )
+        return say(
+            "The translation changes. The old one: log-probability {before:.2f} before, {after:.2f} after "
+            "({change:+.2f}).",
+            **odds,
+        )
 
 
 def translate_changed(

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from ..attribution.recording import sublayers
 from ..attribution.target import AttributionError, Target, target_pieces
+from ..language.say import say
 from ..network.config import PAD_ID
 from ..network.hooks import OutputHook, hook_outputs, record
 from ..network.masks import padding_mask
@@ -101,7 +102,7 @@ def contrast(translator: Translator, first: Translation, second: Translation) ->
     pairs = zip(first.target_ids, second.target_ids, strict=False)
     place = next((at for at, (x, y) in enumerate(pairs) if x != y), None)
     if place is None:
-        raise AttributionError("Both sentences have the same translation: there is no word at which they differ.")
+        raise AttributionError(say("Both sentences have the same translation: there is no word at which they differ."))
     _check_lengths(first.source_tokens, second.source_tokens)
     target = target_pieces(translator, first, place, against=second.target_ids[place])
     values = [_run(translator.model, target, ids) for ids in (first.source_ids, second.source_ids)]
@@ -119,7 +120,13 @@ def control(translator: Translator, pair: Contrast, same: Translation) -> Contra
     _check_lengths(pair.target.source_tokens, same.source_tokens)
     end = pair.target.position + 1
     if same.target_ids[:end] != (*pair.target.input_ids[1:], pair.target.token_ids[0]):
-        raise AttributionError(f"{same.source!r} has another answer: {same.text!r}. A control needs the same word X.")
+        raise AttributionError(
+            say(
+                "{source} has another answer: {answer}. A control needs the same word X.",
+                source=repr(same.source),
+                answer=repr(same.text),
+            )
+        )
     value = float(_run(translator.model, pair.target, same.source_ids))
     return Contrast(pair.target, same.source_ids, same.source_tokens, pair.first_value, value)
 
@@ -169,7 +176,9 @@ def _patched(
     """Cells (N, ...) bool, broadcastable to a tensor of the paths without its batch axis, True = patched."""
     difference = pair.difference if difference is None else difference
     if abs(difference) < SAME:
-        raise AttributionError("Both sentences give the same logit X - logit Y: there is no difference to bring back.")
+        raise AttributionError(
+            say("Both sentences give the same logit X - logit Y: there is no difference to bring back.")
+        )
     with record(model, *paths.values()) as streams:
         _run(model, pair.target, pair.target.source_ids)
     jobs = [(path, cell) for path in paths.values() for cell in cells]
@@ -216,8 +225,13 @@ def _run(
 def _check_lengths(first: Sequence[str], second: Sequence[str]) -> None:
     if len(first) == len(second):
         return
-    pieces = " and ".join(f"{len(one)} ({' | '.join(piece.strip() for piece in one)})" for one in (first, second))
+    pieces = (" | ".join(piece.strip() for piece in one) for one in (first, second))
     raise AttributionError(
-        f"The two sentences have {pieces} pieces; a patch puts each position into the same position of the other, so "
-        "both need as many."
+        say(
+            "The two sentences have {count} ({pieces}) and {other_count} ({other_pieces}) pieces; a patch puts each "
+            "position into the same position of the other, so both need as many.",
+            count=len(first),
+            other_count=len(second),
+            **dict(zip(("pieces", "other_pieces"), pieces, strict=True)),
+        )
     )

@@ -20,6 +20,7 @@ from ..capture.attention import capture_attention
 from ..decoding.steps import greedy, length_limit
 from ..decoding.teacher_forcing import forced_log_probs
 from ..interventions.apply import editing_masks
+from ..language.say import say
 from ..live.live_model import LiveModel
 from ..live.translation import InputError
 from ..masking.rule import Sizes, build_mask
@@ -153,9 +154,15 @@ def run_trial(model: LiveModel, text: str, trial: MaskTrial | None, pads: int = 
     encoded, network = model.encode(text), model.model
     real, pad = len(encoded.ids), network.pad_id
     if pads and pad is None:
-        raise InputError("This model has no padding token of its own, so nothing can be padded.")
+        raise InputError(say("This model has no padding token of its own, so nothing can be padded."))
     if real + pads > model.max_length:
-        raise InputError(f"With {pads} padding tokens this text is longer than the {model.max_length} the model reads.")
+        raise InputError(
+            say(
+                "With {pads} padding tokens this text is longer than the {most} the model reads.",
+                pads=pads,
+                most=model.max_length,
+            )
+        )
     padding = [pad] * pads if pad is not None else []
     source = torch.tensor([[*encoded.ids, *padding]], device=model.device)
     names = (*encoded.tokens, *map(model.tokenizer.token, padding))

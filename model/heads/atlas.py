@@ -14,8 +14,10 @@ from ..atlas.folder import ATLAS, HALVES, HEADS, AtlasError, Manifest, check_com
 from ..atlas.measures import EXPLAINED
 from ..atlas.places import NAMES
 from ..checkpoint.files import folder_of
+from ..language.say import say
 from ..trace import KINDS, Head, Kind
 from .labels import Label, label_of
+from .names import head_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +62,7 @@ class Atlas:
         try:
             return self.heads.iloc[self._rows[head]]
         except KeyError as error:
-            raise AtlasError(f"This model has no {head_name(head)}.") from error
+            raise AtlasError(say("This model has no {head}.", head=head_name(head))) from error
 
     def label(self, head: Head) -> Label:
         """Return what the whole corpus says of a head."""
@@ -91,18 +93,15 @@ def open_atlas(folder: Path, name: str, model_hash: str) -> Atlas:
         try:
             tables.append(pd.read_parquet(path))
         except (OSError, ValueError, pa.ArrowException) as error:
-            raise AtlasError(f"{path} is damaged: restore the atlas from its source, or build it again.") from error
+            raise AtlasError(
+                say("{path} is damaged: restore the atlas from its source, or build it again.", path=path)
+            ) from error
     return Atlas(folder, manifest, *tables)
 
 
 def released_atlas(checkpoint: str | Path) -> Path:
     """Return the folder in which a checkpoint's own atlas is, or would be."""
     return folder_of(checkpoint) / ATLAS
-
-
-def head_name(head: Head) -> str:
-    """Return what a person reads: the map, layer and head from 1."""
-    return f"{head[0]} {head[1] + 1}.{head[2] + 1}"
 
 
 __all__ = ["NAMES", "Atlas", "Head", "head_name", "open_atlas", "released_atlas"]

@@ -16,6 +16,7 @@ import duckdb
 import pandas as pd
 
 from ..atlas.folder import COSTS, LINKS, SENTENCES, TAG_MASS, AtlasError
+from ..language.say import say
 from .question import QuestionError
 
 MEMORY, THREADS, SECONDS = "512MB", 2, 30.0
@@ -31,20 +32,28 @@ def query(folder: Path, table: str, sql: str, parameters: Sequence[Any] = (), se
     """
     files = [str(path) for path in sorted(folder.glob(TABLES[table]))]
     if not files:
-        raise AtlasError(f"{folder / TABLES[table]} is missing: restore the atlas from its source, or build it again.")
+        missing = folder / TABLES[table]
+        raise AtlasError(say("{path} is missing: restore the atlas from its source, or build it again.", path=missing))
     try:
         with _connection(folder, seconds) as connection:
             return connection.execute(sql.format(table="read_parquet(?)"), [files, *parameters]).df()
     except duckdb.InterruptException as error:
-        raise AtlasError(f"This question took more than {seconds:.0f} seconds: ask for one map or one head.") from error
+        raise AtlasError(
+            say("This question took more than {seconds:.0f} seconds: ask for one map or one head.", seconds=seconds)
+        ) from error
     except duckdb.OutOfMemoryException as error:
-        raise AtlasError("This question needs too much memory: ask for one map or one head.") from error
+        raise AtlasError(say("This question needs too much memory: ask for one map or one head.")) from error
     except duckdb.Error as error:
         damaged = _damaged(files)
         if damaged is None:
             raise
-        text = f"{damaged} is damaged: restore the atlas from its source, or build it again. ({_first_line(error)})"
-        raise AtlasError(text) from error
+        raise AtlasError(
+            say(
+                "{path} is damaged: restore the atlas from its source, or build it again. ({error})",
+                path=damaged,
+                error=_first_line(error),
+            )
+        ) from error
 
 
 def check_pattern(pattern: str) -> None:
@@ -53,7 +62,11 @@ def check_pattern(pattern: str) -> None:
         with duckdb.connect(":memory:") as connection:
             connection.execute("SELECT regexp_matches('', ?)", [pattern])
     except duckdb.Error as error:
-        raise QuestionError(f"The regular expression “{pattern}” cannot be read: {_first_line(error)}.") from error
+        raise QuestionError(
+            say(
+                "The regular expression “{pattern}” cannot be read: {error}.", pattern=pattern, error=_first_line(error)
+            )
+        ) from error
 
 
 @contextmanager

@@ -19,6 +19,7 @@ import pandas as pd
 
 from ..atlas.measures import EVEN, HAS, HELD
 from ..atlas.places import NAMES, PLACES, Place
+from ..language.say import say
 
 LEAST = 0.5
 """The least agreement corrected for chance."""
@@ -55,9 +56,11 @@ class Label:
     def text(self) -> str:
         """What a person reads."""
         if self.place is None:
-            return "mixed"
-        there = " that have it" if self.has < MOST else ""
-        return f"{NAMES[self.place]}: {self.share:.0%} of rows{there}"
+            return say("mixed")
+        said = {"place": say(NAMES[self.place]), "share": self.share}
+        if self.has < MOST:
+            return say("{place}: {share:.0%} of rows that have it", **said)
+        return say("{place}: {share:.0%} of rows", **said)
 
 
 def _lower(share: float, sentences: int) -> float:

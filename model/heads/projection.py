@@ -14,6 +14,7 @@ from ..atlas.folder import SENTENCES, AtlasError
 from ..atlas.forward import Batch, Sentence, batches
 from ..atlas.tokens import Side
 from ..capture.sites import attention_sites
+from ..language.say import say
 from ..network.config import PAD_ID
 from ..network.hooks import record
 from ..network.masks import padding_mask
@@ -67,7 +68,7 @@ def project(translator: Translator, atlas: Atlas, space: Space, head: Head, aske
     found = query(atlas.folder, SENTENCES, _DRAWN, [asked, TOKENS])
     sentences = _sentences(translator, found)
     if not sentences:
-        raise AtlasError("This corpus has no sentence that is short enough to be drawn.")
+        raise AtlasError(say("This corpus has no sentence that is short enough to be drawn."))
     if space == "token embeddings":
         tokens, vectors = _embeddings(translator, sentences)
     elif space == "encoder outputs":

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from ..capture.sites import attention_sites
 from ..decoding.steps import greedy_batch
+from ..language.say import say
 from ..network.autoregressive import pad, shift_right
 from ..network.config import PAD_ID
 from ..network.hooks import OutputHook, hook_outputs
@@ -35,7 +36,9 @@ T = TypeVar("T")
 def cost_order(atlas: Atlas) -> tuple[Head, ...]:
     """The heads, the one that costs least first. AtlasError for an atlas without costs."""
     if "cost" not in atlas.heads or atlas.heads["cost"].isna().any():
-        raise AtlasError(f"The atlas in {atlas.folder} has no costs: build it again without --no-costs.")
+        raise AtlasError(
+            say("The atlas in {folder} has no costs: build it again without --no-costs.", folder=atlas.folder)
+        )
     order = np.argsort(atlas.heads["cost"].to_numpy(), kind="stable")
     return tuple(atlas.names[at] for at in order)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..atomic_write import write_file
 from ..checkpoint.measurement_file import MeasurementFile
+from ..language.say import to_say
 from ..trace import Head
 
 FILE = "pruning.json"
@@ -25,7 +26,7 @@ _KEPT = MeasurementFile(
     FORMAT,
     PruningError,
     "python -m model prune --checkpoint {model} --source FILE --target FILE",
-    "No heads of {model} have been taken away yet: measure it with `{how}`.",
+    to_say("No heads of {model} have been taken away yet: measure it with `{how}`."),
 )
 
 

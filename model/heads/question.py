@@ -18,6 +18,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..language.say import listed, say, say_many
 from ..text.tags import TAGS
 from ..trace import KINDS, Kind
 
@@ -48,10 +49,10 @@ class Token:
     @property
     def words(self) -> str:
         """As a person reads it."""
-        parts = [f"the word “{self.word}”"] if self.word else []
-        parts += [f"a word that matches “{self.pattern}”"] if self.pattern else []
-        parts += [f"{'tagged' if parts else 'a token tagged'} {self.tag}"] if self.tag else []
-        return " ".join(parts) or "any token"
+        parts = [say("the word “{word}”", word=self.word)] if self.word else []
+        parts += [say("a word that matches “{pattern}”", pattern=self.pattern)] if self.pattern else []
+        parts += [say("a token tagged {tag}", tag=self.tag)] if self.tag else []
+        return listed(parts) or say("any token")
 
 
 @dataclass(frozen=True)
@@ -82,26 +83,50 @@ class Question:
     @property
     def words(self) -> str:
         """As a person reads it."""
-        where = f"head {self.head[0] + 1}.{self.head[1] + 1}" if self.head else "any head"
-        where += f" of the {self.kind} map" if self.kind else " of any map"
-        far = f", {_distance_words(*self.distance)}" if self.distance else ""
-        heavy = f" with a weight of at least {self.weight:g}" if self.weight else ""
-        return f"Links of {where}{heavy} from {self.query.words} to {self.key.words}{far}."
+        ends = {"where": self._where, "query": self.query.words, "key": self.key.words}
+        if not self.distance:
+            if not self.weight:
+                return say("Links of {where} from {query} to {key}.", **ends)
+            return say(
+                "Links of {where} with a weight of at least {weight:g} from {query} to {key}.",
+                weight=self.weight,
+                **ends,
+            )
+        ends["distance"] = _distance_words(*self.distance)
+        if not self.weight:
+            return say("Links of {where} from {query} to {key}, {distance}.", **ends)
+        return say(
+            "Links of {where} with a weight of at least {weight:g} from {query} to {key}, {distance}.",
+            weight=self.weight,
+            **ends,
+        )
+
+    @property
+    def _where(self) -> str:
+        """The heads that are asked for; the map by the name that is typed."""
+        if not self.kind:
+            return say("any head of any map")
+        if not self.head:
+            return say("any head of the {map} map", map=self.kind)
+        layer, head = self.head
+        return say("head {layer}.{head} of the {map} map", layer=layer + 1, head=head + 1, map=self.kind)
 
 
 def read_question(text: str) -> Question:
     """Read a question. QuestionError."""
     if len(text) > LONGEST:
-        raise QuestionError(f"A question has at most {LONGEST} characters; this one has {len(text):,}.")
+        raise QuestionError(
+            say("A question has at most {most} characters; this one has {count:,}.", most=LONGEST, count=len(text))
+        )
     try:
         # Backslashes belong to regular expressions, so they are not signs of the shell here.
         lexer = shlex.shlex(text, posix=True)
         lexer.whitespace_split, lexer.escape, lexer.commenters = True, "", ""
         parts = list(lexer)
     except ValueError as error:
-        raise QuestionError(f"A quotation mark in “{text}” is not closed.") from error
+        raise QuestionError(say("A quotation mark in “{text}” is not closed.", text=text)) from error
     if parts.count("->") != 1:
-        raise QuestionError("A question has one arrow, between query and key: pos=NOUN -> pos=DET distance=-1.")
+        raise QuestionError(say("A question has one arrow, between query and key: pos=NOUN -> pos=DET distance=-1."))
     found, side = Question(), "query"
     for part in parts:
         if part == "->":
@@ -109,7 +134,7 @@ def read_question(text: str) -> Question:
             continue
         found = _with_term(found, side, part)
     if found.head and not found.kind:
-        raise QuestionError("A head needs its map: add map=encoder, map=decoder or map=cross.")
+        raise QuestionError(say("A head needs its map: add map=encoder, map=decoder or map=cross."))
     return found
 
 
@@ -117,7 +142,9 @@ def _with_term(question: Question, side: str, part: str) -> Question:
     found = _TERM.match(part)
     if found is None or found[2] not in _SIGNS.get(found[1], ("=",)):
         raise QuestionError(
-            f"“{part}” is not understood: there are word=, word~, pos=, distance=, weight>=, map=, head=."
+            say(
+                "“{part}” is not understood: there are word=, word~, pos=, distance=, weight>=, map=, head=.", part=part
+            )
         )
     name, sign, value = found.groups()
     if name in ("word", "pos"):
@@ -137,46 +164,52 @@ def _with_term(question: Question, side: str, part: str) -> Question:
 
 def _tag(value: str) -> str:
     if value.upper() not in TAGS:
-        raise QuestionError(f"There is no part of speech “{value}”; there are {', '.join(tag for tag in TAGS if tag)}.")
+        raise QuestionError(
+            say(
+                "There is no part of speech “{value}”; there are {tags}.",
+                value=value,
+                tags=listed(tag for tag in TAGS if tag),
+            )
+        )
     return value.upper()
 
 
 def _distance(value: str) -> tuple[int, int]:
     found = re.fullmatch(r"([+-]?\d{1,6})(?:\.\.([+-]?\d{1,6}))?", value)
     if found is None:
-        raise QuestionError(f"“{value}” is no distance: write -1, or -3..-1 for any of these.")
+        raise QuestionError(say("“{value}” is no distance: write -1, or -3..-1 for any of these.", value=value))
     low = int(found[1])
     high = int(found[2]) if found[2] else low
     if high < low:
-        raise QuestionError(f"The distances {value} are none: the lower one comes first.")
+        raise QuestionError(say("The distances {value} are none: the lower one comes first.", value=value))
     return low, high
 
 
 def _weight(value: str) -> float:
     if not re.fullmatch(r"[01]?\.?\d{0,6}", value) or value in ("", ".") or not 0 <= float(value) <= 1:
-        raise QuestionError(f"“{value}” is no weight: it is a number from 0 to 1.")
+        raise QuestionError(say("“{value}” is no weight: it is a number from 0 to 1.", value=value))
     return float(value)
 
 
 def _kind(value: str) -> Kind:
     found = next((kind for kind in KINDS if kind == value), None)
     if found is None:
-        raise QuestionError(f"There is no map “{value}”; there are {', '.join(KINDS)}.")
+        raise QuestionError(say("There is no map “{value}”; there are {maps}.", value=value, maps=listed(KINDS)))
     return found
 
 
 def _head(value: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d{1,3})\.(\d{1,3})", value)
     if found is None or not int(found[1]) or not int(found[2]):
-        raise QuestionError(f"“{value}” is no head: write layer and head from 1, as in 2.3.")
+        raise QuestionError(say("“{value}” is no head: write layer and head from 1, as in 2.3.", value=value))
     return int(found[1]) - 1, int(found[2]) - 1
 
 
 def _distance_words(low: int, high: int) -> str:
-    if low == high:
-        return "at the same place" if low == 0 else f"{abs(low)} token{'s' * (abs(low) > 1)} {_way(low)}"
-    return f"{low} to {high} tokens away"
-
-
-def _way(distance: int) -> str:
-    return "before" if distance < 0 else "after"
+    if low != high:
+        return say("{low} to {high} tokens away", low=low, high=high)
+    if low == 0:
+        return say("at the same place")
+    if low < 0:
+        return say_many("{count} token before", "{count} tokens before", -low)
+    return say_many("{count} token after", "{count} tokens after", low)

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ..atlas.folder import LINKS
+from ..language.say import say, sentences
 from ..trace import KINDS, Head
 from .atlas import Atlas, head_name
 from .database import check_pattern, query
@@ -45,19 +46,28 @@ class Found:
     def sentence(self) -> str:
         """What was found, in words."""
         if not self.links:
-            return "No link begins so."
+            return say("No link begins so.")
         if not self.hits:
-            return f"None of {self.links:,} links that begin so is as asked."
+            return say("None of {links:,} links that begin so is as asked.", links=self.links)
+        counts = say("{hits:,} of the {links:,} links that begin so are as asked.", hits=self.hits, links=self.links)
+        return sentences(counts, self._best())
+
+    def _best(self) -> str:
+        """Which head does it most."""
         best = self.heads.iloc[0]
-        name = head_name((best["map"], int(best["layer"]), int(best["head"])))
-        first = f"{self.hits:,} of the {self.links:,} links that begin so are as asked."
+        share, lift = float(best["share"]), float(best["lift"])
         if self.question.head:
-            return f"{first} The head does it at {best['share']:.0%} of its links that begin so."
-        if not best["lift"] > 1:
-            return f"{first} No head does it more often than the heads of its map together."
-        return (
-            f"{first} Head {name} does it most beyond chance: {best['hits']:,} of {best['links']:,} "
-            f"({best['share']:.0%}), {best['lift']:.1f} times the share of all heads of its map."
+            return say("The head does it at {share:.0%} of its links that begin so.", share=share)
+        if not lift > 1:
+            return say("No head does it more often than the heads of its map together.")
+        return say(
+            "Head {head} does it most beyond chance: {hits:,} of {links:,} ({share:.0%}), {lift:.1f} times the share "
+            "of all heads of its map.",
+            head=head_name((best["map"], int(best["layer"]), int(best["head"]))),
+            hits=int(best["hits"]),
+            links=int(best["links"]),
+            share=share,
+            lift=lift,
         )
 
 

@@ -13,6 +13,7 @@ from ..atlas.measures import EXPLAINED, measure
 from ..atlas.merge import heads_table
 from ..atlas.tables import SUMS, PartTables
 from ..experiments.training_timeline import Stop
+from ..language.say import say
 from ..translate import Translator
 from .labels import label_of
 from .timeline_table import PLACE, Timeline, TimelineError
@@ -26,7 +27,7 @@ def timeline(
     parts = [_part(released, corpus, number) for number in range(-(-corpus.lines // corpus.size))]
     sentences = sum(map(len, parts))
     if not sentences:
-        raise TimelineError(f"{released.name} can read no line of {corpus.source}.")
+        raise TimelineError(say("{model} can read no line of {file}.", model=released.name, file=corpus.source))
     tables = []
     for stop in stops:
         tables.append(_measured(stop.translator, parts, costs, sentences))

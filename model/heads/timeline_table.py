@@ -13,6 +13,7 @@ import pandas as pd
 from ..atlas.measures import EXPLAINED
 from ..atomic_write import write_file
 from ..checkpoint.measurement_file import MeasurementFile
+from ..language.say import to_say
 from ..trace import Head
 
 FILE = "timeline.json"
@@ -30,7 +31,7 @@ _KEPT = MeasurementFile(
     FORMAT,
     TimelineError,
     "python -m model timeline --checkpoint {model} --source FILE --target FILE",
-    "The heads of {model} have not been measured over its training. Where it kept snapshots, `{how}` does it.",
+    to_say("The heads of {model} have not been measured over its training. Where it kept snapshots, `{how}` does it."),
 )
 
 

@@ -29,13 +29,22 @@ from ..capture.foreign.calls.fused_weights import from_arguments, from_scores, u
 from ..capture.foreign.head_edits import HeadEdit, HeadEdits, editing, is_paused
 from ..capture.foreign.watcher import SOFTMAX, axis_of
 from ..capture.sites import attention_sites
+from ..language.say import listed, say, to_say
 from ..network.hooks import is_observed
 from ..network.torch_internals import check_watchable, eagerly, uncompiled, without_override_check
 from ..trace import AttentionTrace, Kind
 from .apply import intervening
-from .changes import Change, HeadChange, InterventionError, parse
+from .changes import (
+    Change,
+    HeadChange,
+    InterventionError,
+    changed_twice,
+    parse,
+    too_few_heads,
+    too_few_layers,
+)
 
-FIRST_CAPTURE = (
+FIRST_CAPTURE = to_say(
     "Which module is which layer is read from a trace: run the model once inside capture_attention(model), and give "
     "that capture's trace."
 )
@@ -63,15 +72,19 @@ def intervene(model: nn.Module, changes: str | Sequence[Change], trace: Attentio
             yield
         return
     if trace is None:
-        raise InterventionError(FIRST_CAPTURE)
+        raise InterventionError(say(FIRST_CAPTURE))
     if asked and is_observed():
-        raise InterventionError("Open intervene around capture_attention: a capture inside it sees what is changed.")
+        raise InterventionError(
+            say("Open intervene around capture_attention: a capture inside it sees what is changed.")
+        )
     check_watchable(model)
     edits = edits_of(model, asked, trace)
     with eagerly(), editing(edits), _HeadChanger(model, edits):
         yield
     if unmade := sorted(set(edits.by_path) - edits.made):
-        raise InterventionError(f"Nothing was changed: {', '.join(unmade)} computed no attention inside the block.")
+        raise InterventionError(
+            say("Nothing was changed: {modules} computed no attention inside the block.", modules=listed(unmade))
+        )
 
 
 def head_effects(
@@ -102,7 +115,7 @@ def _output(run: Callable[[], Any]) -> Tensor:
         output = vars(output)
     found = [tensor.detach().double().flatten().cpu() for tensor in tensors_in(output) if tensor.is_floating_point()]
     if not found:
-        raise InterventionError("run() returned no tensor of floating-point numbers to be compared.")
+        raise InterventionError(say("run() returned no tensor of floating-point numbers to be compared."))
     return torch.cat(found)
 
 
@@ -113,21 +126,25 @@ def edits_of(model: nn.Module, changes: Sequence[Change], trace: AttentionTrace)
     heads: dict[str, int] = {}
     for change in changes:
         if not isinstance(change, HeadChange):
-            raise InterventionError(f"{change}: masks can be changed in models of this project only.")
+            raise InterventionError(
+                say("{change}: masks can be changed in models of this project only.", change=change)
+            )
         attention = trace.maps.get(change.kind)
         if attention is None or not 0 <= change.layer < attention.layers:
             have = 0 if attention is None else attention.layers
-            raise InterventionError(f"{change}: this model has {have} layers of {change.kind} attention.")
+            raise InterventionError(too_few_layers(change, have))
         if not all(0 <= head < attention.heads for head in (change.head, change.source or 0)):
-            raise InterventionError(f"{change}: this attention has the heads 1 to {attention.heads}.")
+            raise InterventionError(too_few_heads(change, attention.heads))
         path = attention.layer_paths[change.layer] if attention.layer_paths else ""
         if not path or path not in modules:
-            raise InterventionError(f"{change}: the trace names no module of this model for that layer.")
+            raise InterventionError(
+                say("{change}: the trace names no module of this model for that layer.", change=change)
+            )
         same = [layer for layer, one in enumerate(attention.layer_paths) if one == path]
         calls = by_path.setdefault(path, [[] for _ in same])
         own = calls[same.index(change.layer)]
         if any(edit.head == change.head for edit in own):
-            raise InterventionError(f"{change}: this head is changed twice; keep one of the changes.")
+            raise InterventionError(changed_twice(change))
         own.append(HeadEdit(change.head, change.change, change.source))
         heads[path] = attention.heads
     return HeadEdits(by_path, heads)
@@ -169,7 +186,7 @@ def _changed_context(
     """The output of a fused kernel, (B, H, Q, d) in some layout, with another for the changed heads."""
     query, key = (args[place] if len(args) > place else given[name] for place, name in enumerate(("query", "key")))
     if args[4] if len(args) > 4 else given.get("dropout_p", 0.0):
-        raise InterventionError(f"{site.path} drops weights at random: call model.eval() first.")
+        raise InterventionError(say("{module} drops weights at random: call model.eval() first.", module=site.path))
     layout = layout_of((*query.shape[:-1], key.shape[-2]), -1, evidence_of(site), fused=True)
     changed = output.clone()
     view = None if layout is None else layout(changed)
@@ -203,7 +220,8 @@ def _changed_weights(
 
 
 def _unknown(site: CallSite) -> str:
-    return (
-        f"The heads of {site.path} ({type(site.module).__name__}) cannot be told apart in what it computes, so none is "
-        "changed."
+    return say(
+        "The heads of {module} ({type}) cannot be told apart in what it computes, so none is changed.",
+        module=site.path,
+        type=type(site.module).__name__,
     )

@@ -18,10 +18,19 @@ import torch
 from torch import Tensor, nn
 
 from ..capture.sites import AttentionSite, attention_sites
+from ..language.say import say
 from ..network.hooks import OutputHook, hook_outputs
 from ..network.torch_internals import is_compiled
 from ..trace import Kind
-from .changes import Change, HeadChange, InterventionError, MaskChange
+from .changes import (
+    Change,
+    HeadChange,
+    InterventionError,
+    MaskChange,
+    changed_twice,
+    too_few_heads,
+    too_few_layers,
+)
 
 Place = tuple[Kind, int]
 Sites = dict[Place, AttentionSite]
@@ -40,7 +49,9 @@ def intervening(model: nn.Module, changes: Sequence[Change]) -> Iterator[None]:
         yield
         return
     if is_compiled(model):
-        raise InterventionError("A compiled model runs past its hooks: change the model that torch.compile was given.")
+        raise InterventionError(
+            say("A compiled model runs past its hooks: change the model that torch.compile was given.")
+        )
     sites = {(site.kind, site.layer): site for site in attention_sites(model)}
     heads, masks = _by_site(sites, changes)
     functions: dict[nn.Module, OutputHook] = {}
@@ -76,7 +87,7 @@ def _by_site(
     for change in changes:
         layers = sorted(layer for kind, layer in sites if kind == change.kind)
         if not layers or not (change.layer is None or change.layer in layers):
-            raise InterventionError(f"{change}: this model has {len(layers)} layers of {change.kind} attention.")
+            raise InterventionError(too_few_layers(change, len(layers)))
         if isinstance(change, MaskChange):
             for layer in layers if change.layer is None else [change.layer]:
                 masks[change.kind, layer].append(change)
@@ -84,9 +95,9 @@ def _by_site(
         place = (change.kind, change.layer)
         have = _heads(sites[place])
         if not all(0 <= head < have for head in (change.head, change.source or 0)):
-            raise InterventionError(f"{change}: this attention has the heads 1 to {have}.")
+            raise InterventionError(too_few_heads(change, have))
         if any(other.head == change.head for other in heads[place]):
-            raise InterventionError(f"{change}: this head is changed twice; keep one of the changes.")
+            raise InterventionError(changed_twice(change))
         heads[place].append(change)
     return heads, masks
 

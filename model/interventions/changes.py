@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from ..language.say import say
 from ..trace import Kind
 
 
@@ -34,7 +35,7 @@ class HeadChange:
 
     def __post_init__(self) -> None:
         if (self.change == "copy") != (self.source is not None):
-            raise InterventionError("Copying a head needs the head to copy, and nothing else does.")
+            raise InterventionError(say("Copying a head needs the head to copy, and nothing else does."))
 
     def __str__(self) -> str:
         done = f"head.{self.source + 1}" if self.source is not None else self.change
@@ -85,6 +86,26 @@ def _parsed(text: str) -> Change:
         layer, query, key = (None if one == "*" else int(one) - 1 for one in places)
         return MaskChange(kind, layer, query, key, change == "allow")
     raise InterventionError(
-        f"{text[:60]!r} is no change to a model. Write for example cross.2.3:off, cross.2.3:uniform, "
-        "cross.2.3:head.5 or mask.cross.2.*.4:block (layer, head, query and key from 1, * for all)."
+        say(
+            "{text} is no change to a model. Write for example cross.2.3:off, cross.2.3:uniform, cross.2.3:head.5 or "
+            "mask.cross.2.*.4:block (layer, head, query and key from 1, * for all).",
+            text=repr(text[:60]),
+        )
     )
+
+
+def too_few_layers(change: Change, layers: int) -> str:
+    """That an attention has only so many layers."""
+    return say(
+        "{change}: this model has {layers} layers of {kind} attention.", change=change, layers=layers, kind=change.kind
+    )
+
+
+def too_few_heads(change: Change, heads: int) -> str:
+    """That an attention has only so many heads."""
+    return say("{change}: this attention has the heads 1 to {heads}.", change=change, heads=heads)
+
+
+def changed_twice(change: Change) -> str:
+    """That two changes are to one head."""
+    return say("{change}: this head is changed twice; keep one of the changes.", change=change)

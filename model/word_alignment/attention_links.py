@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..analysis.alignment import READINGS
+from ..language.say import say
 from ..live.translation import Translation
 from ..text.tokenizer import Tokenizer
 from ..text.words import SPECIAL_TOKENS
@@ -25,7 +26,9 @@ def piece_words(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> np.nda
     for word in words:
         start = data.find(word.encode(), at)
         if start < 0:
-            raise GoldError(f"The word “{word}” is not in “{text}” behind the words before it.")
+            raise GoldError(
+                say("The word “{word}” is not in “{text}” behind the words before it.", word=word, text=text)
+            )
         at = start + len(word.encode())
         spans.append((start, at))
     starts, ends = (np.array(side) for side in zip(*spans, strict=True))

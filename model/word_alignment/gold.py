@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from ..language.say import listed, number, say
 from ..text.words import words_of
 from .links import GoldError, Link, Links
 
@@ -58,14 +59,21 @@ def read_gold(folder: Path, tokenized: bool = False) -> Gold:
     sides = {name: text.removesuffix("\n").split("\n") for name, text in texts.items()}
     counts = {name: len(lines) for name, lines in sides.items()}
     if len(set(counts.values())) != 1:
-        said = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-        raise GoldError(f"The files of {folder} must have as many lines as each other; they have: {said}.")
+        raise GoldError(
+            say(
+                "The files of {folder} must have as many lines as each other; they have: {counts}.",
+                folder=folder,
+                counts=listed(f"{name} {number(count, ',')}" for name, count in counts.items()),
+            )
+        )
     pairs = []
     for line, (source, target, links) in enumerate(zip(*sides.values(), strict=True), 1):
         try:
             pairs.append(_pair(source, target, links, tokenized))
         except GoldError as error:
-            raise GoldError(f"{folder / LINKS}, line {line}: {error}") from error
+            raise GoldError(
+                say("{file}, line {line}: {problem}", file=folder / LINKS, line=line, problem=error)
+            ) from error
     return Gold(folder.name, tuple(pairs), sha256("\0".join(texts.values()).encode()).hexdigest())
 
 
@@ -89,7 +97,12 @@ def _words(text: str, tokenized: bool) -> tuple[str, ...]:
 def _check(link: Link, sources: int, targets: int) -> None:
     if link[0] >= sources or link[1] >= targets:
         raise GoldError(
-            f"the link {link[0]}-{link[1]} leads out of a pair of {sources} and {targets} words; they count from 0."
+            say(
+                "the link {link} leads out of a pair of {sources} and {targets} words; they count from 0.",
+                link=f"{link[0]}-{link[1]}",
+                sources=sources,
+                targets=targets,
+            )
         )
 
 
@@ -97,6 +110,14 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise GoldError(f"There is no file {path}: a gold alignment has {SOURCE}, {TARGET} and {LINKS}.") from error
+        raise GoldError(
+            say(
+                "There is no file {path}: a gold alignment has {source}, {target} and {links}.",
+                path=path,
+                source=SOURCE,
+                target=TARGET,
+                links=LINKS,
+            )
+        ) from error
     except UnicodeDecodeError as error:
-        raise GoldError(f"{path} is not UTF-8.") from error
+        raise GoldError(say("{path} is not UTF-8.", path=path)) from error

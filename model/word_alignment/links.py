@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ..language.say import say
+
 Link = tuple[int, int]
 """Source word and target word, from 0."""
 _LINK = re.compile(r"^(\d+)([-?p])(\d+)$")
@@ -33,7 +35,9 @@ class Links:
         for text in line.split():
             found = _LINK.match(text)
             if found is None:
-                raise GoldError(f"“{text}” is no link: 2-3 is a sure one, 2?3 a possible one, words counted from 0.")
+                raise GoldError(
+                    say("“{text}” is no link: 2-3 is a sure one, 2?3 a possible one, words counted from 0.", text=text)
+                )
             link = int(found[1]), int(found[3])
             possible.add(link)
             if found[2] == "-":

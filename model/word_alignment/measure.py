@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..analysis.alignment import READINGS
+from ..language.say import say
 from ..translate import InputError, Translator
 from .attention_links import attention_links, diagonal_links
 from .error_rate import Counts, counted
@@ -31,7 +32,14 @@ def measure(translator: Translator, gold: Gold, on_progress: Callable[[int], Non
         heads = translation.trace.maps["cross"].weights.shape[:2]
         read.append(pair)
     if not read:
-        raise GoldError(f"{translator.name} can read none of the {len(gold.pairs)} pairs of {gold.name}.")
+        raise GoldError(
+            say(
+                "{model} can read none of the {count} pairs of {gold}.",
+                model=translator.name,
+                count=len(gold.pairs),
+                gold=gold.name,
+            )
+        )
     sure = np.array([len(pair.links.sure) for pair in read])
     counts, straight = (Counts.of(one, sure) for one in (found, diagonal))
     places = _places(*heads)

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 from ..analysis.alignment import READINGS, Reading
 from ..atomic_write import write_file
 from ..checkpoint.measurement_file import MeasurementFile
+from ..language.say import to_say
 
 FILE = "alignment.json"
 FORMAT = "attenscope-alignment-1"
@@ -27,8 +28,10 @@ _KEPT = MeasurementFile(
     FORMAT,
     AlignmentError,
     "python -m model align --checkpoint {model}",
-    "{model} has not been held against a gold alignment: `{how}` does it with the released one of English and German, "
-    "`{how} --gold FOLDER` with one of your own.",
+    to_say(
+        "{model} has not been held against a gold alignment: `{how}` does it with the released one of English and "
+        "German, `{how} --gold FOLDER` with one of your own."
+    ),
 )
 
 

@@ -11,6 +11,7 @@ from model.decoding.beam_search import Stop
 from model.decoding.constraints import Constraints
 from model.decoding.sampling import Sampling
 from model.interventions.changes import HeadChange, InterventionError, parse, text_of
+from model.language.say import say, to_say
 from model.trace import Head
 from model.translate import InputError
 
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
     from ..ui.url_state.kinds import Number
 
-STOP_EARLY = (
+STOP_EARLY = to_say(
     "Off: search until no running hypothesis can still enter the list of the best, whatever length it ends at. "
     "On: until none would enter it by ending at once, the usual rule, which with a length penalty above 0 may miss a "
     "longer one."
@@ -62,15 +63,18 @@ STOP_EARLY = (
 def request(model: LiveModel, text: str) -> Request:
     """Draw the controls of the strategy and the constraints; returns the decoding that they stand at."""
     _forget_branch_of_another(model.name, text)
-    method = widgets.segmented_control("Strategy", METHOD, on_change=_forget_branch)
+    method = widgets.segmented_control(say("Strategy"), METHOD, on_change=_forget_branch)
     sampling, seed, width, penalty, given = Sampling(), 0, 4, 1.0, ""
     stop: Stop = "proven"
     if method == "sample":
-        sampling = Sampling(_number("Temperature", TEMPERATURE), _number("Top-k", TOP_K), _number("Top-p", TOP_P))
-        seed = _number("Seed", SEED)
+        sampling = Sampling(
+            _number(say("Temperature"), TEMPERATURE), _number(say("Top-k"), TOP_K), _number(say("Top-p"), TOP_P)
+        )
+        seed = _number(say("Seed"), SEED)
     elif method == "beam":
-        width, penalty = _number("Width", WIDTH), _number("Length penalty", PENALTY)
-        stop = "early" if widgets.toggle("Stop early", EARLY, help=STOP_EARLY, on_change=_forget_branch) else stop
+        width, penalty = _number(say("Width"), WIDTH), _number(say("Length penalty"), PENALTY)
+        early = widgets.toggle(say("Stop early"), EARLY, help=say(STOP_EARLY), on_change=_forget_branch)
+        stop = "early" if early else stop
     elif method == "given":
         given = given_input(text, _own_translation(model, text))
     return Request(text, method, sampling, seed, width, penalty, stop, given, _constraints(model, method), _changes())
@@ -177,10 +181,10 @@ def _constraints(model: LiveModel, method: Method) -> Constraints:
     """The words that a visitor typed, and what a click on a candidate has put into the address."""
     if method == "given":
         return Constraints()
-    with st.popover("What if", type="tertiary", key="what-if"):
-        begin = widgets.text_input("Begin with", BEGIN, placeholder="Ein", on_change=_forget_branch)
-        never = widgets.text_input("Never write", NEVER, placeholder="words, between commas")
-        st.caption("In the player, choose a candidate to go on from it, or its × to forbid it.")
+    with st.popover(say("What if"), type="tertiary", key="what-if"):
+        begin = widgets.text_input(say("Begin with"), BEGIN, placeholder="Ein", on_change=_forget_branch)
+        never = widgets.text_input(say("Never write"), NEVER, placeholder=say("words, between commas"))
+        st.caption(say("In the player, choose a candidate to go on from it, or its × to forbid it."))
     begun = _tokens(model, begin)
     prefix = _known(model, BRANCH.hold()) or ((*model.forced.prefix, *begun) if begun else ())
     forbidden = _in_vocabulary(model, (*WITHOUT.hold(), *(_tokens(model, word) for word in never.split(","))))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from model.decoding.constraints import FREE
+from model.language.say import number, say, say_many, to_say
 
 from ..components.beam_tree import beam_tree
 from ..components.decode_player import PlayerStart, decode_player
@@ -42,6 +43,14 @@ LARGEST_LIVE_TREE = 200
 """Nodes up to which a search under way is drawn: a browser that draws a larger tree at every look hears no click."""
 POLL = 0.2
 """Seconds between two looks at a decoding under way."""
+DIFFERENCE = to_say(
+    "Words that differ from the first version are marked. Attention: how differently cross-attention looked, 0 the "
+    "same, 1 nothing in common, over the steps both have."
+)
+DIFFERENCE_TO_PROMPT = to_say(
+    "Words that differ from the first version are marked. Attention: how differently attention to the prompt looked, 0 "
+    "the same, 1 nothing in common, over the steps both have."
+)
 
 
 def show_progress(run: runs.Run) -> None:
@@ -56,7 +65,7 @@ def show_progress(run: runs.Run) -> None:
         with st.container(key="working"):
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.caption(_doing(run, count))
-                st.button("Stop", key="stop", on_click=run.stop)
+                st.button(say("Stop"), key="stop", on_click=run.stop)
             if result is not None:
                 st.html(f'<p class="so-far" dir="auto">{html.escape(result.text)}</p>')
             elif tree is not None and len(tree.nodes) <= LARGEST_LIVE_TREE:
@@ -68,8 +77,10 @@ def show_progress(run: runs.Run) -> None:
 def _doing(run: runs.Run, count: int) -> str:
     """What an unfinished decoding does: it waits, or has written so many tokens."""
     if run.waits and (before := TURNS.before(run.ticket)):
-        return f"Waiting, {before} before you …"
-    return f"Decoding … {count} tokens so far" if count else "Decoding …"
+        return say("Waiting, {count} before you …", count=before)
+    if not count:
+        return say("Decoding …")
+    return say_many("Decoding … {count} token so far", "Decoding … {count} tokens so far", count)
 
 
 def show_result(model: LiveModel, run: runs.Run, look: Look) -> SavedView:
@@ -81,7 +92,7 @@ def show_result(model: LiveModel, run: runs.Run, look: Look) -> SavedView:
     _player(result, look, run.request, f"{id(run)}-{path}")
     _card(model, run, result)
     if result.first_row:
-        caption(texts.PROMPT)
+        caption(say(texts.PROMPT))
     hints(model, result)
     sentences = texts.problems(result, run.stopped)
     if run.request.method == "given":
@@ -148,11 +159,13 @@ def _tree(tree: BeamTree, chosen: tuple[int, ...]) -> None:
         if (row, column) in places:
             controls.choose_path(places[row, column])
 
-    st.subheader("Beam tree", anchor=False)
+    st.subheader(say("Beam tree"), anchor=False)
     beam_tree(tree, chosen, key="tree", on_node=clicked)
     caption(
-        "A column is a step, its best candidate on top. Click a node, or go there with the arrow keys and press Enter, "
-        "and the player shows the way to it."
+        say(
+            "A column is a step, its best candidate on top. Click a node, or go there with the arrow keys and press "
+            "Enter, and the player shows the way to it."
+        )
     )
 
 
@@ -160,15 +173,16 @@ def _best(model: LiveModel, run: runs.Run, tree: BeamTree, path: tuple[int, ...]
     """The n best translations; choose one and the player shows it."""
     translations = [model.tokenizer.decode(hypothesis.token_ids) for hypothesis in tree.best]
     rows = []
-    for number, (text, hypothesis) in enumerate(zip(translations, tree.best, strict=True), start=1):
+    for rank, (text, hypothesis) in enumerate(zip(translations, tree.best, strict=True), start=1):
         length = len(hypothesis.token_ids)
         total = hypothesis.score * length**run.request.penalty
         numbers = signed(total), str(length), signed(hypothesis.score, 3)
-        rows.append(Version(f"best {number}", word_changes(translations[0], text), numbers))
+        rows.append(Version(say("best {rank}", rank=rank), word_changes(translations[0], text), numbers))
     paths = [hypothesis.token_ids for hypothesis in tree.best]
     current = paths.index(path) if path in paths else -1 if path else 0
-    headings = ("log-prob.", "tokens", f"÷ length^{run.request.penalty:g}")
-    versions(rows, headings, current, key="best", on_choice=lambda number: controls.choose_path(paths[number]))
+    by_length = say("÷ length^{penalty:g}", penalty=run.request.penalty)
+    headings = (say("log-prob."), say("tokens"), by_length)
+    versions(rows, headings, current, key="best", on_choice=lambda at: controls.choose_path(paths[at]))
     if not run.stopped:
         caption(texts.search_text(run.request))
 
@@ -177,9 +191,9 @@ def _heads(result: Translation, request: Request) -> None:
     """The switchboard: the translation is made again without the heads turned off."""
     off = controls.heads_off(request)
     sizes = {kind: (one.layers, one.heads) for kind, one in result.trace.maps.items()}
-    with st.expander("Heads off", expanded=bool(off), key="heads-off"):
+    with st.expander(say("Heads off"), expanded=bool(off), key="heads-off"):
         switchboard(sizes, off, key="switches", on_switch=controls.turn_off)
-        caption("Turn heads off and the sentence is translated again without them; L1, L2 … switch a whole layer.")
+        caption(say("Turn heads off and the sentence is translated again without them; L1, L2 … switch a whole layer."))
 
 
 def _versions(model: LiveModel, current: runs.Run) -> None:
@@ -198,16 +212,12 @@ def _versions(model: LiveModel, current: runs.Run) -> None:
         for run, result in zip(finished, results, strict=True)
         if first and result
     ]
-    looked = "cross-attention" if model.can("translate") else "attention to the prompt"
-    st.subheader("Versions", anchor=False)
-    headings = ("log-prob.", "a token", "attention")
-    choose = lambda number: controls.choose(finished[number].request)  # noqa: E731
+    st.subheader(say("Versions"), anchor=False)
+    headings = (say("log-prob."), say("a token"), say("attention"))
+    choose = lambda at: controls.choose(finished[at].request)  # noqa: E731
     versions(rows, headings, finished.index(current), key="versions", on_choice=choose)
-    caption(
-        f"Words that differ from the first version are marked. Attention: how differently {looked} looked, "
-        "0 the same, 1 nothing in common, over the steps both have."
-    )
+    caption(say(DIFFERENCE if model.can("translate") else DIFFERENCE_TO_PROMPT))
 
 
 def _difference(first: Translation, other: Translation) -> str:
-    return "" if first is other else f"{attention_difference(first.to_source, other.to_source):.3f}"
+    return "" if first is other else number(attention_difference(first.to_source, other.to_source), ".3f")

@@ -9,6 +9,7 @@ from model.decoding.beam_search import Stop
 from model.decoding.constraints import FREE, Constraints
 from model.decoding.sampling import Sampling
 from model.decoding.steps import Strategy
+from model.language.say import say
 
 from ..ui.addresses.decode import Method
 
@@ -58,5 +59,5 @@ class Request:
     def name(self) -> str:
         """How a list of versions calls it; :func:`viz.decode.texts.version_name` adds the constraints."""
         if self.method == "sample":
-            return f"sample {self.seed}"
-        return f"beam {self.width}" if self.method == "beam" else self.method
+            return say("sample {seed}", seed=self.seed)
+        return say("beam {width}", width=self.width) if self.method == "beam" else say(self.method)

@@ -12,6 +12,8 @@ import streamlit as st
 from model.devices import OutOfMemory, leave_gpu
 from model.interventions.apply import intervening
 from model.interventions.changes import InterventionError, parse
+from model.language.current import current_language, speaking
+from model.language.say import say, to_say
 from model.translate import InputError
 
 from ..streamlit_internals import connection_probe
@@ -33,7 +35,9 @@ PATIENCE = 1.0
 """Seconds the page waits for a decoding before it shows an unfinished one."""
 MOST_RUNS = 24
 """Decodings that a visitor's session keeps."""
-GPU_IS_FULL = "The GPU has no memory left. From now on everything is computed on the CPU: please decode once more."
+GPU_IS_FULL = to_say(
+    "The GPU has no memory left. From now on everything is computed on the CPU: please decode once more."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,8 @@ class Run:
 
     def __init__(self, model: LiveModel, request: Request, wanted: Callable[[], bool] = lambda: True) -> None:
         self.request = request
+        self.language = current_language()
+        """That of the visitor who asked, in which an error is said."""
         self._wanted = wanted
         self.progress = Progress()
         self.check: ObserverCheck | None = None
@@ -69,6 +75,10 @@ class Run:
     def working(self) -> bool:
         return not self._finished.is_set()
 
+    def speaks_another(self) -> bool:
+        """Whether it has failed with a sentence that is not in the language of the visitor now."""
+        return self.error is not None and self.language != current_language()
+
     def wait(self, seconds: float) -> None:
         self._finished.wait(seconds)
 
@@ -77,6 +87,10 @@ class Run:
         self.stopped = self.stopped or self.working
 
     def _work(self, model: LiveModel) -> None:
+        with speaking(self.language):
+            self._run(model)
+
+    def _run(self, model: LiveModel) -> None:
         try:
             with TURNS.turn(self.ticket), intervening(model.model, parse(self.request.changes)):
                 self.waits = False
@@ -85,7 +99,7 @@ class Run:
                     self.check = model.check_observer(self.progress.result)
         except OutOfMemory:
             leave_gpu()
-            self.error = InputError(GPU_IS_FULL)
+            self.error = InputError(say(GPU_IS_FULL))
         except Exception as error:  # shown by the page, which runs in another thread
             self.error = error
         finally:
@@ -132,7 +146,7 @@ def run(model: LiveModel, request: Request) -> Run:
     """
     runs: dict[tuple[str, Request], Run] = st.session_state.setdefault("runs", {})
     key = (model.name, request)
-    if key not in runs or runs[key].abandoned:
+    if key not in runs or runs[key].abandoned or runs[key].speaks_another():
         for other_key, other in list(runs.items()):
             if other.working:  # Nobody asked for a part of it: who comes back to it gets the whole.
                 other.stop()

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from model.language.say import say
+
 from ..components.beam_tree import tree_data
 from ..components.decode_player import PlayerStart, packed
 from ..components.presenter import on_stage
@@ -49,7 +51,7 @@ def saved_view(
         if tree:
             chosen = path or result.target_ids
             drawn += [
-                *([] if staged else [Words("Beam tree", "tree", "heading")]),
+                *([] if staged else [Words(say("Beam tree"), "tree", "heading")]),
                 Component("beam_tree", tree_data(tree, chosen), "tree"),
             ]
         return [*drawn, *map(Words, sentences)]
@@ -57,7 +59,7 @@ def saved_view(
     facts = facts_of(result.trace, strategy=request.name, **({"changes": request.changes} if request.changes else {}))
     live = live_files(model)
     name = f"decode-{request.method}"
-    return SavedView(name, parts, lambda: numbers(result), "Decoded step by step", facts, live, width=1280)
+    return SavedView(name, parts, lambda: numbers(result), say("Decoded step by step"), facts, live, width=1280)
 
 
 def numbers(result: Translation) -> pd.DataFrame:

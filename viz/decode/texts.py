@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from model.experiments.cache_agreement import TOLERANCE
+from model.language.say import say, say_many, to_say
 from model.text.repetition import repetition
 
 from ..figures.labels import quoted, readable
@@ -19,9 +20,28 @@ if TYPE_CHECKING:
     from .runs import Run
 
 
-PROMPT = (
+PROMPT = to_say(
     "The first line is the prompt, the second what the model wrote after it. To the model both are one text: a row of "
     "its attention sums to 1 over both pictures, and the last token of the prompt, which it went on from, is in both."
+)
+
+AGREE = to_say(
+    "The attention weights agree whether computed token by token with a cache, in one forward pass, or padded in a "
+    "batch as in training; in float64 the largest difference is {largest:.1e}. ✓"
+)
+AGREE_CHANGED = to_say(
+    "The attention weights of the changed model agree whether computed token by token with a cache, in one forward "
+    "pass, or padded in a batch as in training; in float64 the largest difference is {largest:.1e}. ✓"
+)
+DIFFER = to_say(
+    "The attention weights differ between decoding with a cache, one forward pass and a padded batch: the largest "
+    "difference is {largest:.1e}, and in float64 rounding explains {tolerance:.0e} at most. Suspect the cache or a "
+    "mask."
+)
+DIFFER_CHANGED = to_say(
+    "The attention weights of the changed model differ between decoding with a cache, one forward pass and a padded "
+    "batch: the largest difference is {largest:.1e}, and in float64 rounding explains {tolerance:.0e} at most. Suspect "
+    "the cache or a mask."
 )
 
 
@@ -30,16 +50,32 @@ def problems(result: Translation, stopped: bool) -> list[str]:
     sentences = []
     steps = result.steps
     if stopped and result.stopped is None:
-        sentences.append(f"Stopped after {len(steps)} tokens, before the model had ended the sentence.")
+        sentences.append(
+            say_many(
+                "Stopped after {count} token, before the model had ended the sentence.",
+                "Stopped after {count} tokens, before the model had ended the sentence.",
+                len(steps),
+            )
+        )
     elif stopped:
-        sentences.append("Stopped while searching: this is the best translation found until then.")
+        sentences.append(say("Stopped while searching: this is the best translation found until then."))
     if len(steps) == 1 and steps[0].stopped == "eos":
-        sentences.append(f"The model ended at once: its first token is {steps[0].token}, so the translation is empty.")
+        sentences.append(
+            say(
+                "The model ended at once: its first token is {token}, so the translation is empty.",
+                token=steps[0].token,
+            )
+        )
     loop = repetition(result.target_ids)
     if loop:
         text = "".join(result.target_tokens[loop.start : loop.start + loop.length])
         sentences.append(
-            f"Caught in a loop: {quoted(text)} is written {loop.times} times in a row from step {loop.start + 1} on."
+            say(
+                "Caught in a loop: {text} is written {times} times in a row from step {step} on.",
+                text=quoted(text),
+                times=loop.times,
+                step=loop.start + 1,
+            )
         )
     return sentences
 
@@ -47,42 +83,38 @@ def problems(result: Translation, stopped: bool) -> list[str]:
 def search_text(request: Request) -> str:
     """Why a beam search that was not stopped by hand ended where it did."""
     if request.stop == "proven" or request.penalty <= 0:
-        return "The search ended when no running hypothesis could still enter this list, whatever length it ended at."
-    return (
+        return say(
+            "The search ended when no running hypothesis could still enter this list, whatever length it ended at."
+        )
+    return say(
         "The search ended early: no running hypothesis would have entered this list by ending at once, but with a "
-        f"length penalty of {request.penalty:g} a longer one might have."
+        "length penalty of {penalty:g} a longer one might have.",
+        penalty=request.penalty,
     )
 
 
 def agreement_text(agreement: Agreement, *, changed: bool = False) -> str:
     """Whether the attention weights are the same however they are computed; `changed` where heads are changed."""
-    largest, of = f"{agreement.largest:.1e}", " of the changed model" if changed else ""
     if agreement.holds:
-        return (
-            f"The attention weights{of} agree whether computed token by token with a cache, in one forward pass, or "
-            f"padded in a batch as in training; in float64 the largest difference is {largest}. ✓"
-        )
-    return (
-        f"The attention weights{of} differ between decoding with a cache, one forward pass and a padded batch: the "
-        f"largest difference is {largest}, and in float64 rounding explains {TOLERANCE:.0e} at most. Suspect the cache "
-        "or a mask."
-    )
+        return say(AGREE_CHANGED if changed else AGREE, largest=agreement.largest)
+    return say(DIFFER_CHANGED if changed else DIFFER, largest=agreement.largest, tolerance=TOLERANCE)
 
 
 def version_name(run: Run, tokenizer: TextTokenizer) -> str:
     """How a run was made, in a few words: the strategy, the constraints, and the changes to the model."""
     request = run.request
-    count = request.changes.count(",") + 1
-    off = "" if not request.changes else f" · {request.changes}" if count < 3 else f" · {count} heads off"
-    return request.name + constraints_text(request.constraints, tokenizer) + off
+    parts = [request.name, *constraint_texts(request.constraints, tokenizer)]
+    if request.changes:
+        count = request.changes.count(",") + 1
+        parts.append(request.changes if count < 3 else say("{count} heads off", count=count))
+    return " · ".join(parts)
 
 
-def constraints_text(constraints: Constraints, tokenizer: TextTokenizer) -> str:
-    """`` · step 2 “Ein” · no “Mann”``; "" where nothing is forced or forbidden."""
-    text = ""
+def constraint_texts(constraints: Constraints, tokenizer: TextTokenizer) -> list[str]:
+    """What is forced and what is forbidden: ``step 2 “Ein”``, ``no “Mann”``."""
+    texts = []
     if constraints.prefix:
         tokens = [tokenizer.token(token) for token in constraints.prefix]
-        text += f" · step {len(tokens)} “{readable(tokens[-1])}”"
-    for ids in constraints.forbidden:
-        text += f" · no “{readable(''.join(map(tokenizer.token, ids)))}”"
-    return text
+        texts.append(say("step {step} “{token}”", step=len(tokens), token=readable(tokens[-1])))
+    forbidden = ("".join(map(tokenizer.token, ids)) for ids in constraints.forbidden)
+    return [*texts, *(say("no “{words}”", words=readable(words)) for words in forbidden)]

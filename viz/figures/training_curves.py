@@ -72,7 +72,7 @@ def _range(histories: Mapping[str, Sequence[HistoryRow]], log_steps: bool) -> tu
 def _line(rows: Sequence[HistoryRow], field: str, name: str, colour: str, y_axis: str, several: bool) -> dict:
     known = [row for row in rows if getattr(row, field) is not None]
     heading, _, form = PANELS[field]
-    said = f"{name} · " if several else ""
+    said = say("step {step} · {measure}", step="%{x:,}", measure=say(heading))
     return {
         "type": "scatter",
         "x": [row.step for row in known],
@@ -82,7 +82,7 @@ def _line(rows: Sequence[HistoryRow], field: str, name: str, colour: str, y_axis
         "line": {"color": colour, "width": 2},
         "marker": {"size": 5, "color": colour},
         "name": name,
-        "hovertemplate": f"{said}step %{{x:,}} · {heading} <b>%{{y:{form}}}</b><extra></extra>",
+        "hovertemplate": f"{f'{name} · ' if several else ''}{said} <b>%{{y:{form}}}</b><extra></extra>",
     }
 
 

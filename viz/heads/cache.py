@@ -20,6 +20,7 @@ from model.heads.rows import ShownRow, costliest, rows_of, shown_rows, tag_pairs
 from model.heads.search import Found, examples, search
 from model.heads.timeline_table import FILE as TIMELINE
 from model.heads.timeline_table import Timeline, read_timeline
+from model.language.say import to_say
 from model.trace import Head
 from model.user_model import option
 from model.word_alignment.rates import FILE as ALIGNMENT
@@ -67,7 +68,7 @@ def identity(atlas: Atlas) -> str:
     return f"{atlas.folder} {atlas.manifest}"
 
 
-@computed(128, "Searching …")
+@computed(128, to_say("Searching …"))
 def answer(identity: str, asked: str, _atlas: Atlas) -> tuple[Found, list[ShownRow], pd.DataFrame]:
     """What a question gives: counts by head, rows of examples, and the links that these are. Raises QuestionError."""
     question = read_question(asked)
@@ -99,7 +100,7 @@ def costs(identity: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
     return costliest(_atlas, head)
 
 
-@computed(32, "Reading the corpus …")
+@computed(32, to_say("Reading the corpus …"))
 def projection(
     identity: str, name: str, model_hash: str, space: Space, head: Head, asked: str, _atlas: Atlas
 ) -> Projection:
@@ -127,7 +128,7 @@ def _pruning(place: str, name: str, model_hash: str, written: int) -> Pruning:
     return read_pruning(Path(place), name, model_hash)
 
 
-@computed(128, "Translating with fewer heads …")
+@computed(128, to_say("Translating with fewer heads …"))
 def pruned_translations(name: str, model_hash: str, sentence: str, found: Pruning) -> tuple[str, ...]:
     """A sentence translated with ever fewer heads, a text for each point of the measurement. Raises InputError."""
     removed = [found.removed(at) for at in range(len(found.left))]

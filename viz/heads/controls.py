@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from model.atlas.folder import AtlasError
+from model.language.say import say
 
 from ..ui import widgets
 from ..ui.addresses.shared import HEAD, KIND, LAYER
@@ -38,10 +39,10 @@ def atlas(model: Translator) -> Atlas | None:
 def chosen_head(atlas: Atlas, bar: DeltaGenerator) -> Head:
     """The head of the address; the first of its map where the model has no such head."""
     with bar:
-        kind = widgets.segmented_control("Attention", KIND, atlas.maps)
+        kind = widgets.segmented_control(say("Attention"), KIND, atlas.maps)
         own = [head for head in atlas.names if head[0] == kind]
         with st.container(key="place", horizontal=True):
             layers, heads = sorted({one[1] + 1 for one in own}), sorted({one[2] + 1 for one in own})
-            layer = st.selectbox("Layer", layers, width=90, label_visibility="collapsed", **LAYER.binding)
-            head = st.selectbox("Head", heads, width=90, label_visibility="collapsed", **HEAD.binding)
+            layer = st.selectbox(say("Layer"), layers, width=90, label_visibility="collapsed", **LAYER.binding)
+            head = st.selectbox(say("Head"), heads, width=90, label_visibility="collapsed", **HEAD.binding)
     return kind, layer - 1, head - 1

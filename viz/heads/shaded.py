@@ -6,6 +6,8 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from model.language.say import number, say
+
 from ..figures.labels import readable
 
 if TYPE_CHECKING:
@@ -38,5 +40,6 @@ def _piece(piece: str, weight: float, attends: bool) -> str:
     space = " " if piece.startswith((" ", "<", "▁")) else ""
     looks = [f"w{round(weight * STEPS)}"] if weight > 0 else []
     looks += ["attends"] if attends else []
-    title = f' title="{weight:.0%} of the weight"' if weight > 0 else ""
+    share = say("{share} of the weight", share=number(weight, ".0%"))
+    title = f' title="{html.escape(share)}"' if weight > 0 else ""
     return f'{space}<span class="{" ".join(looks)}"{title}>{html.escape(readable(piece))}</span>'

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from model.language.say import say
 from viz import frame
 from viz.export.save import save
 from viz.heads import controls
@@ -25,7 +26,7 @@ def pictures() -> None:
     if MODEL.get() != named:  # A head of the second model was opened.
         st.rerun()
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
-        view = widgets.segmented_control("View", HEADS)
+        view = widgets.segmented_control(say("View"), HEADS)
         bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")
         menu = st.container(key="saving", width="content")
     if view not in screen.OF_SENTENCE:

@@ -32,8 +32,9 @@ def head_effects(model: str, result: Translation, changes: str = "") -> HeadEffe
     passes = plan(cache.live(model).model, *map(len, ids))
     bar, parts = st.empty(), []
     for at, heads in enumerate(passes):
+        count = sum(map(len, passes))
         if at:  # what is in the cache needs no bar, and the first pass says how long the others take
-            bar.progress(at / len(passes), say("Switching off each of {count} heads …", count=sum(map(len, passes))))
+            bar.progress(at / len(passes), say("Switching off each of {count} heads …", count=count))
         parts.append(cache.effects_of(model, *ids, heads, changes))
     bar.empty()
     return joined(passes, parts)

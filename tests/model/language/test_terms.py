@@ -29,6 +29,9 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
         "Two to nine parts of the picture. On stage the keys 1 to 9, or clicks, count the guesses; the next key "
         "shows them. Cover what would tell with “Hidden until the next key”.",
         "a key has more than fifty parts",
+        "A column is a step, its best candidate on top. Click a node, or go there with the arrow keys and press "
+        "Enter, and the player shows the way to it.",
+        "Keys",
     ),
     "mask": (
         "Paste what torch, numpy or a nested list printed. Several arrays need a name each: weights = …, mask = "

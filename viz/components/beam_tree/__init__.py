@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from model.language.say import say, to_say
+
 from ...figures.labels import LONGEST, label_text, readable
 from ..bundle import component
 
@@ -14,8 +16,11 @@ if TYPE_CHECKING:
     from model.decoding.beam_tree import BeamNode, BeamTree
 
 _mount = component("beam_tree")
-FATES = {"alive": "searched on from", "finished": "finished", "pruned": "pruned: given up here"}
-LABEL = "The beam search as a tree"
+FATES = {
+    "alive": to_say("searched on from"),
+    "finished": to_say("finished"),
+    "pruned": to_say("pruned: given up here"),
+}
 
 
 def beam_tree(tree: BeamTree, chosen: tuple[int, ...] = (), *, key: str, on_node: Callable[[int, int], None]) -> None:
@@ -36,22 +41,26 @@ def tree_data(tree: BeamTree, chosen: tuple[int, ...] = ()) -> dict[str, Any]:
     """What beam_tree.js reads."""
     ways = [node.token_ids for node in tree.nodes]
     return {
-        "label": LABEL,
-        "fates": FATES,
+        "label": say("The beam search as a tree"),
+        "fates": {fate: say(name) for fate, name in FATES.items()},
         "nodes": [_node(node, tree) for node in tree.nodes],
         "chosen": ways.index(chosen) if chosen in ways else -1,
     }
 
 
 def _node(node: BeamNode, tree: BeamTree) -> dict[str, Any]:
-    fate = FATES[node.fate]
     return {
         "row": node.place,
         "column": node.position,
         "parent": node.parent,
         "text": label_text(node.token, LONGEST),
         "name": node_in_words(node),
-        "note": f"{readable(node.token)}\nlog-probability so far {node.score:.2f}\n{fate}",
+        "note": say(
+            "{token}\nlog-probability so far {score:.2f}\n{fate}",
+            token=readable(node.token),
+            score=node.score,
+            fate=say(FATES[node.fate]),
+        ),
         "fate": node.fate,
         "best": tree.on_best_way(node),
     }
@@ -59,5 +68,11 @@ def _node(node: BeamNode, tree: BeamTree) -> dict[str, Any]:
 
 def node_in_words(node: BeamNode) -> str:
     """What a screen reader says of a node; steps and places count from 1."""
-    where = f"Step {node.position + 1}, place {node.place + 1}: {readable(node.token)}"
-    return f"{where}, log-probability so far {node.score:.2f}, {FATES[node.fate]}"
+    return say(
+        "Step {step}, place {place}: {token}, log-probability so far {score:.2f}, {fate}",
+        step=node.position + 1,
+        place=node.place + 1,
+        token=readable(node.token),
+        score=node.score,
+        fate=say(FATES[node.fate]),
+    )

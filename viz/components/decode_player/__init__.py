@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from model.language.say import say
+
 from ...figures.labels import readable
 from ..bundle import component, told
 from ..packing import pack, quantise
@@ -96,7 +98,7 @@ def packed(result: Translation, start: PlayerStart, look: Look, run: str) -> byt
 
 def _name(result: Translation) -> str:
     """What the attention to the first line is called."""
-    return "attention to the prompt" if result.trace.cross is None else "cross-attention"
+    return say("attention to the prompt") if result.trace.cross is None else say("cross-attention")
 
 
 def _with_means(weights: np.ndarray) -> np.ndarray:

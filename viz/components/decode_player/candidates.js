@@ -1,3 +1,4 @@
+import { say } from "../shared/say.js";
 import { percent, piece } from "./elements.js";
 
 const ROWS = 8;
@@ -21,7 +22,7 @@ function buildRow(onPick, onForbid) {
 /** What the model considered: a bar each. Choose one to go on from it, × to forbid it. */
 export function buildCandidates(root, onPick, onForbid) {
   const box = piece("div", "candidates");
-  const title = piece("div", "title", "next-token candidates");
+  const title = piece("div", "title", say("next-token candidates"));
   const rows = Array.from({ length: ROWS }, () => buildRow(onPick, onForbid));
   const names = rows.map(({ name }) => name);
   box.append(title, ...rows.map(({ row }) => row));
@@ -56,12 +57,14 @@ function fillRow(view, candidate, chosen) {
   view.drawn.style.setProperty("--share", drawn ?? 0);
   view.share.style.setProperty("--share", Math.max(p, drawn ?? 0));
   view.drawn.style.display = drawn == null ? "none" : "";
-  view.share.textContent = own && chosen.rank > ROWS ? `${percent(p)} · rank ${chosen.rank.toLocaleString("en")}` : percent(p);
-  const says = drawn == null ? percent(p) : `${percent(p)}, drawn with ${percent(drawn)}`;
-  view.name.setAttribute("aria-label", `${text}, ${says}${own ? ", chosen" : ": go on from it"}`);
-  view.name.title = own ? `Chosen: ${says}` : `Go on from “${text}”`;
-  view.forbid.title = `Never write “${text}”`;
-  view.forbid.setAttribute("aria-label", `Forbid ${text}`);
+  const rank = () => chosen.rank.toLocaleString("en");
+  view.share.textContent = own && chosen.rank > ROWS ? say("{share} · rank {rank}", { share: percent(p), rank: rank() }) : percent(p);
+  const share = drawn == null ? percent(p) : say("{share}, drawn with {drawn}", { share: percent(p), drawn: percent(drawn) });
+  const label = own ? say("{text}, {share}, chosen", { text, share }) : say("{text}, {share}: go on from it", { text, share });
+  view.name.setAttribute("aria-label", label);
+  view.name.title = own ? say("Chosen: {share}", { share }) : say("Go on from “{text}”", { text });
+  view.forbid.title = say("Never write “{text}”", { text });
+  view.forbid.setAttribute("aria-label", say("Forbid {text}", { text }));
 }
 
 export function showCandidates(view, step) {

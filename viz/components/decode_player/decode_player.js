@@ -3,8 +3,9 @@ import { listenToKeys } from "../shared/keys.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
 import { asPicture } from "../shared/as_picture.js";
+import { say } from "../shared/say.js";
 import { buildCandidates, showCandidates } from "./candidates.js";
-import { piece } from "./elements.js";
+import { appendSentence, piece } from "./elements.js";
 import { chosenWeights, headName, headSelect, sizeOf } from "./heads.js";
 import { SURPRISING, buildText, measure, showText } from "./lines.js";
 import { buildMatrix, cellAt, cellInWords, layMatrix, showMatrix, strongestKey } from "./matrix.js";
@@ -28,19 +29,23 @@ function build(root, view, header, body) {
   const text = buildText(root, header);
   const legend = piece("div", "legend");
   const words = { fed: piece("b", "fed"), predicted: piece("b", "predicted") };
-  const crossHead = piece("span", "head", `${cross.name}: `);
-  crossHead.append(headSelect("Cross-attention head", cross.shape, heads.cross, aligning, choose("cross")));
+  const crossHead = piece("span", "head", say("{attention}:", { attention: cross.name }));
+  crossHead.append(" ", headSelect(say("Cross-attention head"), cross.shape, heads.cross, aligning, choose("cross")));
   const row = piece("span", "");
-  row.append("fed in ", words.fed, " → predicted ", words.predicted);
+  const fields = { fed: "{fed}", predicted: "{predicted}" };
+  appendSentence(row, say("fed in {fed} → predicted {predicted}", fields), words);
   const unwritten = piece("span", "");
-  if (steps.some(({ chosen }) => chosen.p < SURPRISING))
-    unwritten.append(piece("span", "wave", "surprising"), `: below ${100 * SURPRISING}%`, piece("span", "between"));
-  unwritten.append(piece("span", "swatch"), "not written yet, masked");
+  if (steps.some(({ chosen }) => chosen.p < SURPRISING)) {
+    const below = say("{surprising}: below {share}%", { surprising: "{surprising}", share: 100 * SURPRISING });
+    appendSentence(unwritten, below, { surprising: piece("span", "wave", say("surprising")) });
+    unwritten.append(piece("span", "between"));
+  }
+  unwritten.append(piece("span", "swatch"), say("not written yet, masked"));
   legend.append(crossHead, row, unwritten);
   root.append(legend);
   const below = piece("div", "below");
   root.append(below);
-  const ownSelect = headSelect("Decoder self-attention head", own.shape, heads.own, null, choose("own"));
+  const ownSelect = headSelect(say("Decoder self-attention head"), own.shape, heads.own, null, choose("own"));
   const matrix = buildMatrix(below, ownSelect);
   const candidates = buildCandidates(
     below,
@@ -48,7 +53,7 @@ function build(root, view, header, body) {
     ({ id }) => view.send("forbid", { step: player.step, id }),
   );
   if (steps.some(({ candidates: found }) => found.some(({ drawn }) => drawn != null)))
-    candidates.title.textContent += " · outlined: as it was drawn from";
+    candidates.title.textContent = say("next-token candidates · outlined: as it was drawn from");
 
   let weights;
   let table;
@@ -71,7 +76,8 @@ function build(root, view, header, body) {
     matrix.label.style.top = `${(step + 0.5) * matrix.height}px`;
     const cell = { query: step, key: strongestKey(weights.own, size, step) };
     matrix.reading.textContent = cellInWords(weights.own, size, cell, step, header.target);
-    matrix.canvas.setAttribute("aria-label", `Decoder self-attention, ${headName(heads.own, aligning)}: ${matrix.reading.textContent}`);
+    const reading = { head: headName(heads.own, aligning), reading: matrix.reading.textContent };
+    matrix.canvas.setAttribute("aria-label", say("Decoder self-attention, {head}: {reading}", reading));
     root.dataset.step = step + 1;
     root.dataset.drew = (performance.now() - started).toFixed(2);
   };

@@ -6,6 +6,11 @@ export function piece(tag, className, text = "") {
   return made;
 }
 
+/** Append a sentence in which fields, {name}, are nodes, in the order that its language has them. */
+export function appendSentence(parent, text, nodes) {
+  text.split(/\{(\w+)\}/).forEach((part, i) => parent.append(i % 2 ? nodes[part] : part));
+}
+
 export function percent(share) {
   if (share === 0) return "0%";
   return share < 0.0005 ? "<0.1%" : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`;

@@ -1,3 +1,4 @@
+import { say } from "../shared/say.js";
 import { piece } from "./elements.js";
 
 /** "3.1", "3.mean" or "aligning" (as in the address, counted from 1) -> layer and head from 0, head null for the mean. */
@@ -20,7 +21,8 @@ export function chosenWeights(bytes, [, heads, queries, keys], choice, aligning)
 
 export function headName(choice, aligning) {
   const { layer, head } = resolve(choice, aligning);
-  return `layer ${layer + 1}, ${head === null ? "mean of heads" : `head ${head + 1}`}`;
+  if (head === null) return say("layer {layer}, mean of heads", { layer: layer + 1 });
+  return say("layer {layer}, head {head}", { layer: layer + 1, head: head + 1 });
 }
 
 /** A select of every head and every layer's mean; `aligning` adds the best aligning head on top. */
@@ -32,10 +34,10 @@ export function headSelect(label, [layers, heads], chosen, aligning, onChange) {
     made.value = value;
     return made;
   };
-  if (aligning) select.append(option("aligning", `best aligning: ${headName("aligning", aligning)}`));
+  if (aligning) select.append(option("aligning", say("best aligning: {head}", { head: headName("aligning", aligning) })));
   for (let layer = 1; layer <= layers; layer += 1) {
     const group = document.createElement("optgroup");
-    group.label = `Layer ${layer}`;
+    group.label = say("Layer {layer}", { layer });
     for (const head of ["mean", ...Array(heads).keys()]) {
       const value = head === "mean" ? `${layer}.mean` : `${layer}.${head + 1}`;
       group.append(option(value, headName(value)));

@@ -1,4 +1,5 @@
 import { FULL, MASKED } from "../shared/packed.js";
+import { say } from "../shared/say.js";
 import { leastType } from "../shared/stage_sizes.js";
 import { piece } from "./elements.js";
 
@@ -11,8 +12,8 @@ const GAPS_FROM = 6; // Pixels a cell needs before a gap between cells is worth 
 /** The decoder's self-attention: a square that grows by a row a step. */
 export function buildMatrix(root, select) {
   const box = piece("div", "matrix");
-  const title = piece("div", "title", "the decoder’s own words: ");
-  title.append(select);
+  const title = piece("div", "title", say("the decoder’s own words:"));
+  title.append(" ", select);
   const frame = piece("div", "frame");
   const label = piece("div", "row");
   const canvas = piece("canvas", "");
@@ -88,10 +89,10 @@ export function cellAt(view, event, size) {
 /** A cell in words; `tokens` is what was fed in, <s> first. */
 export function cellInWords(weights, size, { query, key }, step, tokens) {
   const byte = weights[query * size + key];
-  const [from, to] = [tokens[query], tokens[key]].map((token) => `“\u2068${token.text}\u2069”`);
-  if (query > step) return "This row is still to come.";
-  if (byte === MASKED) return `At “${tokens[query].text}”, what comes after it is not written yet: masked, grey.`;
-  return `${from} looks back at ${to}: ${(byte / FULL).toFixed(2)}`;
+  const [from, to] = [tokens[query], tokens[key]].map((token) => `\u2068${token.text}\u2069`);
+  if (query > step) return say("This row is still to come.");
+  if (byte === MASKED) return say("At “{token}”, what comes after it is not written yet: masked, grey.", { token: tokens[query].text });
+  return say("“{query}” looks back at “{key}”: {weight}", { query: from, key: to, weight: (byte / FULL).toFixed(2) });
 }
 
 /** The strongest cell of the row of `step`. */

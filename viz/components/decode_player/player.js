@@ -1,4 +1,5 @@
 import { drawn } from "../shared/picture.js";
+import { say } from "../shared/say.js";
 import { percent, piece, signed } from "./elements.js";
 
 const SPEEDS = [1, 2, 5, 10];
@@ -32,15 +33,15 @@ export function buildPlayer(root, steps, show, settle) {
   const track = piece("div", "track");
   const slider = piece("input", "");
   Object.assign(slider, { type: "range", min: 0, max: steps.length - 1, step: 1 });
-  slider.setAttribute("aria-label", "Decoding step");
+  slider.setAttribute("aria-label", say("Decoding step"));
   const speed = piece("select", "speed");
-  speed.setAttribute("aria-label", "Speed");
-  for (const one of SPEEDS) speed.append(piece("option", "", `${one} a second`));
+  speed.setAttribute("aria-label", say("Speed"));
+  for (const one of SPEEDS) speed.append(piece("option", "", say("{count} a second", { count: one })));
   speed.selectedIndex = 1;
   const wide = piece("button", "wide");
   wide.append(corners());
-  wide.title = "Full screen (f)";
-  wide.setAttribute("aria-label", "Full screen");
+  wide.title = say("Full screen (f)");
+  wide.setAttribute("aria-label", say("Full screen"));
   const where = piece("div", "where");
   const player = { step: -1, timer: 0, rest: 0, bars: [] };
 
@@ -91,12 +92,13 @@ export function buildPlayer(root, steps, show, settle) {
 
 function name(play, playing) {
   play.textContent = playing ? "❚❚" : "▶";
-  play.setAttribute("aria-label", playing ? "Pause" : "Play");
+  play.setAttribute("aria-label", playing ? say("Pause") : say("Play"));
 }
 
 function describe(slider, where, steps, step) {
   const { total, chosen } = steps[step];
-  slider.setAttribute("aria-valuetext", `step ${step + 1} of ${steps.length}: ${chosen.text}`);
-  const mean = signed(total / (step + 1));
-  where.textContent = `step ${step + 1} of ${steps.length} · log-probability so far ${signed(total)}, ${mean} a token`;
+  const at = { step: step + 1, steps: steps.length };
+  slider.setAttribute("aria-valuetext", say("step {step} of {steps}: {token}", { ...at, token: chosen.text }));
+  const values = { ...at, total: signed(total), mean: signed(total / (step + 1)) };
+  where.textContent = say("step {step} of {steps} · log-probability so far {total}, {mean} a token", values);
 }

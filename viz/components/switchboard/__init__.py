@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.language.say import say
+
 from ...figures.labels import KIND_NAMES
 from ..bundle import component
 
@@ -25,7 +27,7 @@ def switchboard(
         on_switch([(kind, int(layer), int(head)) for kind, layer, head in st.session_state[key].off])
 
     boards = [
-        {"kind": kind, "name": KIND_NAMES[kind], "layers": layers, "heads": heads}
+        {"kind": kind, "name": say(KIND_NAMES[kind]), "layers": layers, "heads": heads}
         for kind, (layers, heads) in sizes.items()
     ]
     _mount(key=key, data={"boards": boards, "off": sorted(off)}, on_off_change=switched)

@@ -1,4 +1,5 @@
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
+import { say } from "../shared/say.js";
 
 function labelled(tag, className, text) {
   const made = document.createElement(tag);
@@ -18,14 +19,14 @@ function buildBoard({ kind, name, layers, heads }, toggle) {
   for (let layer = 0; layer < layers; layer += 1) {
     const own = Array.from({ length: heads }, (_, head) => {
       const made = labelled("button", "head", String(head + 1));
-      made.setAttribute("aria-label", `${name}, layer ${layer + 1}, head ${head + 1}`);
+      made.setAttribute("aria-label", say("{kind}, layer {layer}, head {head}", { kind: name, layer: layer + 1, head: head + 1 }));
       made.place = [kind, layer, head];
       made.onclick = () => toggle([made.place]);
       return made;
     });
-    const all = labelled("button", "layer", `L${layer + 1}`);
-    all.title = `Switch all heads of layer ${layer + 1}`;
-    all.setAttribute("aria-label", `${name}, all heads of layer ${layer + 1}`);
+    const all = labelled("button", "layer", say("L{layer}", { layer: layer + 1 }));
+    all.title = say("Switch all heads of layer {layer}", { layer: layer + 1 });
+    all.setAttribute("aria-label", say("{kind}, all heads of layer {layer}", { kind: name, layer: layer + 1 }));
     all.tabIndex = -1;
     all.onclick = () => toggle(own.map(({ place }) => place));
     board.append(all, ...own);

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from ...figures.labels import percent, quoted, readable, signed
+from model.heads.names import head_name
+from model.language.say import say
+
+from ...figures.labels import percent, place_name, quoted, readable, signed
 from ..bundle import component
 
 if TYPE_CHECKING:
@@ -46,7 +49,7 @@ def word_card(data: dict[str, Any], actions: CardActions, *, key: str) -> None:
 
     _mount(
         key=key,
-        data=data | {"why": True, "open": "Open in Decode" if actions.open else ""},
+        data=data | {"why": True, "open": say("Open in Decode") if actions.open else ""},
         on_close_change=actions.close,
         on_candidate_change=lambda: actions.candidate(int(state().candidate)),
         on_head_change=head,
@@ -61,7 +64,7 @@ def card_data(step: DecodingStep, facts: WordFacts, heads: Sequence[tuple[Head, 
     others = [one for one in step.candidates if one.token_id != step.token_id and not one.forbidden][:ROWS]
     largest = max(1.0, *(abs(change) for _, change in heads))  # of less than a nat, a bar is not to look like much
     return {
-        "label": f"The word {name}",
+        "label": say("The word {word}", word=name),
         "word": name,
         "fact": f"{percent(math.exp(step.log_prob))} · {_rank(step.rank)}",
         "others": [
@@ -73,7 +76,7 @@ def card_data(step: DecodingStep, facts: WordFacts, heads: Sequence[tuple[Head, 
             for one in facts.source_shares(position)[:ROWS]
         ],
         "heads": [_head(head, change, largest) for head, change in heads[:ROWS]],
-        "headsNote": "change of log-prob. when off",
+        "headsNote": say("change of log-prob. when off"),
         "decided": decided_text(step, facts),
     }
 
@@ -82,24 +85,28 @@ def decided_text(step: DecodingStep, facts: WordFacts) -> str:
     """From which layer on the token written is the one that the model would write."""
     name, place = quoted(step.token), facts.decided(step.position)
     if place is None:
-        return f"After the last layer another token than {name} is the most probable."
+        return say("After the last layer another token than {token} is the most probable.", token=name)
     if place == facts.lens.places[0]:
-        return f"{name} is the most probable token from the embedding on, before any layer."
-    return f"{name} is the most probable token from {place} of {len(facts.lens.places) - 1} on."
+        return say("{token} is the most probable token from the embedding on, before any layer.", token=name)
+    return say(
+        "{token} is the most probable token from {place} of {layers} on.",
+        token=name,
+        place=place_name(place),
+        layers=len(facts.lens.places) - 1,
+    )
 
 
 def _rank(rank: int) -> str:
-    return "the most probable token" if rank == 1 else f"rank {rank:,}"
+    return say("the most probable token") if rank == 1 else say("rank {rank:,}", rank=rank)
 
 
 def _head(head: Head, change: float, largest: float) -> dict[str, Any]:
-    kind, layer, number = head
-    name = f"{kind} {layer + 1}.{number + 1}"
+    name = head_name(head)
     value = signed(change, plus=True)
     return {
-        "place": [kind, layer, number],
+        "place": list(head),
         "text": name,
         "value": value,
         "share": abs(change) / largest,
-        "label": f"Show {name}: {value} nats without it",
+        "label": say("Show {head}: {change} nats without it", head=name, change=value),
     }

@@ -1,4 +1,5 @@
 import { mounted, unmount } from "../shared/mounted.js";
+import { say } from "../shared/say.js";
 
 function made(tag, className, text = "") {
   const one = document.createElement(tag);
@@ -39,15 +40,15 @@ function build(root, view, data) {
   const name = made("strong", "word", data.word);
   name.dir = "auto";
   top.append(name, made("span", "fact", data.fact), made("span", "space"));
-  if (data.why) top.append(pressed("open", "Why this word?", "Why this word?", () => view.send("why", Date.now())));
+  if (data.why) top.append(pressed("open", say("Why this word?"), say("Why this word?"), () => view.send("why", Date.now())));
   if (data.open) top.append(pressed("open", data.open, data.open, () => view.send("open", Date.now())));
-  top.append(pressed("close", "×", "Close this card", () => view.send("close", Date.now())));
+  top.append(pressed("close", "×", say("Close this card"), () => view.send("close", Date.now())));
   const parts = made("div", "parts");
   if (data.others.length)
-    parts.append(section("Instead of it", "", data.others.map((one) => row(one, () => view.send("candidate", one.id)))));
-  parts.append(section("It looked at", "all heads, by norm", data.sources.map((one) => row(one))));
+    parts.append(section(say("Instead of it"), "", data.others.map((one) => row(one, () => view.send("candidate", one.id)))));
+  parts.append(section(say("It looked at"), say("all heads, by norm"), data.sources.map((one) => row(one))));
   if (data.heads.length)
-    parts.append(section("Heads that matter", data.headsNote, data.heads.map((one) => row(one, () => view.send("head", one.place)))));
+    parts.append(section(say("Heads that matter"), data.headsNote, data.heads.map((one) => row(one, () => view.send("head", one.place)))));
   card.append(top, parts);
   if (data.decided) card.append(made("p", "decided", data.decided));
   root.append(card);

@@ -10,8 +10,13 @@ import plotly.graph_objects as go
 from ..frame import axis, layout
 from ..labels import escaped
 from ..palette import Palette
+from ..speech import number, say
 
 ROW = 24
+NAMES = (214, 290)
+"""Pixels for the names of measures, at least and at most."""
+LETTER = 7
+"""Pixels of a letter of a name, more or less."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +48,18 @@ def strips(found: Sequence[Strip], title: str, palette: Palette) -> go.Figure:
             for value in values:
                 into[0].append((value - low) / ((high - low) or 1.0))
                 into[1].append(row)
-                into[2].append(f"{escaped(strip.name)} {value:.3f}")
+                into[2].append(f"{escaped(strip.name)} {number(value, '.3f')}")
     dots = {"type": "scatter", "mode": "markers", "hovertemplate": "%{text}<extra></extra>", "cliponaxis": False}
     traces = [
         dots | dict(zip(("x", "y", "text"), grey, strict=True)) | {"marker": {"color": palette.line, "size": 9}},
         dots | dict(zip(("x", "y", "text"), own, strict=True)) | {"marker": {"color": palette.accent, "size": 13}},
     ]
+    longest = max((len(strip.name) for strip in found), default=0)
     shown = layout(palette, title, ROW * len(found) + 76) | {
-        "margin": {"l": 214, "r": 72, "t": 40, "b": 30, "autoexpand": False},
-        "xaxis": axis(palette, showgrid=False, tickvals=[0, 1], ticktext=["least", "most"], range=[-0.03, 1.03]),
+        "margin": {"l": min(max(NAMES[0], LETTER * longest), NAMES[1]), "r": 72, "t": 40, "b": 30, "autoexpand": False},
+        "xaxis": axis(
+            palette, showgrid=False, tickvals=[0, 1], ticktext=[say("least"), say("most")], range=[-0.03, 1.03]
+        ),
         "yaxis": axis(
             palette,
             range=[len(found) - 0.5, -0.5],
@@ -60,7 +68,7 @@ def strips(found: Sequence[Strip], title: str, palette: Palette) -> go.Figure:
             showgrid=False,
         ),
         "annotations": [
-            {"text": f"{strip.own:.3f}", "x": 1.0, "xref": "paper", "xshift": 8, "y": row, "showarrow": False}
+            {"text": number(strip.own, ".3f"), "x": 1.0, "xref": "paper", "xshift": 8, "y": row, "showarrow": False}
             | {"xanchor": "left", "font": {"size": 13, "color": palette.soft}}
             for row, strip in enumerate(found)
         ],
@@ -76,7 +84,7 @@ def lifts(found: Sequence[Lift], title: str, palette: Palette) -> go.Figure:
         "x": [one.lift for one in found],
         "y": list(range(len(found))),
         "marker": {"color": [palette.accent if one.lift > 1 else palette.line for one in found]},
-        "text": [f"{one.hits:,} of {one.links:,}, lift {one.lift:.2f}" for one in found],
+        "text": [say("{counts}, lift {lift:.2f}", counts=_counts(one), lift=one.lift) for one in found],
         "textposition": "none",
         "hovertemplate": "%{text}<extra></extra>",
     }
@@ -84,7 +92,7 @@ def lifts(found: Sequence[Lift], title: str, palette: Palette) -> go.Figure:
     shown = layout(palette, title, ROW * max(len(found), 1) + 88) | {
         "margin": {"l": 112, "r": 110, "t": 40, "b": 44, "autoexpand": False},
         "bargap": 0.35,
-        "xaxis": axis(palette, "times as often as all heads of the map", rangemode="tozero", showgrid=False),
+        "xaxis": axis(palette, say("times as often as all heads of the map"), rangemode="tozero", showgrid=False),
         "yaxis": axis(
             palette,
             range=[len(found) - 0.5, -0.5],
@@ -94,9 +102,13 @@ def lifts(found: Sequence[Lift], title: str, palette: Palette) -> go.Figure:
         ),
         "shapes": [{"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1, "line": chance}],
         "annotations": [
-            {"text": f"{one.hits:,} of {one.links:,}", "x": 1.0, "xref": "paper", "xshift": 6, "y": row}
+            {"text": _counts(one), "x": 1.0, "xref": "paper", "xshift": 6, "y": row}
             | {"xanchor": "left", "showarrow": False, "font": {"size": 12, "color": palette.soft}}
             for row, one in enumerate(found)
         ],
     }
     return go.Figure({"data": [bars], "layout": shown})
+
+
+def _counts(one: Lift) -> str:
+    return say("{hits:,} of {links:,}", hits=one.hits, links=one.links)

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from ..frame import heading, surface
 from ..labels import escaped
 from ..palette import Look, Palette
+from ..speech import say
 
 ROW = 30
 
@@ -31,7 +32,7 @@ def rate_tables(tables: Sequence[RateTable], title: str, palette: Palette) -> go
     for at, table in enumerate(tables):
         first = first_row(at, rows)
         cells[first : first + rows] = table.rates
-    names = [*(f"layer {layer + 1}" for layer in range(rows - 1)), "all"]
+    names = [*(say("layer {layer}", layer=layer + 1) for layer in range(rows - 1)), say("all")]
     text = np.where(np.isnan(cells), "", np.char.mod("%.0f", 100 * np.nan_to_num(cells)))
     drawn = {
         "type": "heatmap",
@@ -46,7 +47,7 @@ def rate_tables(tables: Sequence[RateTable], title: str, palette: Palette) -> go
         "text": text,
         "texttemplate": "%{text}",
         "textfont": {"size": 14},
-        "hovertemplate": "%{y}, %{x}: error rate %{text}%<extra></extra>",
+        "hovertemplate": f"{escaped(say('%{y}, %{x}: error rate %{text}%'))}<extra></extra>",
     }
     plain = {"showgrid": False, "zeroline": False, "fixedrange": True, "ticks": "", "tickmode": "array"}
     small = {"size": 13, "color": palette.soft}
@@ -54,7 +55,7 @@ def rate_tables(tables: Sequence[RateTable], title: str, palette: Palette) -> go
         "title": heading(palette, f"<b>{escaped(title)}</b>"),
         "xaxis": plain
         | {"side": "top", "range": [-0.5, columns - 0.5], "tickvals": list(range(columns)), "tickfont": small}
-        | {"ticktext": [*(f"{head + 1}" for head in range(columns - 1)), "mean"]},
+        | {"ticktext": [*(f"{head + 1}" for head in range(columns - 1)), say("mean")]},
         "yaxis": plain
         | {"range": [len(cells) - 0.5, -0.5], "tickfont": small}
         | {"tickvals": [first_row(at, rows) + row for at in range(len(tables)) for row in range(rows)]}

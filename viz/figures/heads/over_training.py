@@ -8,6 +8,7 @@ import numpy as np
 
 from ..curves import Axis, Curves, Mark, linear
 from ..palette import Palette
+from ..speech import say
 from .scatter import kind_colours, kind_legend
 
 HEIGHT = 480
@@ -36,7 +37,7 @@ def over_training(
     room = 0.05 * (high - low) or 1.0
     return Curves(
         title,
-        Axis(-0.2, len(ticks) - 0.8, "training step", list(enumerate(ticks))),
+        Axis(-0.2, len(ticks) - 0.8, say("training step"), list(enumerate(ticks))),
         linear(low - room, high + room, measure, grid=True),
         marks,
         palette,

@@ -10,6 +10,7 @@ import numpy as np
 from ..curves import Axis, Curves, Mark, Note
 from ..diverging import negative
 from ..palette import Palette, blend, head_colour
+from ..speech import say, to_say
 
 HEIGHT = 500
 SMALL, LARGE = 2.4, 5.0
@@ -18,8 +19,9 @@ LINE = 19
 """Pixels from one line of the legend to the next."""
 TAGS = 7
 """Parts of speech that have a colour of their own: the commonest."""
-OTHER = "other"
-PARTS = ("beginning", "first third", "middle", "last third", "end")
+OTHER = to_say("other")
+PARTS = (to_say("beginning"), to_say("first third"), to_say("middle"), to_say("last third"), to_say("end"))
+SIDES = (to_say("query"), to_say("key"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +51,14 @@ def projection(groups: Sequence[Dots], axes: tuple[str, str], title: str, palett
     return Curves(title, x, y, marks, palette, notes, HEIGHT, left=30)
 
 
+def group_name(name: str) -> str:
+    """A group of tokens as a person reads it; a part of speech by its code."""
+    return say(name) if name in (OTHER, *PARTS, *SIDES) else name
+
+
 def side_colours(palette: Palette) -> dict[str, str]:
     """Queries in the colour of attention, keys in its opposite."""
-    return {"query": palette.accent, "key": negative(palette)}
+    return dict(zip(SIDES, (palette.accent, negative(palette)), strict=True))
 
 
 def tag_colours(counts: Mapping[str, int], palette: Palette) -> dict[str, str]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..curves import Axis, Curves, Mark, Note, linear
 from ..palette import Palette
+from ..speech import say
 
 HEIGHT = 380
 
@@ -29,7 +30,7 @@ def pruned(
     cost = np.array(by_cost)
     mean, low, high = random.mean(0), random.min(0), random.max(0)
     left = np.array([heads - one for one in away])
-    says = f"{{1:.0f}} heads left · {measure} {{0:.2f}} · random orders {{2:.2f}} to {{3:.2f}}"
+    says = say("{{1:.0f}} heads left · {measure} {{0:.2f}} · random orders {{2:.2f}} to {{3:.2f}}", measure=measure)
     values = np.stack([cost, left, low, high], -1)
     there, back = (np.stack([across, edge], -1) for edge in (low, high))
     marks = [
@@ -42,13 +43,13 @@ def pruned(
     room = 0.05 * (highest - lowest) or 1.0
     at = len(away) // 2
     notes = [
-        Note("by cost, least first", float(across[at]), float(cost[at]), palette.accent, "start", "bottom", 8),
-        Note("random orders", float(across[at]), float(low[at]), palette.soft, "end", "top", -8),
+        Note(say("by cost, least first"), float(across[at]), float(cost[at]), palette.accent, "start", "bottom", 8),
+        Note(say("random orders"), float(across[at]), float(low[at]), palette.soft, "end", "top", -8),
     ]
     ticks = [(heads - value, text) for value, text in linear(0, heads, whole=True).ticks]
     return Curves(
         title,
-        Axis(0.0, float(heads), "heads left", ticks),
+        Axis(0.0, float(heads), say("heads left"), ticks),
         linear(lowest - room, highest + room, measure, grid=True),
         marks,
         palette,

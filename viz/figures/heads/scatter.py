@@ -11,6 +11,7 @@ from ..curves import Axis, Curves, Mark, Note, linear
 from ..diverging import negative
 from ..labels import KIND_NAMES
 from ..palette import Palette
+from ..speech import say
 
 HEIGHT = 520
 SMALLEST, LARGEST = 4.0, 15.0
@@ -40,7 +41,7 @@ def scatter(
 
     `beside` are the dots of a second picture, with which this one shares its axes and the sizes of its dots.
     """
-    colours = kind_colours(palette)
+    colours, priced = kind_colours(palette), say("cost")
     most = max((max(dot.cost, 0.0) for dot in (*dots, *beside)), default=0.0) or 1.0
     marks = [
         Mark(
@@ -48,7 +49,7 @@ def scatter(
             np.array([[dot.x, dot.y]]),
             colours[dot.kind],
             SMALLEST + (LARGEST - SMALLEST) * (max(dot.cost, 0.0) / most) ** 0.5,
-            f"{dot.name} · {dot.label} · {across} {{0:.3f}} · {up} {{1:.3f}} · cost {{2:.4f}}",
+            f"{dot.name} · {dot.label} · {across} {{0:.3f}} · {up} {{1:.3f}} · {priced} {{2:.4f}}",
             np.array([[dot.x, dot.y, dot.cost]]),
         )
         for dot in dots
@@ -74,7 +75,7 @@ def kind_colours(palette: Palette) -> dict[str, str]:
 
 def kind_legend(kinds: Collection[str], palette: Palette) -> list[tuple[str, str]]:
     """Which colour is which map, of those there are."""
-    return [(KIND_NAMES[kind], colour) for kind, colour in kind_colours(palette).items() if kind in kinds]
+    return [(say(KIND_NAMES[kind]), colour) for kind, colour in kind_colours(palette).items() if kind in kinds]
 
 
 def _axis(values: Sequence[float], name: str) -> Axis:

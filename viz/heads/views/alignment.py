@@ -10,6 +10,7 @@ import streamlit as st
 
 from model.analysis.alignment import READINGS
 from model.heads.atlas import head_name
+from model.language.say import say, sentences, to_say
 
 from ...components.chart import chart
 from ...export.parts import Chart, Words
@@ -29,17 +30,17 @@ if TYPE_CHECKING:
 
     from ...figures.palette import Palette
 
-READING_NAMES = {"predicted": "Read at the token predicted", "fed": "Read at the token fed in"}
+READING_NAMES = {"predicted": to_say("Read at the token predicted"), "fed": to_say("Read at the token fed in")}
 
 
 def show(model: Translator, bar: DeltaGenerator) -> SavedView:
     found = cache.alignment(model.name, model.checkpoint.hash)
     tables = tables_of(found)
     said = kept_texts.alignment(found)
-    title = f"Alignment error rate, %: {model.name}"
+    title = say("Alignment error rate, %: {model}", model=model.name)
 
     def drawn(palette: Palette) -> Chart:
-        return Chart(rate_tables(tables, title, palette), f"{title}. {said}")
+        return Chart(rate_tables(tables, title, palette), say("{title}. {text}", title=title, text=said))
 
     caption(kept_texts.gold(found))
     with st.container(key="finding"):
@@ -56,10 +57,10 @@ def show(model: Translator, bar: DeltaGenerator) -> SavedView:
         shown = drawn(theme.palette())
         on_cell = lambda row, column: open_head(heads[row, column]) if (row, column) in heads else None  # noqa: E731
         chart(shown.figure, shown.alt, key="alignment", on_cell=on_cell, nodes=nodes)
-    caption(kept_texts.ERROR_RATE)
+    caption(say(kept_texts.ERROR_RATE))
     return SavedView(
         f"heads-alignment-{model.name}",
-        lambda palette: (drawn(palette), Words(f"{said} {kept_texts.gold(found)}")),
+        lambda palette: (drawn(palette), Words(sentences(said, kept_texts.gold(found)))),
         lambda: numbers(found),
         title,
         {"model": model.name, "hash": model.checkpoint.hash, "gold": kept_texts.gold(found)},
@@ -76,7 +77,7 @@ def tables_of(found: Rates) -> list[RateTable]:
         for one in found.rates:
             if one.reading == reading:  # -1, of a mean, is the last row or column
                 rates[one.layer, one.head] = one.aer
-        tables.append(RateTable(READING_NAMES[reading], rates))
+        tables.append(RateTable(say(READING_NAMES[reading]), rates))
     return tables
 
 

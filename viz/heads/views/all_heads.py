@@ -14,6 +14,7 @@ import streamlit as st
 from model.atlas.folder import AtlasError
 from model.checkpoint.files import CheckpointError
 from model.heads.atlas import head_name
+from model.language.say import listed, say
 
 from ...components.curves import curves, packed
 from ...export.parts import Columns, Component, Words
@@ -57,8 +58,8 @@ class Side:
 
 def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
     with bar:
-        across = widgets.selectbox("Across", ACROSS, atlas.measures, label_visibility="collapsed", width=190)
-        up = widgets.selectbox("Up", UP, atlas.measures, label_visibility="collapsed", width=190)
+        across = widgets.selectbox(say("Across"), ACROSS, atlas.measures, label_visibility="collapsed", width=190)
+        up = widgets.selectbox(say("Up"), UP, atlas.measures, label_visibility="collapsed", width=190)
         other = _beside(model)
     sides = [side_of(model.name, atlas, across, up)]
     if other is not None:
@@ -79,12 +80,12 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | No
                     _brushed(side, box)
     said = texts.map_of([(side.name, side.atlas, len(side.heads)) for side in sides], across, up)
     caption(said)
-    caption(texts.CLICK)
+    caption(say(texts.CLICK))
     return SavedView(
         "heads-" + "-".join(side.name for side in sides),
         lambda palette: (*_parts([Component("curves", packed(one)) for one in drawn(palette)]), Words(said)),
         lambda: pd.concat({side.name: numbers(side.atlas) for side in sides}, names=["model"]),
-        " and ".join(one.title for one in shown),
+        listed(one.title for one in shown),
         texts.facts(model, atlas),
         width=1100,
     )
@@ -105,9 +106,9 @@ def side_of(name: str, atlas: Atlas, across: str, up: str) -> Side:
 def pictures(sides: Sequence[Side], across: str, up: str, palette: Palette) -> list[Curves]:
     """A map of each model; two share their axes and the sizes of their dots."""
     every = [dot for side in sides for dot in side.dots]
-    names = MEASURE_NAMES[across], MEASURE_NAMES[up]
-    title = f"{MEASURE_NAMES[up]} over {MEASURE_NAMES[across]}"
-    return [scatter(side.dots, *names, f"Heads of {side.name}: {title}", palette, every) for side in sides]
+    x, y = say(MEASURE_NAMES[across]), say(MEASURE_NAMES[up])
+    titles = (say("Heads of {model}: {up} over {across}", model=side.name, up=y, across=x) for side in sides)
+    return [scatter(side.dots, x, y, title, palette, every) for side, title in zip(sides, titles, strict=True)]
 
 
 def with_frame(shown: Curves, box: Box | None) -> Curves:
@@ -162,15 +163,17 @@ def _brushed(side: Side, box: Box) -> None:
         for at, (_, dot) in enumerate(found[:LISTED]):
             open_it = partial(_opening(side), side.dots.index(dot), 0)
             st.button(plain(f"{dot.name}: {dot.label}"), key=f"in-{side.name}-{at}", type="tertiary", on_click=open_it)
-        st.button("No box", key=f"no-box-{side.name}", type="tertiary", on_click=BRUSH.reset)
+        st.button(say("No box"), key=f"no-box-{side.name}", type="tertiary", on_click=BRUSH.reset)
 
 
 def _beside(model: Translator) -> tuple[str, Atlas] | None:
     """The second model, chosen among those that have an atlas; None, with the reason, where it cannot be shown."""
     names = ["", *(name for name in cache.with_atlas() if name != model.name)]
     BESIDE.hold(names)
-    says = lambda name: f"beside {name}" if name else "no other model"  # noqa: E731
-    name = st.selectbox("Beside", names, format_func=says, label_visibility="collapsed", width=230, **BESIDE.storage)
+    says = lambda name: say("beside {model}", model=name) if name else say("no other model")  # noqa: E731
+    name = st.selectbox(
+        say("Beside"), names, format_func=says, label_visibility="collapsed", width=230, **BESIDE.storage
+    )
     if not name:
         return None
     try:

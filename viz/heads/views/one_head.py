@@ -9,6 +9,7 @@ import streamlit as st
 
 from model.atlas.measures import COST, SHARES
 from model.heads.atlas import head_name
+from model.language.say import number, say
 
 from ...components.chart import chart
 from ...export.parts import Chart, Words
@@ -37,11 +38,21 @@ PAIRS = 10
 def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
     head = controls.chosen_head(atlas, bar)
     label = atlas.label(head)
-    title = f"{KIND_NAMES[head[0]]}, layer {head[1] + 1}, head {head[2] + 1}: {label.text}"
-    named = f"{head_name(head)} among the heads of its map"
+    kind, layer, place = head
+    title = say(
+        "{kind}, layer {layer}, head {head}: {label}",
+        kind=say(KIND_NAMES[kind]),
+        layer=layer + 1,
+        head=place + 1,
+        label=label.text,
+    )
+    named = say("{head} among the heads of its map", head=head_name(head))
 
     def drawn(palette: Palette) -> Chart:
-        return Chart(strips(measures(atlas, head), named, palette), f"{title}. {texts.cost(atlas, head)}")
+        return Chart(
+            strips(measures(atlas, head), named, palette),
+            say("{title}. {text}", title=title, text=texts.cost(atlas, head)),
+        )
 
     st.markdown(f"**{plain(title)}**")
     with st.container(key="picture"):
@@ -49,11 +60,11 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | No
         chart(shown.figure, shown.alt, key="head-measures", on_cell=lambda _, __: None)
     caption(texts.cost(atlas, head))
     with st.container(key="like", horizontal=True, vertical_alignment="center"):
-        caption("Most like it")
+        caption(say("Most like it"))
         for other, _ in atlas.most_like(head):
             name = head_name(other)
             st.button(plain(name), key=f"like-{name}", type="tertiary", on_click=choose_head, args=(other,))
-        st.button("Open on Explore", key="on-explore", type="tertiary", on_click=open_on_explore, args=(head,))
+        st.button(say("Open on Explore"), key="on-explore", type="tertiary", on_click=open_on_explore, args=(head,))
     _rows(atlas, head)
     with st.container(key="of-speech"):
         _pairs(model, atlas, head)
@@ -61,9 +72,9 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | No
         _costs(atlas, head)
     facts = texts.facts(model, atlas) | {"head": head_name(head)}
     return SavedView(
-        f"head-{head_name(head).replace(' ', '-')}",
+        f"head-{kind}-{layer + 1}.{place + 1}",
         lambda palette: (Words(title, "picture", "heading"), drawn(palette), Words(texts.cost(atlas, head))),
-        lambda: pd.DataFrame(measures(atlas, head)).drop(columns="others").set_index("name"),
+        lambda: numbers(atlas, head),
         title,
         facts,
     )
@@ -72,45 +83,61 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | No
 def measures(atlas: Atlas, head: Head) -> list[Strip]:
     """The measures of a head among the heads of its map; the last is what it costs."""
     own, table = atlas.row(head), atlas.heads[atlas.heads["map"] == head[0]]
+    ordered = measured(atlas, head)
+    return [Strip(say(MEASURE_NAMES[name]), float(own[name]), tuple(table[name].dropna().tolist())) for name in ordered]
+
+
+def measured(atlas: Atlas, head: Head) -> list[str]:
+    """The measures that a head has, in the order of the figure."""
+    own = atlas.row(head)
     names = [name for name in atlas.measures if not pd.isna(own[name])]
-    ordered = sorted(names, key=lambda name: (name == COST, name in SHARES))
-    return [Strip(MEASURE_NAMES[name], float(own[name]), tuple(table[name].dropna().tolist())) for name in ordered]
+    return sorted(names, key=lambda name: (name == COST, name in SHARES))
+
+
+def numbers(atlas: Atlas, head: Head) -> pd.DataFrame:
+    """The measures of a head, a row each, by their names in the address."""
+    own, names = atlas.row(head), measured(atlas, head)
+    rows = {"name": [MEASURE_NAMES[name] for name in names], "own": [float(own[name]) for name in names]}
+    return pd.DataFrame(rows).set_index("name")
 
 
 def _rows(atlas: Atlas, head: Head) -> None:
     found = cache.rows(cache.identity(atlas), head, atlas)
-    caption(texts.SHADED)
+    caption(say(texts.SHADED))
     with st.container(key="tenths"):
         for column, (name, rows) in zip(st.columns(len(found), gap="large"), found.items(), strict=True):
             with column:
-                caption(texts.TENTHS[name])
-                st.html(shaded.rows_markup(rows, [head[0]] * len(rows), texts.TENTHS[name]))
+                said = say(texts.TENTHS[name])
+                caption(said)
+                st.html(shaded.rows_markup(rows, [head[0]] * len(rows), said))
 
 
 def _pairs(model: Translator, atlas: Atlas, head: Head) -> None:
     found = cache.pairs(cache.identity(atlas), head, atlas)[:PAIRS]
-    st.markdown("**From part of speech to part of speech**")
+    title = say("From part of speech to part of speech")
+    st.markdown(f"**{plain(title)}**")
     languages = str(model.card.get("source_language", "")), str(model.card.get("target_language", ""))
     if missing := texts.untagged(languages):
         caption(missing)
     if found.empty:
-        caption("No pair of parts of speech is common enough in this corpus.")
+        caption(say("No pair of parts of speech is common enough in this corpus."))
         return
     rows = [
-        [f"{query} → {key}", f"{lift:.1f}", f"{share:.0%}", f"{even:.0%}", f"{count:,.0f}"]
+        [f"{query} → {key}", number(lift, ".1f"), number(share, ".0%"), number(even, ".0%"), number(count, ",.0f")]
         for query, key, count, share, even, lift in found.itertuples(index=False)
     ]
-    table(["", "lift", "share", "evenly", "rows"], rows, "From part of speech to part of speech")
-    caption(texts.PAIRS)
+    table(["", say("lift"), say("share"), say("evenly"), say("rows")], rows, title)
+    caption(say(texts.PAIRS))
 
 
 def _costs(atlas: Atlas, head: Head) -> None:
     found = cache.costs(cache.identity(atlas), head, atlas)
     if found.empty:
         return
-    st.markdown("**Where switching it off costs most**")
+    title = say("Where switching it off costs most")
+    st.markdown(f"**{plain(title)}**")
     rows = [
-        [f"{cost:.2f}", source, target, f"{readable(token)} ({most:.2f})"]
+        [number(cost, ".2f"), source, target, f"{readable(token)} ({number(most, '.2f')})"]
         for _, source, target, cost, token, most in found.itertuples(index=False)
     ]
-    table(["nats", "sentence", "translation", "most at"], rows, "Where switching it off costs most")
+    table([say("nats"), say("sentence"), say("translation"), say("most at")], rows, title)

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from model.heads.atlas import head_name
+from model.language.say import say, sentences
 
 from ...components.curves import curves, packed
 from ...export.parts import Component, Words
@@ -32,17 +33,15 @@ if TYPE_CHECKING:
 def show(model: Translator, bar: DeltaGenerator) -> SavedView:
     found = cache.timeline(model.name, model.checkpoint.hash)
     with bar:
-        measure = widgets.selectbox("Measure", TRACKED, found.measures, label_visibility="collapsed", width=240)
-    name = MEASURE_NAMES[measure]
+        measure = widgets.selectbox(say("Measure"), TRACKED, found.measures, label_visibility="collapsed", width=240)
+    name = say(MEASURE_NAMES[measure])
     courses = found.courses(measure)
     heads = [head for head, values in courses.items() if pd.notna(list(values)).any()]
-    title = f"{name.capitalize()} over training: {model.name}"
+    title = say("{model} over training: {measure}", model=model.name, measure=name)
 
     def drawn(palette: Palette) -> Curves:
         lines = {head_name(head): (head[0], courses[head]) for head in heads}
-        return over_training(
-            lines, [kept_texts.stop_name(step).removeprefix("step ") for step in found.steps], name, title, palette
-        )
+        return over_training(lines, [kept_texts.stop_tick(step) for step in found.steps], name, title, palette)
 
     said = kept_texts.over_training(found, measure)
     with st.container(key="finding"):
@@ -54,7 +53,7 @@ def show(model: Translator, bar: DeltaGenerator) -> SavedView:
         f"heads-over-training-{model.name}",
         lambda palette: (
             Component("curves", packed(drawn(palette))),
-            Words(f"{said} {kept_texts.tracked(found, measure)}"),
+            Words(sentences(said, kept_texts.tracked(found, measure))),
         ),
         lambda: numbers(found),
         title,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ import streamlit as st
 
 from model.heads.atlas import head_name
 from model.heads.rows import ShownRow
+from model.language.say import say, to_say
 
 from ...components.curves import curves, packed
 from ...export.parts import Component, Words
@@ -18,6 +20,7 @@ from ...export.save import SavedView
 from ...figures.heads.projection import (
     OTHER,
     Dots,
+    group_name,
     part_of,
     position_colours,
     projection,
@@ -35,7 +38,8 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from model.heads.atlas import Atlas
-    from model.heads.projection import Projection
+    from model.heads.projection import Projection, Space
+    from model.trace import Head
     from model.translate import Translator
 
     from ...figures.curves import Curves
@@ -46,22 +50,29 @@ LISTED = 40
 """Sentences of a box that are listed."""
 AROUND = 0.015
 """Half the side of the box that a click on a dot draws, as a share of the picture's."""
+AT_TOKEN = {
+    "query": to_say("query of “{piece}” in “{around}”"),
+    "key": to_say("key of “{piece}” in “{around}”"),
+    "": to_say("“{piece}” in “{around}”"),
+}
 
 
 def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView:
     with bar:
-        space = widgets.selectbox("Of", SPACE, label_visibility="collapsed", width=190)
+        space = widgets.selectbox(say("Of"), SPACE, label_visibility="collapsed", width=190)
     of_head = space == "queries and keys"
     head = controls.chosen_head(atlas, bar) if of_head else atlas.names[0]
     with st.container(key="colouring", horizontal=True, vertical_alignment="center"):
         offered = COLOURED.options[0 if of_head else 1 :]
-        colour = widgets.selectbox("Coloured by", COLOURED, offered, label_visibility="collapsed", width=170)
-        marked = widgets.text_input("Mark", MARKED, label_visibility="collapsed", placeholder="mark a word", width=150)
+        colour = widgets.selectbox(say("Coloured by"), COLOURED, offered, label_visibility="collapsed", width=170)
+        marked = widgets.text_input(
+            say("Mark"), MARKED, label_visibility="collapsed", placeholder=say("mark a word"), width=150
+        )
     marked = marked.strip()
     found = cache.projection(cache.identity(atlas), model.name, model.checkpoint.hash, space, head, marked, atlas)
     owner = (space, head if of_head else None)
     box = BRUSH.hold(of=owner)
-    title = f"{space.capitalize()}: {head_name(head) + ' of ' if of_head else ''}{model.name}"
+    title = title_of(space, head, model.name)
 
     def drawn(palette: Palette) -> Curves:
         groups = groups_of(found, colour, marked, palette)
@@ -79,7 +90,7 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView:
     if marked:
         caption(texts.marked(found, marked))
     caption(said)
-    caption(texts.BRUSH_TOKENS)
+    caption(say(texts.BRUSH_TOKENS))
     if box:
         _brushed(found, box)
     return SavedView(
@@ -92,14 +103,24 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView:
     )
 
 
+def title_of(space: Space, head: Head, model: str) -> str:
+    """What is drawn, and of which model."""
+    if space == "queries and keys":
+        return say("Queries and keys: {head} of {model}", head=head_name(head), model=model)
+    if space == "encoder outputs":
+        return say("Encoder outputs: {model}", model=model)
+    return say("Token embeddings: {model}", model=model)
+
+
 def groups_of(found: Projection, colour: Colour, marked: str, palette: Palette) -> list[Dots]:
     """The tokens by colour, in the order of the legend; those of the marked word first, and large."""
     tokens = found.tokens
     names, colours = _coloured(found, colour, palette)
     chosen = is_marked(found, marked)
-    groups = [(f"“{marked}”", palette.ink, chosen)] if chosen.any() else []
-    groups += [(name, of, (names == name) & ~chosen) for name, of in colours.items()]
-    read = [said(found, row) for row in tokens.itertuples(index=False)]
+    groups = [(say("“{word}”", word=marked), palette.ink, chosen)] if chosen.any() else []
+    groups += [(group_name(name), of, (names == name) & ~chosen) for name, of in colours.items()]
+    patterns = {side: say(pattern) for side, pattern in AT_TOKEN.items()}
+    read = [said(found, row, patterns) for row in tokens.itertuples(index=False)]
     points = tokens[["x", "y"]].to_numpy(float)
     return [
         Dots(name, of, points[at], [read[one] for one in np.flatnonzero(at)], at is chosen)
@@ -146,13 +167,12 @@ def numbers(found: Projection) -> pd.DataFrame:
     return table[["sentence", "text", "place", "side", "piece", "word", "tag", "x", "y"]].set_index("sentence")
 
 
-def said(found: Projection, row: object) -> str:
-    """What is read at a token: it, and the words around it."""
+def said(found: Projection, row: object, patterns: Mapping[str, str]) -> str:
+    """What is read at a token: it, and the words around it, in the pattern of its side."""
     line, text, place, piece, side = (getattr(row, name) for name in ("sentence", "text", "place", "piece", "side"))
     pieces = found.sides[line, text]
     around = "".join(pieces[max(0, place - 4) : place + 5]).strip()
-    role = f"{side} of " if side else ""
-    return f"{role}“{readable(piece)}” in “{around}”"
+    return patterns[side].format(piece=readable(piece), around=around)
 
 
 def _coloured(found: Projection, colour: Colour, palette: Palette) -> tuple[np.ndarray, dict[str, str]]:
@@ -174,9 +194,6 @@ def _brushed(found: Projection, box: Box) -> None:
     listed = tokens[:LISTED]
     with st.container(key="brushed-tokens", horizontal=True, vertical_alignment="center"):
         caption(texts.brushed_tokens(len(tokens), len(found.tokens), len(listed)))
-        st.button("No box", key="no-box", type="tertiary", on_click=BRUSH.reset)
-    st.html(
-        shaded.rows_markup(
-            rows_of(found, listed), ["own"] * len(listed), "Sentences in the box", listed["side"].tolist()
-        )
-    )
+        st.button(say("No box"), key="no-box", type="tertiary", on_click=BRUSH.reset)
+    sides = [say(side) if side else "" for side in listed["side"]]
+    st.html(shaded.rows_markup(rows_of(found, listed), ["own"] * len(listed), say("Sentences in the box"), sides))

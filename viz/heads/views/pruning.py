@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from model.language.say import number, say, say_many, sentences
 from model.translate import InputError
 
 from ...components.curves import curves, packed
@@ -33,39 +34,37 @@ if TYPE_CHECKING:
     from ...figures.palette import Palette
 
 
-HEADINGS = ("BLEU", "log p a token")
-
-
 def show(model: Translator, text: str, bar: DeltaGenerator) -> SavedView:
     found = cache.pruning(model.name, model.checkpoint.hash)
     away = [found.left[0] - one for one in found.left]
     with bar:
-        by = widgets.segmented_control("Measure", LEFT_BY)
+        by = widgets.segmented_control(say("Measure"), LEFT_BY)
     at = away.index(AWAY.hold(away))
-    title = f"{by} of {model.name} with fewer heads"
+    title = say("{measure} of {model} with fewer heads", measure=say(by), model=model.name)
 
     def drawn(palette: Palette) -> Curves:
         own, *random = (values_of(one, by) for one in (found.by_cost, *found.random))
-        return pruned(away, own, np.array(random), at, by, title, palette)
+        return pruned(away, own, np.array(random), at, say(by), title, palette)
 
     caption(kept_texts.pruned_on(found))
     with st.container(key="finding"):
         st.markdown(plain(kept_texts.pruning(found)))
     with st.container(key="picture"):
         curves(drawn(theme.palette()), key="pruning", on_point=lambda _, point: AWAY.set(away[point]))
-    st.select_slider("Heads taken away", away, **AWAY.storage)
+    st.select_slider(say("Heads taken away"), away, **AWAY.storage)
     written = _written(found, model, text)
     rows = rows_of(found, written) if written else []
+    headings = say("BLEU"), say("log p a token")
     if rows:
         choose = lambda number: AWAY.set(away[number])  # noqa: E731
-        versions(rows, HEADINGS, at, key="pruned", on_choice=choose)
-    caption(kept_texts.PRUNING)
-    said = f"{kept_texts.pruning(found)} {kept_texts.pruned_on(found)}"
+        versions(rows, headings, at, key="pruned", on_choice=choose)
+    caption(say(kept_texts.PRUNING))
+    said = sentences(kept_texts.pruning(found), kept_texts.pruned_on(found))
     return SavedView(
         f"heads-pruning-{model.name}",
         lambda palette: (
             Component("curves", packed(drawn(palette))),
-            *([Component("versions", versions_data(rows, HEADINGS, at), "translation")] if rows else []),
+            *([Component("versions", versions_data(rows, headings, at), "translation")] if rows else []),
             Words(said),
         ),
         lambda: numbers(found),
@@ -83,7 +82,11 @@ def values_of(course: Course, by: LeftBy) -> tuple[float, ...]:
 def rows_of(found: Pruning, written: Sequence[str]) -> list[Version]:
     """The translation at each point, beside that of the whole model."""
     return [
-        Version(f"{heads} heads", word_changes(written[0], one), (f"{bleu:.1f}", signed(log_prob)))
+        Version(
+            say_many("{count} head", "{count} heads", heads),
+            word_changes(written[0], one),
+            (number(bleu, ".1f"), signed(log_prob)),
+        )
         for heads, one, bleu, log_prob in zip(
             found.left, written, found.by_cost.bleu, found.by_cost.log_prob, strict=True
         )

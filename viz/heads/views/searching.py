@@ -9,6 +9,7 @@ import streamlit as st
 
 from model.heads.atlas import head_name
 from model.heads.question import read_question
+from model.language.say import say, say_many, sentences
 
 from ...components.chart import chart
 from ...export.parts import Chart, Words
@@ -34,17 +35,17 @@ SHOWN = 16
 
 
 def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
-    asked = widgets.text_input("Search", ASKED, label_visibility="collapsed", placeholder=ASKED.default)
-    caption(texts.HOW)
+    asked = widgets.text_input(say("Search"), ASKED, label_visibility="collapsed", placeholder=ASKED.default)
+    caption(say(texts.HOW))
     question = read_question(asked or ASKED.default)
     found, rows, links = cache.answer(cache.identity(atlas), question.text, atlas)
     st.markdown(f"**{plain(question.words)}**")
     caption(found.sentence)
     bars = bars_of(found)
-    title = "How often, beside all heads of the map"
+    title = say("How often, beside all heads of the map")
 
     def drawn(palette: Palette) -> Chart:
-        return Chart(lifts(bars, title, palette), f"{question.words} {found.sentence}")
+        return Chart(lifts(bars, title, palette), sentences(question.words, found.sentence))
 
     if bars:
         with st.container(key="picture"):
@@ -58,7 +59,12 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | No
                 on_cell=lambda row, _: open_head((places[row][0], int(places[row][1]), int(places[row][2]))),
                 nodes=nodes,
             )
-        caption(f"{texts.SHADED} {len(rows)} links, drawn from all that are as asked whatever their weight.")
+        drawn_from = say_many(
+            "{count} link, drawn from all that are as asked whatever their weight.",
+            "{count} links, drawn from all that are as asked whatever their weight.",
+            len(rows),
+        )
+        caption(sentences(say(texts.SHADED), drawn_from))
         columns = (links[name].tolist() for name in ("map", "layer", "head"))
         names = [head_name(one) for one in zip(*columns, strict=True)]
         with st.container(key="found"):
