@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache as once
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
+
+from model.language.current import current_language
+from model.language.texts import texts_in
 
 from ..components.draft import draft
 from ..components.kept_files import kept_files
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
     pass
 
 SHIPPED = Path(__file__).parent / "talk.toml"
+PROSE = ("title", "point", "notes")
+"""What is said of a scene in each language."""
 MINE = "A talk of my own"
 MOST_UNDONE = 30
 """Changes that can be taken back."""
@@ -29,8 +35,19 @@ LONGEST_FILE = 512 * 1024
 
 
 def shipped_talk() -> tuple[Talk, tuple[Mistake, ...]]:
-    """The talk that comes with the app."""
-    return read(SHIPPED.read_text(encoding="utf-8"))
+    """The talk that comes with the app, in the current language."""
+    return _shipped(current_language())
+
+
+@once
+def _shipped(language: str) -> tuple[Talk, tuple[Mistake, ...]]:
+    found, mistakes = read(SHIPPED.read_text(encoding="utf-8"))
+    said = texts_in(SHIPPED, language)
+    scenes = (
+        replace(scene, **{name: of[name] for name in PROSE})
+        for scene, of in zip(found.scenes, said["scene"], strict=True)
+    )
+    return replace(found, title=said["title"], scenes=tuple(scenes)), mistakes
 
 
 def talk() -> tuple[Talk, tuple[Mistake, ...]]:

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from model.language.catalogue import LANGUAGES
+from model.language.current import speaking
 from model.network.config import TransformerConfig
 from viz.talk import adding, session
 from viz.talk.checks import check
 from viz.talk.scenes import PARTS, PARTS_OF, Scene, Talk
 from viz.talk.session import shipped_talk
-from viz.talk.talk_file import read
+from viz.talk.talk_file import read, write
 from viz.ui import cache
 from viz.ui.addresses.pages import PAGES
 
@@ -34,13 +36,16 @@ def titles(page: AppTest) -> list[str]:
     return [scene.title for scene in page.session_state["talk"][0].scenes]
 
 
-def test_the_talk_that_ships_asks_for_nothing_that_is_missing() -> None:
-    talk, mistakes = shipped_talk()
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_talk_that_ships_asks_for_nothing_that_is_missing(language: str) -> None:
+    with speaking(language):
+        talk, mistakes = shipped_talk()
     checked = check(talk, MODELS)
     assert not mistakes
     assert not checked.mistakes
     assert checked.shown == talk.scenes
     assert all(scene.notes for scene in talk.scenes)
+    assert read(write(talk)) == (talk, ())  # saved, it is whole in one file
 
 
 def test_scenes_are_edited_moved_copied_and_deleted(page: AppTest) -> None:
