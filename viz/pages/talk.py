@@ -8,9 +8,11 @@ from viz.export.button import save_talk
 from viz.talk import beside, editor, files, session
 from viz.talk.checks import check
 from viz.ui import cache
+from viz.ui.addresses.shared import LANGUAGE
 from viz.ui.captions import caption
 
 frame.begin("talk")
+session.follow_language()
 st.html(editor.STYLE)
 talk, reading = session.talk()
 models = cache.configurations()
@@ -20,7 +22,7 @@ checked = check(talk, models, there)
 with st.container(key="talk-head", horizontal=True, vertical_alignment="center"):
     files.title(talk)
     at = sum(number < session.current() for number in checked.numbers)
-    scenes = [scene.presenter_data(talk.model, keys) for scene in checked.shown]
+    scenes = [scene.presenter_data(talk.model, keys, LANGUAGE.get()) for scene in checked.shown]
     leave = lambda left: session.choose(checked.numbers[left])  # noqa: E731
     show(talk.title, scenes, min(at, len(scenes) - 1), own=session.is_own(), on_left=leave)
     files.menu(talk)

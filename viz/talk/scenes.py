@@ -80,11 +80,17 @@ class Scene:
         """The address of the view: `model` is that of the talk; a file with arrays is read as one that is uploaded."""
         return ({"model": model} if model else {}) | ({"from": "upload"} if self.arrays else {}) | dict(self.view)
 
-    def presenter_data(self, model: str = "", keys: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """What :func:`viz.components.presenter.show` needs of it; `keys` are those of the files beside the talk."""
+    def presenter_data(
+        self, model: str = "", keys: Mapping[str, str] | None = None, language: str = ""
+    ) -> dict[str, Any]:
+        """What :func:`viz.components.presenter.show` needs of it; `keys` are those of the files beside the talk.
+
+        `language` is the one that its page speaks on the stage; "" for that of its view, else of the browser.
+        """
         key = (keys or {}).get(self.trace or self.arrays, "")
         texts = {"title": self.title, "notes": self.notes, "point": self.point}
-        address = self.address(model, **({"live": "1"} if self.live else {}), **({"file": key} if key else {}))
+        more = {"lang": language, "live": "1" if self.live else "", "file": key}
+        address = self.address(model, **{name: value for name, value in more.items() if value})
         parts = {"hide": self.hide, "omit": self.omit, "guess": self.guess}
         return {"address": address, **texts, **parts, "live": self.live}
 

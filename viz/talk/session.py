@@ -55,6 +55,14 @@ def talk() -> tuple[Talk, tuple[Mistake, ...]]:
     return st.session_state.get("talk") or shipped_talk()
 
 
+def follow_language() -> None:
+    """Have the fields show the shipped talk in another language, once the visitor has chosen that."""
+    before = st.session_state.get("talk-language", current_language())
+    st.session_state["talk-language"] = current_language()
+    if before != current_language() and not st.session_state.get("talk"):
+        st.session_state["talk-revision"] = revision() + 1
+
+
 def is_own() -> bool:
     """Whether the talk is the visitor's own."""
     return "talk" in st.session_state

@@ -66,6 +66,21 @@ def test_scenes_are_edited_moved_copied_and_deleted(page: AppTest) -> None:
     assert not page.exception
 
 
+def test_the_fields_follow_the_language_until_the_talk_is_the_visitors_own(
+    page: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def titled(language: str) -> list[str | None]:
+        monkeypatch.setattr(session, "current_language", lambda: language)
+        page.run()
+        assert not page.exception
+        return [page.text_input[0].value, page.text_input[1].value]
+
+    assert titled("en") == ["How a Transformer attends", "Attention: whom does each word look at?"]
+    assert titled("de") == ["Worauf ein Transformer achtet", "Attention: Wohin schaut jedes Wort?"]
+    page.text_input[0].set_value("Mein Vortrag").run()
+    assert titled("zh") == ["Mein Vortrag", "Attention: Wohin schaut jedes Wort?"]
+
+
 def test_only_parts_that_the_page_has_can_be_hidden_or_left_out(page: AppTest) -> None:
     assert {part for parts in PARTS_OF.values() for part in parts} == set(PARTS)
     assert set(PARTS_OF) == set(PAGES)
