@@ -17,8 +17,10 @@ from model.language.texts import texts_in
 FILE = Path(__file__).parent / "glossary.toml"
 ENDINGS = {"de": "(?:e[mns]?|n|s)?"}
 """What each word of a term may end in besides, by language; elsewhere every form stands in the file."""
+LONGER = {"de": r"\w"}
+"""What makes a longer word of a term; a hyphen too, but in German, where it joins whole nouns."""
 LETTERS = {"zh": re.ASCII}
-"""Which letters make a longer word of a term that stands between them: Chinese has no borders of words."""
+"""Which letters do: Chinese has no borders of words."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ def _pattern(language: str) -> re.Pattern[str]:
     """A form of a term, each a group; or, without a group, what is passed over: quotations and the file's `passed`."""
     terms = "|".join(f"({_written(form, ENDINGS.get(language, ''))})" for form, _ in _forms(language))
     passed = "|".join(map(_written, texts_in(FILE, language)["passed"]))
-    before, after = r"(?:(?<![\w-])(?<!\\_)|(?!\w))", r"(?:(?!\\?[\w-])|(?<!\w))"
+    longer = LONGER.get(language, r"[\w-]")
+    before, after = rf"(?:(?<!{longer})(?<!\\_)|(?!\w))", rf"(?:(?!\\?{longer})|(?<!\w))"
     whole = rf"„[^“]*“|“[^”]*”|(?:{passed}){after}|{before}(?:{terms}){after}"
     return re.compile(whole, re.IGNORECASE | LETTERS.get(language, re.NOFLAG))
 

@@ -51,7 +51,10 @@ def test_a_german_term_is_found_however_it_is_inflected() -> None:
         assert marked(plain(line)) == [
             *("kausalen Masken", "Encoders", "Heads", "Wortstücken", "Schichten", "Queries", "Zwischenständen")
         ]
-        assert marked(plain("Die Head-Statistik, „Head“, “Key”, ein Header, Keyboards, verschichtet")) == []
+        assert marked(plain("Cross-Attention-Heads und Padding-Maske")) == [
+            *(plain("Cross-Attention"), "Heads", "Padding", "Maske")
+        ]
+        assert marked(plain("„Head“, “Key”, ein Header, Keyboards, verschichtet, key_padding_mask")) == []
     assert set(ENDINGS) < set(LANGUAGES)
 
 
