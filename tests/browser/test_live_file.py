@@ -157,7 +157,7 @@ def test_the_tour_shows_what_it_says(disk: Page, tmp_path: Path, form: Any) -> N
     disk.get_by_role("button", name="Start here").click()
     tour = disk.get_by_label("Tour")
     for at, step in enumerate(steps_in_file(MODEL), 1):
-        expect(tour).to_contain_text(f"{at}/{len(steps_in_file(MODEL))} {step['title']}. {step['text']}")
+        expect(tour).to_contain_text(f"{at}/{len(steps_in_file(MODEL))} {step['title']} {step['text']}")
         place = f"layer {step['address']['layer']}, head {step['address']['head']}"
         expect(disk.locator(".heatmap[data-painted]")).to_have_attribute("data-painted", re.compile(place))
         if at == 1:

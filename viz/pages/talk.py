@@ -13,6 +13,7 @@ from viz.ui.addresses.shared import LANGUAGE
 from viz.ui.captions import caption
 
 frame.begin("talk")
+session.follow_language()
 st.html(editor.STYLE)
 talk, reading = session.talk()
 models = cache.configurations()

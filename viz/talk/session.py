@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache as once
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.language.current import current_language
 from model.language.say import say, to_say
+from model.language.texts import texts_in
 
 from ..components.draft import draft
 from ..components.kept_files import kept_files
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     pass
 
 SHIPPED = Path(__file__).parent / "talk.toml"
+PROSE = ("title", "point", "notes")
+"""What is said of a scene in each language."""
 MINE = to_say("A talk of my own")
 MOST_UNDONE = 30
 """Changes that can be taken back."""
@@ -31,13 +36,32 @@ LONGEST_FILE = 512 * 1024
 
 
 def shipped_talk() -> tuple[Talk, tuple[Mistake, ...]]:
-    """The talk that comes with the app."""
-    return read(SHIPPED.read_text(encoding="utf-8"))
+    """The talk that comes with the app, in the current language."""
+    return _shipped(current_language())
+
+
+@once
+def _shipped(language: str) -> tuple[Talk, tuple[Mistake, ...]]:
+    found, mistakes = read(SHIPPED.read_text(encoding="utf-8"))
+    said = texts_in(SHIPPED, language)
+    scenes = (
+        replace(scene, **{name: of[name] for name in PROSE})
+        for scene, of in zip(found.scenes, said["scene"], strict=True)
+    )
+    return replace(found, title=said["title"], scenes=tuple(scenes)), mistakes
 
 
 def talk() -> tuple[Talk, tuple[Mistake, ...]]:
     """The visitor's talk, and what was wrong in the file it was read from."""
     return st.session_state.get("talk") or shipped_talk()
+
+
+def follow_language() -> None:
+    """Have the fields show the shipped talk in another language, once the visitor has chosen that."""
+    before = st.session_state.get("talk-language", current_language())
+    st.session_state["talk-language"] = current_language()
+    if before != current_language() and not st.session_state.get("talk"):
+        st.session_state["talk-revision"] = revision() + 1
 
 
 def is_own() -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache as once
 from pathlib import Path
 from typing import Any
+
+from model.language.current import current_language
+from model.language.texts import texts_in
 
 FILE = Path(__file__).parent / "tour.toml"
 MODEL = "everyday-en-de"
@@ -31,11 +33,15 @@ class TourStep:
     """Texts that are others in a live file, by name."""
 
 
-@once
 def tour_steps() -> tuple[TourStep, ...]:
-    """Return the steps that ship with the project."""
-    steps = tomllib.loads(FILE.read_text(encoding="utf-8"))["step"]
-    return tuple(TourStep(attempt=one.pop("try", {}), **one) for one in steps)
+    """Return the steps that ship with the project, in the current language."""
+    return _steps(current_language())
+
+
+@once
+def _steps(language: str) -> tuple[TourStep, ...]:
+    steps = texts_in(FILE, language)["step"]
+    return tuple(TourStep(**{"attempt" if name == "try" else name: of for name, of in one.items()}) for one in steps)
 
 
 def steps_in_file(model: str) -> list[dict[str, Any]]:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import html
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import streamlit as st
 
+from model.language.current import current_language
+from model.language.say import say
+from model.language.texts import texts_in
+
 FILE = Path(__file__).parent / "glossary.toml"
+ENDINGS = {"de": "(?:e[mns]?|n|s)?"}
+"""What each word of a term may end in besides, by language; elsewhere every form stands in the file."""
+LONGER = {"de": r"\w"}
+"""What makes a longer word of a term; a hyphen too, but in German, where it joins whole nouns."""
+LETTERS = {"zh": re.ASCII}
+"""Which letters do: Chinese has no borders of words."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +32,8 @@ class Entry:
     formula: str = ""
     also: tuple[str, ...] = ()
     """Other forms of the term, such as its plural."""
+    reading: str = ""
+    """How it is put in order where its own signs have none: Chinese by pinyin."""
 
     @property
     def forms(self) -> tuple[str, ...]:
@@ -34,11 +45,15 @@ class Entry:
         return f"{self.text}\n{self.formula}" if self.formula else self.text
 
 
-@cache
 def entries() -> tuple[Entry, ...]:
-    """Return the entries in alphabetical order."""
-    found = (Entry(**one | {"also": tuple(one.get("also", ()))}) for one in tomllib.loads(FILE.read_text())["entry"])
-    return tuple(sorted(found, key=lambda entry: entry.term.lower()))
+    """Return the entries in the current language, in alphabetical order."""
+    return _entries(current_language())
+
+
+@cache
+def _entries(language: str) -> tuple[Entry, ...]:
+    found = (Entry(**one | {"also": tuple(one.get("also", ()))}) for one in texts_in(FILE, language)["entry"])
+    return tuple(sorted(found, key=lambda entry: (entry.reading or entry.term).lower()))
 
 
 def with_meanings(markdown: str) -> str:
@@ -46,42 +61,51 @@ def with_meanings(markdown: str) -> str:
 
     What stands in quotes is a token or a sentence, and is left as it is.
     """
+    language = current_language()
     shown: set[Entry] = set()
 
     def mark(found: re.Match[str]) -> str:
-        entry = _by_form().get(_spelling(found[0]))
-        if entry is None or entry in shown:
+        if found.lastindex is None:
+            return found[0]
+        entry = _forms(language)[found.lastindex - 1][1]
+        if entry in shown:
             return found[0]
         shown.add(entry)
         meaning = html.escape(entry.meaning).replace("\n", "&#10;")
         return f'<span class="term" tabindex="0" data-meaning="{meaning}">{found[0]}</span>'
 
-    return _pattern().sub(mark, markdown)
+    return _pattern(language).sub(mark, markdown)
 
 
 def glossary() -> None:
     """Draw all entries, folded away."""
+    heading = html.escape(say("Glossary"))
     listed = "".join(f"<dt>{html.escape(one.term)}</dt><dd>{_as_html(one)}</dd>" for one in entries())
-    st.html(f'<details class="glossary"><summary>Glossary</summary><dl>{listed}</dl></details>')
+    st.html(f'<details class="glossary"><summary>{heading}</summary><dl>{listed}</dl></details>')
 
 
 def _as_html(entry: Entry) -> str:
     return "<br>".join(map(html.escape, entry.meaning.split("\n")))
 
 
-def _spelling(words: str) -> str:
-    return words.replace("\\", "").lower()
+@cache
+def _forms(language: str) -> list[tuple[str, Entry]]:
+    """Every form of a term with its entry, the longest first."""
+    found = [(form, entry) for entry in _entries(language) for form in entry.forms]
+    return sorted(found, key=lambda one: len(one[0]), reverse=True)
 
 
 @cache
-def _by_form() -> dict[str, Entry]:
-    return {form.lower(): entry for entry in entries() for form in entry.forms}
+def _pattern(language: str) -> re.Pattern[str]:
+    """A form of a term, each a group; or, without a group, what is passed over: quotations and the file's `passed`."""
+    terms = "|".join(f"({_written(form, ENDINGS.get(language, ''))})" for form, _ in _forms(language))
+    passed = "|".join(map(_written, texts_in(FILE, language)["passed"]))
+    longer = LONGER.get(language, r"[\w-]")
+    before, after = rf"(?:(?<!{longer})(?<!\\_)|(?!\w))", rf"(?:(?!\\?{longer})|(?<!\w))"
+    whole = rf"„[^“]*“|“[^”]*”|(?:{passed}){after}|{before}(?:{terms}){after}"
+    return re.compile(whole, re.IGNORECASE | LETTERS.get(language, re.NOFLAG))
 
 
-@cache
-def _pattern() -> re.Pattern[str]:
-    """A form of a term, the longest first; or what is passed over: a quotation, a keyboard's keys."""
-    forms = sorted(_by_form(), key=len, reverse=True)
-    written = "|".join(re.escape(form).replace(r"\-", r"\\?-") for form in forms)
-    own, passed = rf"(?<![\w-])(?<!\\_)(?:{written})(?!\\?[\w-])", r"“[^”]*”|arrow keys|the key n\b|next key"
-    return re.compile(f"{passed}|{own}", re.IGNORECASE)
+def _written(form: str, ending: str = "") -> str:
+    """The pattern of a form as Markdown has it, each of its words with an ending."""
+    return " ".join(re.escape(word).replace(r"\-", r"\\?-") + ending for word in form.split(" "))

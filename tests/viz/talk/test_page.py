@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from model.language.catalogue import LANGUAGES
+from model.language.current import speaking
 from model.network.config import TransformerConfig
 from viz.talk import adding, session
 from viz.talk.checks import check
 from viz.talk.scenes import PARTS, PARTS_OF, Scene, Talk
 from viz.talk.session import shipped_talk
-from viz.talk.talk_file import read
+from viz.talk.talk_file import read, write
 from viz.ui import cache
 from viz.ui.addresses.pages import PAGES
 
@@ -34,13 +36,16 @@ def titles(page: AppTest) -> list[str]:
     return [scene.title for scene in page.session_state["talk"][0].scenes]
 
 
-def test_the_talk_that_ships_asks_for_nothing_that_is_missing() -> None:
-    talk, mistakes = shipped_talk()
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_talk_that_ships_asks_for_nothing_that_is_missing(language: str) -> None:
+    with speaking(language):
+        talk, mistakes = shipped_talk()
     checked = check(talk, MODELS)
     assert not mistakes
     assert not checked.mistakes
     assert checked.shown == talk.scenes
     assert all(scene.notes for scene in talk.scenes)
+    assert read(write(talk)) == (talk, ())  # saved, it is whole in one file
 
 
 def test_scenes_are_edited_moved_copied_and_deleted(page: AppTest) -> None:
@@ -59,6 +64,21 @@ def test_scenes_are_edited_moved_copied_and_deleted(page: AppTest) -> None:
     page.button(key="scene-delete").click().run()
     assert titles(page) == ["First"]
     assert not page.exception
+
+
+def test_the_fields_follow_the_language_until_the_talk_is_the_visitors_own(
+    page: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def titled(language: str) -> list[str | None]:
+        monkeypatch.setattr(session, "current_language", lambda: language)
+        page.run()
+        assert not page.exception
+        return [page.text_input[0].value, page.text_input[1].value]
+
+    assert titled("en") == ["How a Transformer attends", "Attention: whom does each word look at?"]
+    assert titled("de") == ["Worauf ein Transformer achtet", "Attention: Wohin schaut jedes Wort?"]
+    page.text_input[0].set_value("Mein Vortrag").run()
+    assert titled("zh") == ["Mein Vortrag", "Attention: Wohin schaut jedes Wort?"]
 
 
 def test_only_parts_that_the_page_has_can_be_hidden_or_left_out(page: AppTest) -> None:

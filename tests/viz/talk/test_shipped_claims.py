@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 
@@ -15,9 +14,12 @@ from model.checkpoint.files import FOLDER
 from model.experiments.ablation import translate_changed
 from model.experiments.training_timeline import stops, timeline
 from model.interventions.changes import parse
+from model.language.catalogue import LANGUAGES
+from model.language.current import speaking
 from model.positions.experiments import PositionExperiment, run_experiment
 from model.trace import AttentionTrace
 from model.translate import Translation, Translator
+from tests.model.language.test_texts import numbers
 from viz.talk.scenes import Scene
 from viz.talk.session import shipped_talk
 from viz.why import cache as why
@@ -25,7 +27,6 @@ from viz.why.cache import ReadingKey, WordKey
 from viz.why.texts.deletion import RANDOM, areas
 
 SCENES = {scene.title: scene for scene in shipped_talk()[0].scenes}
-NUMBER = re.compile(r"-?\d[\d,.]*\d|\d")
 SENTENCES = (FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines()
 
 
@@ -43,8 +44,11 @@ def traced(scene: Scene) -> AttentionTrace:
     return translated(scene.view["sentence"]).trace
 
 
-def numbers(scene: Scene) -> set[str]:
-    return set(NUMBER.findall(" ".join((scene.title, scene.point, scene.notes))))
+def printed(scene: Scene, language: str) -> set[str]:
+    """The numbers in what is said of a scene in a language, as English writes them."""
+    with speaking(language):
+        said = shipped_talk()[0].scenes[list(SCENES).index(scene.title)]
+    return set(numbers("\n".join((said.title, said.point, said.notes)), language))
 
 
 def fahrrad(scene: Scene) -> set[str]:
@@ -241,9 +245,13 @@ CLAIMS: dict[str, Callable[[Scene], set[str]]] = {
 
 @pytest.mark.parametrize("title", SCENES)
 def test_every_number_and_quote_of_a_scene_is_what_the_model_does(title: str) -> None:
-    """A scene without a claim prints no number; one with claims prints those that they compute, and no other."""
+    """A scene without a claim prints no number; one with claims prints those that they compute, and no other.
+
+    What a translation quotes is what the English text does: tests/model/language/test_texts.py
+    """
     scene = SCENES[title]
-    assert numbers(scene) == (CLAIMS[title](scene) if title in CLAIMS else set())
+    computed = CLAIMS[title](scene) if title in CLAIMS else set()
+    assert {language: printed(scene, language) for language in LANGUAGES} == dict.fromkeys(LANGUAGES, computed)
 
 
 def test_no_claim_is_of_a_scene_that_is_gone() -> None:

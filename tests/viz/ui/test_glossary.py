@@ -2,35 +2,74 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.language.catalogue import LANGUAGES
+from model.language.current import speaking
 from tests.viz.page_texts import as_read
 from viz.ui.captions import plain
-from viz.ui.glossary import Entry, entries, with_meanings
+from viz.ui.glossary import ENDINGS, Entry, entries, with_meanings
 
-FORMS = [form for one in entries() for form in one.forms]
-SENTENCE_END = re.compile(r"[.](?=\s|$)")
+
+def said(language: str) -> tuple[Entry, ...]:
+    with speaking(language):
+        return entries()
+
+
+FORMS = [(language, form) for language in LANGUAGES for one in said(language) for form in one.forms]
+SENTENCE_END = re.compile(r"[.](?=\s|$)|。")
+ENTRIES = [pytest.param(language, one, id=f"{language} {one.term}") for language in LANGUAGES for one in said(language)]
 
 
 def marked(markdown: str) -> list[str]:
     return re.findall(r'<span class="term"[^>]*>([^<]*)</span>', with_meanings(markdown))
 
 
-@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.term)
-def test_an_entry_is_two_sentences_and_marks_its_forms(entry: Entry) -> None:
+@pytest.mark.parametrize(("language", "entry"), ENTRIES)
+def test_an_entry_is_two_sentences_and_marks_its_forms(language: str, entry: Entry) -> None:
     assert len(SENTENCE_END.findall(entry.text)) == 2, entry.text
-    for form in entry.forms:
-        assert marked(plain(f"Here {form} stands.")) == [plain(form)]
-        assert plain(entry.text)[:20] in plain(re.findall('data-meaning="([^"]*)"', with_meanings(form))[0])
+    with speaking(language):
+        for form in entry.forms:
+            assert marked(plain(f"Here {form} stands.")) == [plain(form)]
+            meaning = re.findall('data-meaning="([^"]*)"', with_meanings(form))[0]
+            assert meaning.startswith(html.escape(entry.text))
 
 
 def test_no_form_has_two_meanings() -> None:
-    lowered = [form.lower() for form in FORMS]
+    lowered = [(language, form.lower()) for language, form in FORMS]
     assert len(lowered) == len(set(lowered))
+
+
+def test_a_german_term_is_found_however_it_is_inflected() -> None:
+    line = "Den kausalen Masken des Encoders, zwei Heads, den Wortstücken aller Schichten, Queries und Zwischenständen"
+    with speaking("de"):
+        assert marked(plain(line)) == [
+            *("kausalen Masken", "Encoders", "Heads", "Wortstücken", "Schichten", "Queries", "Zwischenständen")
+        ]
+        assert marked(plain("Cross-Attention-Heads und Padding-Maske")) == [
+            *(plain("Cross-Attention"), "Heads", "Padding", "Maske")
+        ]
+        assert marked(plain("„Head“, “Key”, ein Header, Keyboards, verschichtet, key_padding_mask")) == []
+    assert set(ENDINGS) < set(LANGUAGES)
+
+
+def test_a_chinese_term_is_found_without_borders_of_words_and_never_inside_another() -> None:
+    with speaking("zh"):
+        assert marked(plain("看第3层第4个头的因果掩码logit，头越多越好")) == ["层", "头", "因果掩码", "logit"]
+        assert marked(plain("按键在开头，箭头键是关键；“键”和“头”；mylogit 与 logit_bias 不算")) == []
+
+
+def test_chinese_terms_are_in_the_order_of_their_sounds() -> None:
+    terms = [one.term for one in said("zh")]
+    for one in said("zh"):
+        assert bool(one.reading) != one.term[0].isascii()
+        assert one.reading.isascii()
+    assert terms.index("编码器") < terms.index("残差流") < terms.index("softmax") < terms.index("子词")
 
 
 def test_the_words_of_the_field_are_there() -> None:
@@ -49,9 +88,11 @@ def test_a_term_is_marked_once_and_never_in_a_quotation_or_another_word() -> Non
 
 
 @given(st.text(max_size=60), st.sampled_from(FORMS))
-def test_what_a_person_reads_stays_and_nothing_becomes_markup(text: str, form: str) -> None:
+def test_what_a_person_reads_stays_and_nothing_becomes_markup(text: str, of: tuple[str, str]) -> None:
+    language, form = of
     line = plain(f"{text} {form} {text}")
-    marks = with_meanings(line)
+    with speaking(language):
+        marks = with_meanings(line)
     assert as_read([marks]) == as_read([line])
     without = re.sub(r'<span class="term" tabindex="0" data-meaning="[^"<>]*">|</span>', "", marks)
     assert without.replace("</span>", "") == line.replace("</span>", "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache as once
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from model.language.current import current_language
+from model.language.texts import texts_in
 from viz.ui import cache
 from viz.ui.addresses.explore import VIEW
 from viz.ui.addresses.pins import pin
@@ -57,10 +58,14 @@ class Place:
     column: int
 
 
-@once
 def examples() -> tuple[Example, ...]:
-    """Return the examples that ship with the project."""
-    return tuple(Example(**one) for one in tomllib.loads(FILE.read_text(encoding="utf-8"))["example"])
+    """Return the examples that ship with the project, in the current language."""
+    return _examples(current_language())
+
+
+@once
+def _examples(language: str) -> tuple[Example, ...]:
+    return tuple(Example(**one) for one in texts_in(FILE, language)["example"])
 
 
 def place_of(example: Example, cross: AttentionMap) -> Place | None:

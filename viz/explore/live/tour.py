@@ -34,7 +34,7 @@ def panel(model: LiveModel) -> None:
         return
     step = steps[at - 1]
     with st.container(key="tour", horizontal=True, vertical_alignment="center"):
-        st.markdown(f"{at}/{len(steps)} **{plain(step.title)}.** {plain(step.text)}")
+        st.markdown(f"{at}/{len(steps)} **{plain(step.title)}** {plain(step.text)}")
         with st.container(key="tour-buttons", horizontal=True, vertical_alignment="center", width="content"):
             st.button(step.button, key="tour-try", on_click=_attempt, args=(model, step))
             if at > 1:

@@ -37,7 +37,7 @@ export function tour(host, steps, { look, translate }) {
     const panel = element("section", "tour");
     panel.setAttribute("aria-label", say("Tour"));
     const says = element("p", "", `${at + 1}/${steps.length} `);
-    says.append(element("strong", "", `${step.title}.`), ` ${step.text}`);
+    says.append(element("strong", "", step.title), ` ${step.text}`);
     const buttons = element("div", "chips");
     buttons.append(pressed(step.button, "", () => attempt(step)));
     if (at) buttons.append(pressed(say("Back"), "", () => begin(at - 1)));

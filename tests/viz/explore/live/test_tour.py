@@ -6,9 +6,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from model.analysis.head_claims import head_claim
+from model.language.catalogue import LANGUAGES
+from model.language.current import speaking
 from model.trace import AttentionMap
 from model.translate import Translation, Translator
-from viz.tour.steps import TourStep, tour_steps
+from viz.tour.steps import MODEL, TourStep, steps_in_file, tour_steps
 from viz.ui.addresses.explore import PAGE
 from viz.ui.addresses.pins import read_pins
 
@@ -85,6 +87,16 @@ def test_the_tour_is_walked_and_left(app: AppTest) -> None:
     app.button(key="tour-leave").click().run()
     assert "tour" not in app.query_params
     assert not [one for one in app.button if one.key == "tour-try"]
+
+
+def test_the_tour_of_page_and_file_is_the_same_in_every_language() -> None:
+    english = [(one.address, one.attempt) for one in tour_steps()]
+    titles = set()
+    for language in LANGUAGES:
+        with speaking(language):
+            assert [(one.address, one.attempt) for one in tour_steps()] == english
+            titles |= {one["title"] for one in steps_in_file(MODEL)}
+    assert len(titles) == len(LANGUAGES) * len(steps_in_file(MODEL))
 
 
 def test_an_address_takes_the_tour_up_and_nonsense_does_not(app: AppTest) -> None:
