@@ -29,7 +29,7 @@ from .calls.varlen import UnknownArgumentError, varlen_arguments, varlen_in_word
 from .head_edits import edited, paused
 from .named_modules import match_modules, weights_in
 from .recording import ForeignRecording
-from .refusals import NO_PRODUCT, is_over_features
+from .refusals import is_over_features
 
 _FUSED = tuple(inspect.signature(attended).parameters)
 """The arguments of F.scaled_dot_product_attention, in order."""
@@ -83,7 +83,7 @@ class Watcher(TorchFunctionMode):
             with paused():
                 attention = varlen_weights(arguments)
         except UnknownArgumentError as error:
-            self.recording.refused_kernels[site.path] = f"{error} of {name}"
+            self.recording.refused_kernels[site.path] = error.reason, {**error.values, "kernel": name}
             return
         first = output[0] if isinstance(output, tuple | list) else output
         difference = _difference(attention.weights, attention.tensors["v"], first.transpose(0, 1))
@@ -201,20 +201,23 @@ class Watcher(TorchFunctionMode):
             layout = layout_of(tuple(weights.shape), axis, evidence)
             heads, rows = (evidence.heads or 1, 0) if layout is None else layout(weights).shape[1:3]
             if outputs > heads and rows != 1:
-                self.recording.no_scores[site.path] = NO_PRODUCT
+                self.recording.no_scores[site.path] = "no-product", {}
                 return None
         return self._layout(tuple(weights.shape), axis, site)
 
     def _layout(self, shape: tuple[int, ...], axis: int, site: CallSite, fused: bool = False) -> Layout | None:
         """How weights of this shape are (B, H, Q, K); where that cannot be told, it is noted."""
         if is_over_features(site.module):
-            self.recording.refuse(site.path, "attention of features over features, not of tokens over tokens")
+            self.recording.refuse(site.path, "over-features")
             return None
         evidence = evidence_of(site)
         layout = layout_of(shape, axis, evidence, fused)
         if layout is None:
-            heads = "" if evidence.heads is None else f", {evidence.heads} heads"
-            self.recording.refuse(site.path, f"axis {axis} of {shape}{heads}")
+            seen = {"axis": axis, "shape": str(shape)}
+            if evidence.heads is None:
+                self.recording.refuse(site.path, "axis", **seen)
+            else:
+                self.recording.refuse(site.path, "axis-heads", **seen, heads=evidence.heads)
         return layout
 
 
