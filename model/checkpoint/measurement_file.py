@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from ..language.say import say
+
 
 class Measured(Protocol):
     """What a file holds: it says of which model it is."""
@@ -32,7 +34,7 @@ class MeasurementFile:
     command: str
     """What makes the file, for a message; ``{model}`` stands for the checkpoint's name."""
     missing: str
-    """The sentence where there is no file; ``{model}`` and ``{how}``, the command, may stand in it."""
+    """What is said where there is no file; ``{model}`` and ``{how}``, the command, may stand in it."""
 
     def read(self, folder: Path, model: str, model_hash: str, made: Callable[[dict[str, Any]], M]) -> M:
         """Return what `made` makes of the file in a folder.
@@ -44,17 +46,33 @@ class MeasurementFile:
         try:
             found: Any = json.loads(path.read_text(encoding="utf-8"))
             if found.pop("format") != self.format:
-                raise self.error(f"{path} was written by another version of this project: measure again with `{how}`.")
+                raise self.error(
+                    say(
+                        "{path} was written by another version of this project: measure again with `{how}`.",
+                        path=path,
+                        how=how,
+                    )
+                )
             measured = made(found)
         except FileNotFoundError as error:
-            raise self.error(self.missing.format(model=model, how=how)) from error
+            raise self.error(say(self.missing, model=model, how=how)) from error
         except (OSError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
             if isinstance(error, self.error):
                 raise
-            raise self.error(f"{path} is damaged ({error!r}): measure again with `{how}`.") from error
+            raise self.error(
+                say("{path} is damaged ({error!r}): measure again with `{how}`.", path=path, error=error, how=how)
+            ) from error
         if measured.model_hash != model_hash:
             raise self.error(
-                f"{path} is of {measured.model} with the hash {measured.model_hash}; the model here is {model} with "
-                f"{model_hash}: measure again with `{how}`."
+                say(
+                    "{path} is of {model} with the hash {hash}; the model here is {here} with "
+                    "{hash_here}: measure again with `{how}`.",
+                    path=path,
+                    model=measured.model,
+                    hash=measured.model_hash,
+                    here=model,
+                    hash_here=model_hash,
+                    how=how,
+                )
             )
         return measured
