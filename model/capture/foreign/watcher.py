@@ -88,7 +88,8 @@ class Watcher(TorchFunctionMode):
         first = output[0] if isinstance(output, tuple | list) else output
         difference = _difference(attention.weights, attention.tensors["v"], first.transpose(0, 1))
         words = varlen_in_words(arguments)
-        origin = replace(origin_with(site, name, words), passed=", ".join(f"{one}={two}" for one, two in words.items()))
+        text = ", ".join(f"{one}={two}" for one, two in words.items())
+        origin = origin_with(site, name, words).given([("arguments", {"arguments": text})])
         call = Call(site.path, attention, bool(self._is_cross), True, site.fast_path, None, difference, origin=origin)
         self.recording.add(call, site)
 
@@ -109,7 +110,7 @@ class Watcher(TorchFunctionMode):
         difference = _difference(attention.weights, attention.tensors["v"], output)
         is_cross = self._crosses(self.recording.provenance.is_cross(query, key, site.calls))
         arguments = flex_arguments(called)
-        origin = replace(origin_with(site, "flex_attention", arguments), passed=flex_passed(arguments, attention))
+        origin = origin_with(site, "flex_attention", arguments).given(flex_passed(arguments, attention))
         call = Call(site.path, laid_out(attention, layout), is_cross, True, site.fast_path, None, difference)
         reordered = self.recording.provenance.is_reordered(key)
         self.recording.add(replace(call, reordered=reordered, origin=origin), site)
@@ -131,8 +132,8 @@ class Watcher(TorchFunctionMode):
         if self._multi_head_arguments:
             function, given = F.multi_head_attention_forward, self._multi_head_arguments
         passed = passed_mask(site, function, given, call.attention)
-        cells = passed.allowed is not None or not passed.words
-        origin = replace(origin_of(site, function, given), passed=passed.words, passed_cells=cells)
+        cells = passed.allowed is not None or not passed.readings
+        origin = origin_of(site, function, given).given(passed.readings, cells)
         return replace(call, attention=replace(call.attention, passed=passed.allowed), origin=origin)
 
     def _fused(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor, graph: Tensor | None) -> None:
