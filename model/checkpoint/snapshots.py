@@ -54,9 +54,9 @@ def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None =
     if config_of(place, facts) != checkpoint.model.config:
         raise CheckpointError(
             say(
-                "The snapshots in {place} are of another architecture than {checkpoint}.",
+                "The snapshots in {place} are of another architecture than {model}.",
                 place=place.name,
-                checkpoint=checkpoint.name,
+                model=checkpoint.name,
             )
         )
     weights = read_verified(place, _file(step), facts)

@@ -47,9 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
     if place is None:
         raise GoldError(
             say(
-                "No gold alignment of {source} and {target} comes with the project: give one by --gold.",
-                source=source,
-                target=target,
+                "No gold alignment of {language} and {other} comes with the project: give one by --gold.",
+                language=source,
+                other=target,
             )
         )
     gold = read_gold(place, arguments.tokenized)

@@ -28,25 +28,24 @@ def read_pairs(folders: Sequence[Path], source: str, target: str, split: str) ->
             if not path.is_file():
                 raise FileNotFoundError(
                     say(
-                        "There is no {path}: a data folder holds {split}.{source} and {split}.{target}.",
+                        "There is no {path}: a data folder holds {file} and {other}.",
                         path=path,
-                        split=split,
-                        source=source,
-                        target=target,
+                        file=f"{split}.{source}",
+                        other=f"{split}.{target}",
                     )
                 )
             sides.append(path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
         if len(sides[0]) != len(sides[1]):
             raise ValueError(
                 say(
-                    "{folder}/{split}: {sources} {source} lines, but {targets} {target} lines; line N of one side "
+                    "{folder}/{split}: {lines} {language} lines, but {others} {other} lines; line N of one side "
                     "must translate line N of the other.",
                     folder=folder,
                     split=split,
-                    sources=len(sides[0]),
-                    source=source,
-                    targets=len(sides[1]),
-                    target=target,
+                    lines=len(sides[0]),
+                    language=source,
+                    others=len(sides[1]),
+                    other=target,
                 )
             )
         pairs.extend(zip(*sides, strict=True))
