@@ -86,9 +86,10 @@ def report(found: Rates) -> str:
 
 def _row(one: Rate) -> list[str]:
     names = {
-        "head": f"{say('head {layer}.{head}', layer=one.layer + 1, head=one.head + 1)}, {one.reading}",
-        "layer": f"{say('mean of layer {layer}', layer=one.layer + 1)}, {one.reading}",
-        "all": f"{say('mean of all')}, {one.reading}",
+        "head": say("head {place}", place=f"{one.layer + 1}.{one.head + 1}"),
+        "layer": say("mean of layer {layer}", layer=one.layer + 1),
+        "all": say("mean of all"),
     }
     bounds = say("({low:.1%} to {high:.1%})", low=one.low, high=one.high)
-    return [names[one.part], number(one.aer, ".1%"), bounds, number(one.precision, ".1%"), number(one.recall, ".1%")]
+    name = f"{names[one.part]}, {one.reading}"
+    return [name, number(one.aer, ".1%"), bounds, number(one.precision, ".1%"), number(one.recall, ".1%")]
