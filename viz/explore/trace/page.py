@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from model.untrusted_trace import OpenedTrace
 
 STYLE = Path(__file__).parent / "trace.css"
-LONGEST_NOTE = 300
+LONGEST_NOTE = 1000
 """Characters of what a trace says of its own making."""
 
 
