@@ -76,7 +76,7 @@ def report(found: Rates) -> str:
         else say("{model} on {pairs} pairs of {gold}: {sure:,} sure links, {possible:,} possible", **facts, **links)
     )
     rows = [
-        ["", say("AER"), "(95%)", say("precision"), say("recall")],
+        ["", say("AER"), "(95%)", say("link precision"), say("link recall")],
         *(_row(one) for one in (*heads[:SHOWN], found.best("layer"), found.best("all"))),
         [say("diagonal"), number(found.diagonal, ".1%"), "", "", ""],
         [say("best head, held out"), number(found.held_out, ".1%"), "", "", ""],
