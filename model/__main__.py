@@ -70,8 +70,9 @@ def main(
 
     It is said in the language of the terminal, and in English what a command writes as JSON.
     """
-    with speaking(of_terminal()):
-        speak_for_argparse()
+    language = of_terminal()
+    speak_for_argparse(language)
+    with speaking(language):
         return _main(sys.argv[1:] if arguments is None else list(arguments), commands, program)
 
 

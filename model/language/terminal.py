@@ -44,11 +44,14 @@ def of_terminal(environment: Mapping[str, str] = os.environ) -> str:
     return next((closest(one) for one in wanted if _base(one) in COMPLETE), SOURCE)
 
 
-def speak_for_argparse() -> None:
+def speak_for_argparse(language: str) -> None:
     """Let argparse, whose words come from the default catalogue of the process, have them from this project's.
 
-    No page reads that catalogue.
+    It reads the language of the terminal by itself, so nothing is done where that is not spoken. No page reads the
+    default catalogue.
     """
+    if language == SOURCE:
+        return
     gettext.bindtextdomain(DOMAIN, str(LOCALE))
     gettext.textdomain(DOMAIN)
 

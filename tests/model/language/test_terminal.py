@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import gettext
 import inspect
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +50,26 @@ def test_argparse_says_what_is_translated_of_it() -> None:
     source = inspect.getsource(argparse)
     for message in ARGPARSE:
         assert repr(message) in source or f'"{message}"' in source, message
+
+
+@pytest.fixture(autouse=True)
+def _default_catalogue() -> Iterator[None]:
+    """The catalogue of the process, which a command line has replaced."""
+    before = gettext.textdomain()
+    yield
+    gettext.textdomain(before)
+
+
+@pytest.mark.parametrize(("complete", "usage"), [(("en",), "usage: "), (("en", "de"), "Aufruf: ")])
+def test_argparse_speaks_no_language_that_is_not_complete(
+    complete: tuple[str, ...], usage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in (catalogue, terminal):
+        monkeypatch.setattr(module, "COMPLETE", complete)
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    with pytest.raises(SystemExit):
+        main(["translate", "--help"])
+    assert capsys.readouterr().out.startswith(usage)
 
 
 @pytest.fixture
