@@ -7,6 +7,8 @@ import threading
 
 import torch
 
+from .language.say import listed, say
+
 OutOfMemory = torch.OutOfMemoryError
 """What torch raises where a GPU has no memory left."""
 _gpu_is_full = threading.Event()
@@ -30,7 +32,9 @@ def chosen_device(name: str | None = None) -> torch.device:
     if name is None:
         return torch.device("cuda" if "cuda" in there and not _gpu_is_full.is_set() else "cpu")
     if name not in there:
-        raise DeviceError(f"There is no device {name!r} here; --device may be: {', '.join(there)}.")
+        raise DeviceError(
+            say("There is no device {name!r} here; --device may be: {there}.", name=name, there=listed(there))
+        )
     return torch.device(name)
 
 

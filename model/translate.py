@@ -13,7 +13,7 @@ from .checkpoint.load import Checkpoint, available, load_checkpoint
 from .decoding.beam_search import Stop, beam_batch
 from .decoding.steps import greedy_batch
 from .devices import chosen_device
-from .language.say import say
+from .language.say import say, to_say
 from .live.abilities import Ability
 from .live.live_model import TEACHER_FORCING, LiveModel
 from .live.translation import InputError, Translation
@@ -33,8 +33,10 @@ class Translator(LiveModel):
     tokenizer: Tokenizer
     lacks: Mapping[Ability, str] = MappingProxyType(
         {
-            "backends": "Kernels and caches are compared of models of Hugging Face: start the app with --models and a "
-            "directory of their folders, or with --model hf:FOLDER, and choose one here."
+            "backends": to_say(
+                "Kernels and caches are compared of models of Hugging Face: start the app with --models and a "
+                "directory of their folders, or with --model hf:FOLDER, and choose one here."
+            )
         }
     )
 

@@ -18,6 +18,7 @@ from typing import Any
 from torch import nn
 
 from .hugging_face.folder import PREFIX, model_folders, open_named
+from .language.say import say
 from .live.live_model import LiveModel
 from .live.local_model import LocalError, LocalModel, in_words
 
@@ -25,7 +26,6 @@ __all__ = ["LocalError", "LocalModel", "load", "named_folders", "option"]
 
 OPTION = "--model"
 DIRECTORY = "--models"
-RETURN_VALUE = "It must return a Translator, or (module, run) with run(text) -> tokens."
 
 
 def named_folders(arguments: Sequence[str]) -> dict[str, str]:
@@ -38,7 +38,13 @@ def named_folders(arguments: Sequence[str]) -> dict[str, str]:
         return {}
     folders = model_folders(Path(directory).expanduser())
     if not folders:
-        raise LocalError(f"{DIRECTORY} {directory}: no folder in it holds a Hugging Face model (config.json).")
+        raise LocalError(
+            say(
+                "{option} {directory}: no folder in it holds a Hugging Face model (config.json).",
+                option=DIRECTORY,
+                directory=directory,
+            )
+        )
     return {folder.name: f"{PREFIX}{folder}" for folder in folders}
 
 
@@ -58,13 +64,23 @@ def load(spec: str) -> LiveModel | LocalModel:
         return open_named(spec.removeprefix(PREFIX))
     path, colon, name = spec.partition(":")
     if not (path and colon and name):
-        raise LocalError(f"{OPTION} {spec}: write it as package.module:factory, or as hf:FOLDER.")
+        raise LocalError(
+            say("{option} {spec}: write it as package.module:factory, or as hf:FOLDER.", option=OPTION, spec=spec)
+        )
     found = _call(_factory(path, name, spec), spec)
     if isinstance(found, LiveModel):
         return found
     if isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], nn.Module) and callable(found[1]):
         return LocalModel(spec.rpartition(".")[2], *found)
-    raise LocalError(f"{OPTION} {spec}: the factory returned {type(found).__name__}. {RETURN_VALUE}")
+    raise LocalError(
+        say(
+            "{option} {spec}: the factory returned {found}. It must return a Translator, or (module, run) with "
+            "run(text) -> tokens.",
+            option=OPTION,
+            spec=spec,
+            found=type(found).__name__,
+        )
+    )
 
 
 def _factory(path: str, name: str, spec: str) -> Callable[[], Any]:
@@ -74,9 +90,25 @@ def _factory(path: str, name: str, spec: str) -> Callable[[], Any]:
     try:
         factory = getattr(importlib.import_module(path), name, None)
     except Exception as error:  # importing runs a stranger's code
-        raise LocalError(f"{OPTION} {spec}: {path} cannot be imported: {in_words(error)}") from error
+        raise LocalError(
+            say(
+                "{option} {spec}: {module} cannot be imported: {error}",
+                option=OPTION,
+                spec=spec,
+                module=path,
+                error=in_words(error),
+            )
+        ) from error
     if not callable(factory):
-        raise LocalError(f"{OPTION} {spec}: {path} has no function {name}.")
+        raise LocalError(
+            say(
+                "{option} {spec}: {module} has no function {function}.",
+                option=OPTION,
+                spec=spec,
+                module=path,
+                function=name,
+            )
+        )
     return factory
 
 
@@ -84,4 +116,6 @@ def _call(factory: Callable[[], Any], spec: str) -> Any:
     try:
         return factory()
     except Exception as error:  # as above
-        raise LocalError(f"{OPTION} {spec}: the factory failed: {in_words(error)}") from error
+        raise LocalError(
+            say("{option} {spec}: the factory failed: {error}", option=OPTION, spec=spec, error=in_words(error))
+        ) from error

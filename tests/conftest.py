@@ -26,6 +26,10 @@ from . import toy
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"
 
+# Command lines speak English, whatever the language of this machine.
+os.environ["LC_ALL"] = "C.UTF-8"
+os.environ.pop("LANGUAGE", None)
+
 # The same examples in every run, and no deadline: a shared machine is slow at times.
 settings.register_profile("steady", deadline=None, derandomize=True, max_examples=40, database=None)
 settings.load_profile("steady")

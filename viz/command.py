@@ -7,13 +7,20 @@ from collections.abc import Sequence
 
 from model.__main__ import COMMANDS, Command
 from model.__main__ import main as run_command
+from model.language.current import speaking
+from model.language.say import to_say
+from model.language.terminal import of_terminal
 
 from .server import missing
 
 PAGES = {
-    "app": Command("serve the pages, with the released models or your own", "server", package=__package__),
-    "open": Command("serve the pages with a saved trace opened", "server", "add_open", "open_trace", __package__),
-    "export": Command("write a talk, or models that run in the browser, as one file", "export", package=__package__),
+    "app": Command(to_say("serve the pages, with the released models or your own"), "server", package=__package__),
+    "open": Command(
+        to_say("serve the pages with a saved trace opened"), "server", "add_open", "open_trace", __package__
+    ),
+    "export": Command(
+        to_say("write a talk, or models that run in the browser, as one file"), "export", package=__package__
+    ),
 }
 
 
@@ -27,7 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _export(arguments: Sequence[str]) -> int:
     """Run what has a parser of its own, since all that it draws is imported after its arguments are known."""
-    if absent := missing():
+    with speaking(of_terminal()):
+        absent = missing()
+    if absent:
         print(f"attenscope export: {absent}", file=sys.stderr)
         return 2
     from .export.__main__ import main as export

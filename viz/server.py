@@ -10,11 +10,13 @@ import threading
 import time
 import webbrowser
 from collections.abc import Sequence
+from contextvars import Context
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
 from model.checkpoint import FOLDER_VARIABLE
+from model.language.say import listed, say
 
 NEEDED = (
     "streamlit",
@@ -33,28 +35,33 @@ NEEDED = (
 """What the extra [app] installs, as it is imported."""
 SERVED = ("model", "models", "atlas")
 """Options that the pages read themselves."""
+PORT = 8501
 PATIENCE = 60.0
 """Seconds in which the server begins, or no browser is opened."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", metavar="SPEC", help="hf:FOLDER of transformers, or package.module:factory")
-    parser.add_argument("--models", metavar="DIR", help="offer all Hugging Face folders of a directory")
-    parser.add_argument("--atlas", metavar="FOLDER", help="an atlas of your own for the page Heads")
-    parser.add_argument("--checkpoints", metavar="DIR", type=Path, help="another folder of this project's checkpoints")
+    parser.add_argument("--model", metavar="SPEC", help=say("hf:FOLDER of transformers, or package.module:factory"))
+    parser.add_argument("--models", metavar="DIR", help=say("offer all Hugging Face folders of a directory"))
+    parser.add_argument("--atlas", metavar="FOLDER", help=say("an atlas of your own for the page Heads"))
+    parser.add_argument(
+        "--checkpoints", metavar="DIR", type=Path, help=say("another folder of this project's checkpoints")
+    )
     _add_server(parser)
 
 
 def add_open(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "trace", type=Path, help="a trace that was saved, or a folder that attenscope.watch has written"
+        "trace", type=Path, help=say("a trace that was saved, or a folder that attenscope.watch has written")
     )
     _add_server(parser)
 
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=8501, help="the port on this machine (default 8501)")
-    parser.add_argument("--no-browser", action="store_true", help="open no browser")
+    parser.add_argument(
+        "--port", type=int, default=PORT, help=say("the port on this machine (default {port})", port=PORT)
+    )
+    parser.add_argument("--no-browser", action="store_true", help=say("open no browser"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -62,7 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     folder = arguments.checkpoints
     if folder is not None:
         if not any(folder.glob("*/config.json")):
-            raise ValueError(f"--checkpoints {folder}: no folder in it holds a checkpoint (config.json).")
+            raise ValueError(
+                say("--checkpoints {folder}: no folder in it holds a checkpoint (config.json).", folder=folder)
+            )
         os.environ[FOLDER_VARIABLE] = str(folder.resolve())
     given = {f"--{name}": getattr(arguments, name) for name in SERVED}
     return _serve(arguments, [part for name, value in given.items() if value is not None for part in (name, value)])
@@ -79,7 +88,9 @@ def open_trace(arguments: argparse.Namespace) -> int:
 def missing() -> str:
     """Return the sentence that says what the pages need and is not installed; "" where all is."""
     absent = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-    return f"this needs {', '.join(absent)}, not installed here: pip install 'attenscope[app]'." if absent else ""
+    if not absent:
+        return ""
+    return say("this needs {packages}, not installed here: pip install 'attenscope[app]'.", packages=listed(absent))
 
 
 def _serve(arguments: argparse.Namespace, options: Sequence[str]) -> int:
@@ -90,7 +101,8 @@ def _serve(arguments: argparse.Namespace, options: Sequence[str]) -> int:
     address = f"http://127.0.0.1:{arguments.port}"
     if not arguments.no_browser and _has_screen():
         threading.Thread(target=_show, args=(address,), daemon=True).start()
-    main(["--server.port", str(arguments.port), "--server.fileWatcherType", "none", "--", *options])
+    # In a context of its own: visitors are not spoken to in the language of this terminal.
+    Context().run(main, ["--server.port", str(arguments.port), "--server.fileWatcherType", "none", "--", *options])
     return 0
 
 

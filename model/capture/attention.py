@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from torch import Tensor, nn
 
+from ..language.say import listed, say
 from ..network.hooks import OutputHook, hook_outputs
 from ..network.torch_internals import eagerly, uncompiled
 from ..text.token_names import Tokens
@@ -54,7 +55,9 @@ def capture_attention(
     names that do not exist.
     """
     if unknown := set(tensors) - set(TENSORS):
-        raise TraceError(f"Cannot capture {', '.join(sorted(unknown))}; there are {', '.join(TENSORS)}.")
+        raise TraceError(
+            say("Cannot capture {unknown}; there are {known}.", unknown=listed(sorted(unknown)), known=listed(TENSORS))
+        )
     model = uncompiled(model)
     sites = attention_sites(model)
     own = bool(sites) and not modules

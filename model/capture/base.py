@@ -9,10 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 from torch import Tensor
 
+from ..language.say import say
 from ..masking.attention_call import CAPTURED_CALLS, CAPTURED_EXTRA_KEYS
 from ..masking.known_padding import extra_keys, known_keys
 from ..text.token_names import Tokens, name_tokens
 from ..trace import AttentionTrace, Kind, TraceError
+from .foreign.stacking import OF_KIND
 
 
 class Recording(Protocol):
@@ -31,9 +33,8 @@ class Recording(Protocol):
     def observer_effect(self) -> str:
         """Whether observing changed which kernels ran, and so the outputs, in a sentence."""
 
-    @property
-    def samples_in_words(self) -> str:
-        """What ran that is more than one sample: batches, or windows of one."""
+    def check_one_sample(self) -> None:
+        """Raise TraceError where more than one sample ran: batches, or windows of one."""
 
 
 @dataclass(eq=False)
@@ -61,9 +62,7 @@ class Capture:
     @property
     def trace(self) -> AttentionTrace:
         """The trace of a batch of one sentence. TraceError for a larger batch or when nothing ran."""
-        sizes = set(self.batches())
-        if sizes and sizes != {1}:
-            raise TraceError(f"A trace is of one sentence, but {self.recording.samples_in_words}: use .sample(i).")
+        self.recording.check_one_sample()
         return self.sample(0)
 
     def gradients(self, target: Tensor, index: int = 0) -> AttentionTrace:
@@ -95,7 +94,7 @@ class Capture:
         traces = [trace for trace in traces if kind in trace.maps]
         maps = [trace.maps[kind] for trace in traces]
         if not maps:
-            raise TraceError(f"There is no {kind} attention in what was captured.")
+            raise TraceError(say("There is no {kind} in what was captured.", kind=say(OF_KIND[kind])))
         names = [name for name in ("scores", "masked_scores") if all(name in one.tensors for one in maps)]
         tensors: dict[str, Any] = {name: np.stack([one.tensors[name] for one in maps]) for name in names}
         same = all(one.layer_masks is None for one in maps)

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..language.say import say
 from ..trace import KINDS, TENSORS, AttentionMap, AttentionTrace, Kind, TraceError
 from .foreign.gradients import gradients_of
-from .foreign.stacking import NEVER_COMPUTED
+from .foreign.stacking import NEVER_COMPUTED, check_one_sentence, no_sentence
 from .sites import AttentionSite
 
 
@@ -28,7 +29,6 @@ class HookRecording:
     """(path, number of the call) -> its mask, of the calls that had one."""
     graph: dict[str, list[Tensor]] = field(default_factory=lambda: defaultdict(list))
     """Path -> the weights of all calls as a part of the graph of gradients; of a capture that keeps it."""
-    observer_effect = "The model computed these weights step by step, as it does whenever it is observed."
 
     def gradients(self, target: Tensor) -> HookRecording:
         paths = [path for path, found in self.graph.items() for _ in found]
@@ -42,8 +42,11 @@ class HookRecording:
         return {tensor.shape[0] for (_, point), found in self.calls.items() if point == "weights" for tensor in found}
 
     @property
-    def samples_in_words(self) -> str:
-        return f"batches of {sorted(set(self.batches()))} ran"
+    def observer_effect(self) -> str:
+        return say("The model computed these weights step by step, as it does whenever it is observed.")
+
+    def check_one_sample(self) -> None:
+        check_one_sentence(set(self.batches()))
 
     def sample(self, index: int) -> AttentionTrace:
         self._check(index)
@@ -53,7 +56,7 @@ class HookRecording:
             if sites:
                 maps[kind] = self._map(kind, sites, index)
         if not maps:
-            raise TraceError("Nothing was captured: run the model inside the block.")
+            raise TraceError(say("Nothing was captured: run the model inside the block."))
         return AttentionTrace(maps.get("encoder"), maps.get("decoder"), maps.get("cross"), model=self.model)
 
     def _check(self, index: int) -> None:
@@ -65,11 +68,14 @@ class HookRecording:
                 last |= {tensor.shape[0] for tensor in calls[-self._calls_of_last_run(kind, site) :]}
         if len(last) > 1:
             raise TraceError(
-                f"Batches of {sorted(last)} ran together, as in a beam search, whose rows change places at every step: "
-                "run the model once more on what was found, with the whole translation given."
+                say(
+                    "Batches of {sizes} ran together, as in a beam search, whose rows change places at every step: "
+                    "run the model once more on what was found, with the whole translation given.",
+                    sizes=str(sorted(last)),
+                )
             )
         if last and not 0 <= index < max(last):
-            raise TraceError(f"There is no sentence {index} in a batch of {max(last)}; they count from 0.")
+            raise no_sentence(index, max(last))
 
     def _map(self, kind: Kind, sites: list[AttentionSite], sample: int) -> AttentionMap:
         calls = self.calls[sites[0].path, "weights"][-self._calls_of_last_run(kind, sites[0]) :]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..atomic_write import write_file
+from ..language.say import say
 from .card_section import CardSection
 
 SCORES, CARD = "scores.json", "README.md"
@@ -56,11 +57,16 @@ def read_scores(folder: Path) -> tuple[Score, ...]:
     try:
         found = tuple(Score(**one) for one in json.loads(path.read_text(encoding="utf-8"))["scores"])
         if not all(map(_sound, found)):
-            raise ValueError("a field has a value of the wrong type")
+            raise ValueError(say("a field has a value of the wrong type"))
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ScoresError(
-            f'{folder.name}/{SCORES} is not a list of scores: it must hold {{"scores": [...]}}, as '
-            f"`python -m model evaluate --keep SET` writes it ({error})."
+            say(
+                '{folder}/{scores} is not a list of scores: it must hold {{"scores": [...]}}, as `python -m model '
+                "evaluate --keep SET` writes it ({error}).",
+                folder=folder.name,
+                scores=SCORES,
+                error=error,
+            )
         ) from error
     return found
 

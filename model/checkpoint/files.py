@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic_write import write_file
+from ..language.say import listed, say
 from ..network.config import TransformerConfig
 from . import FOLDER_VARIABLE
 
@@ -49,8 +50,10 @@ def folder_of(name: str | Path) -> Path:
     given, released = Path(name), FOLDER / name
     folder = given if (given / CONFIG).is_file() or not released.is_dir() else released
     if not folder.is_dir():
-        known = ", ".join(available()) or "none yet"
-        raise CheckpointError(f"There is no checkpoint {str(name)!r}. Give a folder, or one of: {known}.")
+        known = listed(available()) or say("none yet")
+        raise CheckpointError(
+            say("There is no checkpoint {name!r}. Give a folder, or one of: {known}.", name=str(name), known=known)
+        )
     return folder
 
 
@@ -67,12 +70,26 @@ def read_facts(folder: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise CheckpointError(
-            f"{folder.name} has no {CONFIG}; a checkpoint is {WEIGHTS}, {CONFIG} and {TOKENIZER}."
+            say(
+                "{folder} has no {config}; a checkpoint is {weights}, {config} and {tokenizer}.",
+                folder=folder.name,
+                config=CONFIG,
+                weights=WEIGHTS,
+                tokenizer=TOKENIZER,
+            )
         ) from error
     except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{folder.name}/{CONFIG} cannot be read: {error}.") from error
+        raise CheckpointError(
+            say("{folder}/{config} cannot be read: {error}.", folder=folder.name, config=CONFIG, error=error)
+        ) from error
     if not isinstance(found, dict) or not all(isinstance(found.get(key), dict) for key in ("model", "card", "sha256")):
-        raise CheckpointError(f'{folder.name}/{CONFIG} must hold the objects "model", "card" and "sha256".')
+        raise CheckpointError(
+            say(
+                '{folder}/{config} must hold the objects "model", "card" and "sha256".',
+                folder=folder.name,
+                config=CONFIG,
+            )
+        )
     return found
 
 
@@ -84,8 +101,12 @@ def config_of(folder: Path, facts: dict[str, Any]) -> TransformerConfig:
         raise CheckpointError(f"{folder.name}/{CONFIG}: {error}") from error
     if facts["sha256"].get(ARCHITECTURE) != architecture_hash(facts["model"]):
         raise CheckpointError(
-            f"{folder.name}/{CONFIG} is damaged: the architecture is not the one whose hash it gives. "
-            "Restore the folder from its source."
+            say(
+                "{folder}/{config} is damaged: the architecture is not the one whose hash it gives. Restore the "
+                "folder from its source.",
+                folder=folder.name,
+                config=CONFIG,
+            )
         )
     return config
 
@@ -95,11 +116,18 @@ def read_verified(folder: Path, name: str, facts: dict[str, Any]) -> bytes:
     try:
         data = (folder / name).read_bytes()
     except OSError as error:
-        raise CheckpointError(f"{folder.name} has no readable {name}: {error.strerror}.") from error
+        raise CheckpointError(
+            say("{folder} has no readable {name}: {strerror}.", folder=folder.name, name=name, strerror=error.strerror)
+        ) from error
     if sha256(data) != facts["sha256"].get(name):
         raise CheckpointError(
-            f"{folder.name}/{name} is damaged or belongs to another checkpoint: its hash is not the one in {CONFIG}. "
-            "Restore the folder from its source."
+            say(
+                "{folder}/{name} is damaged or belongs to another checkpoint: its hash is not the one in "
+                "{config}. Restore the folder from its source.",
+                folder=folder.name,
+                name=name,
+                config=CONFIG,
+            )
         )
     return data
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from ..language.say import listed, say
+
 HISTORY = "history.csv"
 
 
@@ -53,8 +55,12 @@ def read_history(folder: Path) -> tuple[HistoryRow, ...]:
             return tuple(map(_row, lines))
     except (OSError, UnicodeDecodeError, csv.Error, KeyError, TypeError, ValueError) as error:
         raise HistoryError(
-            f"{folder.name}/{HISTORY} is not a training history: it must have the columns {', '.join(NAMES)} "
-            "and numbers in them."
+            say(
+                "{folder}/{history} is not a training history: it must have the columns {names} and numbers in them.",
+                folder=folder.name,
+                history=HISTORY,
+                names=listed(NAMES),
+            )
         ) from error
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from ..atomic_write import write_file
+from ..language.say import say
 from ..network.config import TransformerConfig
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer, TokenizerError
@@ -84,8 +85,14 @@ def load_checkpoint(name: str | Path, device: torch.device | str = "cpu") -> Che
     for size in (config.vocab_size, config.target_vocab_size):
         if len(tokenizer) != size:
             raise CheckpointError(
-                f"{folder.name}: the tokenizer has {len(tokenizer)} pieces, but the model was built for {size}; "
-                f"{TOKENIZER} belongs to another checkpoint."
+                say(
+                    "{folder}: the tokenizer has {pieces} pieces, but the model was built for {size}; "
+                    "{file} belongs to another checkpoint.",
+                    folder=folder.name,
+                    pieces=len(tokenizer),
+                    size=size,
+                    file=TOKENIZER,
+                )
             )
     model = build_model(config, weights, f"{folder.name}/{WEIGHTS}").to(device)
     return Checkpoint(folder.name, model, tokenizer, facts["card"], sha256(weights)[:12])
@@ -122,16 +129,37 @@ def _check_size(config: TransformerConfig, weights: Mapping[str, Tensor], name: 
     least = config.d_model * (config.target_vocab_size + layers * (4 * config.d_model + 2 * config.feed_forward))
     there = sum(weight.numel() for weight in weights.values())
     if least > 100 * max(there, 10_000):
-        raise CheckpointError(f"{name} has {there:,} numbers, but the configuration asks for at least {least:,}.")
+        raise CheckpointError(
+            say(
+                "{name} has {there:,} numbers, but the configuration asks for at least {least:,}.",
+                name=name,
+                there=there,
+                least=least,
+            )
+        )
 
 
 def _load_weights(model: Transformer, weights: Mapping[str, Tensor], name: str) -> None:
     """Fill a model; CheckpointError where names or shapes do not fit."""
     wanted = unique_weights(model)
     if missing := sorted(set(wanted) - set(weights)):
-        raise CheckpointError(f"{name} lacks {len(missing)} of the model's tensors, {missing[0]} first.")
+        raise CheckpointError(
+            say(
+                "{name} lacks {count} of the model's tensors, {first} first.",
+                name=name,
+                count=len(missing),
+                first=missing[0],
+            )
+        )
     if extra := sorted(set(weights) - set(wanted)):
-        raise CheckpointError(f"{name} has {len(extra)} tensors the model does not know, {extra[0]} first.")
+        raise CheckpointError(
+            say(
+                "{name} has {count} tensors the model does not know, {first} first.",
+                name=name,
+                count=len(extra),
+                first=extra[0],
+            )
+        )
     with torch.no_grad():
         for key, parameter in wanted.items():
             _check_weight(f"{name}: {key}", weights[key], parameter.shape)
@@ -142,16 +170,29 @@ def _read_weights(data: bytes, name: str) -> dict[str, Tensor]:
     try:
         return load(data)
     except SafetensorError as error:
-        raise CheckpointError(f"{name} is not a safetensors file: {error}.") from error
+        raise CheckpointError(say("{name} is not a safetensors file: {error}.", name=name, error=error)) from error
 
 
 def _check_weight(name: str, weight: Tensor, shape: torch.Size) -> None:
     """Raise CheckpointError for a tensor of another shape, and for what no training leaves behind."""
     if weight.shape != shape:
         raise CheckpointError(
-            f"{name} has the shape {tuple(weight.shape)}, but the configuration asks for {tuple(shape)}."
+            say(
+                "{name} has the shape {shape}, but the configuration asks for {wanted}.",
+                name=name,
+                shape=tuple(weight.shape),
+                wanted=tuple(shape),
+            )
         )
     if not weight.is_floating_point():
-        raise CheckpointError(f"{name} holds {str(weight.dtype).removeprefix('torch.')}, not floating-point numbers.")
+        raise CheckpointError(
+            say(
+                "{name} holds {dtype}, not floating-point numbers.",
+                name=name,
+                dtype=str(weight.dtype).removeprefix("torch."),
+            )
+        )
     if not torch.isfinite(weight).all():
-        raise CheckpointError(f"{name} holds NaN or infinite numbers: the file is damaged, or its training failed.")
+        raise CheckpointError(
+            say("{name} holds NaN or infinite numbers: the file is damaged, or its training failed.", name=name)
+        )

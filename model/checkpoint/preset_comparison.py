@@ -10,6 +10,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
+from ..language.say import say
 from ..network.config import TransformerConfig
 from ..network.presets import PRESETS
 from .bleu_scores import Score, read_scores
@@ -73,4 +74,11 @@ def parameter_count(folder: Path) -> int:
         with safe_open(weights, "np") as file:
             return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
     except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"{weights.parent.name}/{weights.name} cannot be read: {error}.") from error
+        raise CheckpointError(
+            say(
+                "{parent}/{weights} cannot be read: {error}.",
+                parent=weights.parent.name,
+                weights=weights.name,
+                error=error,
+            )
+        ) from error

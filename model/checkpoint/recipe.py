@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..atomic_write import write_file
+from ..language.say import listed, say
 
 RECIPE = "recipe.json"
 SCHEDULES = ("linear", "inverse_sqrt")
@@ -97,17 +98,36 @@ class Recipe:
     def __post_init__(self) -> None:
         for name in ("steps", "save_every", "evaluate_every", "tokens_per_batch", "average", "vocab_size"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1.")
+                raise ValueError(say("{name} is {value}; it must be at least 1.", name=name, value=getattr(self, name)))
         if type(self.seed) is not int or self.seed < 0:
-            raise ValueError(f"seed is {self.seed!r}; it must be a whole number of at least 0.")
+            raise ValueError(say("seed is {seed!r}; it must be a whole number of at least 0.", seed=self.seed))
         if self.precision not in ("bfloat16", "float32"):
-            raise ValueError(f'precision is {self.precision!r}; it must be "bfloat16" or "float32".')
+            raise ValueError(
+                say('precision is {precision!r}; it must be "bfloat16" or "float32".', precision=self.precision)
+            )
         if self.schedule not in SCHEDULES:
-            raise ValueError(f"schedule is {self.schedule!r}; it must be one of {', '.join(map(repr, SCHEDULES))}.")
+            raise ValueError(
+                say(
+                    "schedule is {schedule!r}; it must be one of {known}.",
+                    schedule=self.schedule,
+                    known=listed(map(repr, SCHEDULES)),
+                )
+            )
         if self.schedule == "inverse_sqrt" and self.decay_steps:
-            raise ValueError(f"decay_steps is {self.decay_steps}; the schedule 'inverse_sqrt' takes 0 only.")
+            raise ValueError(
+                say(
+                    "decay_steps is {decay_steps}; the schedule 'inverse_sqrt' takes 0 only.",
+                    decay_steps=self.decay_steps,
+                )
+            )
         if not 0 <= self.decay_steps <= self.steps:
-            raise ValueError(f"decay_steps is {self.decay_steps}; it must lie between 0 and steps ({self.steps}).")
+            raise ValueError(
+                say(
+                    "decay_steps is {decay_steps}; it must lie between 0 and steps ({steps}).",
+                    decay_steps=self.decay_steps,
+                    steps=self.steps,
+                )
+            )
         for name in ("mixture", "decay_mixture"):
             _check_mixture(name, getattr(self, name))
 
@@ -117,16 +137,18 @@ class Recipe:
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise ValueError(f"The recipe {path} cannot be read: {error}.") from error
+            raise ValueError(say("The recipe {path} cannot be read: {error}.", path=path, error=error)) from error
         if not isinstance(values, dict):
-            raise ValueError(f"The recipe {path} must be a JSON object of field names and values.")
+            raise ValueError(say("The recipe {path} must be a JSON object of field names and values.", path=path))
         known = {one.name for one in dataclasses.fields(cls)}
         if unknown := sorted(set(values) - known):
-            raise ValueError(f"The recipe {path} has unknown fields: {', '.join(unknown)}.")
+            raise ValueError(
+                say("The recipe {path} has unknown fields: {unknown}.", path=path, unknown=listed(unknown))
+            )
         try:
             return cls(**{**values, "betas": tuple(values.get("betas", cls.betas))})
         except TypeError as error:
-            raise ValueError(f"The recipe {path} is incomplete: {error}.") from error
+            raise ValueError(say("The recipe {path} is incomplete: {error}.", path=path, error=error)) from error
 
     def save(self, path: Path) -> None:
         """Write what :meth:`load` reads, every field spelled out: defaults may change."""
@@ -192,7 +214,16 @@ def _check_mixture(name: str, mixture: Any) -> None:
     if mixture is None and name == "decay_mixture":
         return
     if not isinstance(mixture, dict):
-        raise ValueError(f"{name} is {mixture!r}; it must be an object of folder names and numbers.")
+        raise ValueError(
+            say("{name} is {mixture!r}; it must be an object of folder names and numbers.", name=name, mixture=mixture)
+        )
     for folder, often in mixture.items():
         if type(often) not in (int, float) or not math.isfinite(often) or often < 0:
-            raise ValueError(f"{name} has {often!r} for {folder}; it must be a number of at least 0.")
+            raise ValueError(
+                say(
+                    "{name} has {often!r} for {folder}; it must be a number of at least 0.",
+                    name=name,
+                    often=often,
+                    folder=folder,
+                )
+            )

@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from ..atomic_write import write_file
+from ..language.say import listed, number, say
 from ..network.config import TransformerConfig
 from ..network.transformer import Transformer
 from .files import config_of, folder_of, read_facts, read_verified, sha256, write_facts
@@ -46,10 +47,18 @@ def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None =
         return random_start(checkpoint, seed_of(place))
     facts = read_facts(place)
     if step not in _steps(facts):
-        known = ", ".join(f"{one:,}" for one in _steps(facts)) or "none"
-        raise CheckpointError(f"{place.name} has no snapshot of step {step:,}; it has: {known}.")
+        known = listed(number(one, ",") for one in _steps(facts)) or say("none")
+        raise CheckpointError(
+            say("{place} has no snapshot of step {step:,}; it has: {known}.", place=place.name, step=step, known=known)
+        )
     if config_of(place, facts) != checkpoint.model.config:
-        raise CheckpointError(f"The snapshots in {place.name} are of another architecture than {checkpoint.name}.")
+        raise CheckpointError(
+            say(
+                "The snapshots in {place} are of another architecture than {model}.",
+                place=place.name,
+                model=checkpoint.name,
+            )
+        )
     weights = read_verified(place, _file(step), facts)
     model = build_model(checkpoint.model.config, weights, f"{place.name}/{_file(step)}")
     return _with(checkpoint, model, sha256(weights)[:12])
@@ -89,10 +98,17 @@ def seed_of(name: str | Path) -> int:
         recipe = Recipe.load(folder / RECIPE)
     except ValueError as error:
         raise CheckpointError(
-            f"The random start of {folder.name} is not known, since the seed is read in its {RECIPE}. {error}"
+            say(
+                "The random start of {folder} is not known, since the seed is read in its {recipe}. {error}",
+                folder=folder.name,
+                recipe=RECIPE,
+                error=error,
+            )
         ) from error
     if recipe.begin_from:
-        raise CheckpointError(f"{folder.name} had no random start: its training began with trained weights.")
+        raise CheckpointError(
+            say("{folder} had no random start: its training began with trained weights.", folder=folder.name)
+        )
     return recipe.seed
 
 
@@ -108,7 +124,7 @@ def release_snapshots(run: Path, folder: Path) -> tuple[int, ...]:
         try:
             data = to_safetensors(load_file(path))
         except SafetensorError as error:
-            raise CheckpointError(f"{path} is not a safetensors file: {error}.") from error
+            raise CheckpointError(say("{path} is not a safetensors file: {error}.", path=path, error=error)) from error
         name = _file(int(path.stem.removeprefix("snapshot-")))
         (folder / SNAPSHOTS).mkdir(exist_ok=True)
         write_file(folder / name, data)

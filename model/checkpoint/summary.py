@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..language.say import say, to_say
 from .bleu_scores import Score, read_scores
 from .files import read_facts
 from .preset_comparison import has_preset, parameter_count
 
-PRESET_GROUP = "Presets, trained alike"
+PRESET_GROUP = to_say("Presets, trained alike")
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,6 @@ def grouped(found: Iterable[Summary], names: Mapping[str, str]) -> dict[str, lis
     groups: dict[str, list[Summary]] = {}
     for one in sorted(found, key=lambda one: one.preset):
         source, target = (names.get(code, code) for code in (one.source_language, one.target_language))
-        direction = f"{source} → {target}".strip(" →") or "Others"
-        groups.setdefault(PRESET_GROUP if one.preset else direction, []).append(one)
+        direction = f"{source} → {target}".strip(" →") or say("Others")
+        groups.setdefault(say(PRESET_GROUP) if one.preset else direction, []).append(one)
     return groups

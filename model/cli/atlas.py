@@ -13,26 +13,32 @@ from ..atlas.build import LINES_A_PART, Share, build
 from ..atlas.corpus import Corpus, Skipped
 from ..atlas.folder import Manifest
 from ..devices import chosen_device
+from ..language.say import listed, say
 from ..text.tags import MODELS
 from ..translate import Translator
-from .use import DEFAULT
+from .use import add_common
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_common(parser)
+    parser.add_argument("--source", type=Path, required=True, help=say("one sentence a line"))
+    parser.add_argument("--target", type=Path, help=say("translations, line by line (default: the model translates)"))
+    parser.add_argument("--sentences", type=_positive, metavar="N", help=say("only the first N lines"))
+    parser.add_argument("--output", type=Path, required=True, help=say("the folder of the atlas"))
     parser.add_argument(
-        "--checkpoint", default=DEFAULT, help=f"name below checkpoints/ or a folder (default {DEFAULT})"
+        "--part",
+        type=_positive,
+        default=LINES_A_PART,
+        metavar="LINES",
+        help=say("lines that are written together, by one process (default {lines})", lines=LINES_A_PART),
     )
-    parser.add_argument("--device", help="cpu or cuda (default: the GPU when there is one)")
-    parser.add_argument("--source", type=Path, required=True, help="one sentence a line")
-    parser.add_argument("--target", type=Path, help="translations, line by line (default: the model translates)")
-    parser.add_argument("--sentences", type=_positive, metavar="N", help="only the first N lines")
-    parser.add_argument("--output", type=Path, required=True, help="the folder of the atlas")
-    parser.add_argument("--part", type=_positive, default=LINES_A_PART, metavar="LINES",
-                        help=f"lines that are written together, by one process (default {LINES_A_PART})")  # fmt: skip
-    parser.add_argument("--no-costs", action="store_true",
-                        help="do not switch off every head: most of the time is spent on that")  # fmt: skip
-    parser.add_argument("--least-weight", type=float, default=0.0, metavar="W", help="keep no link below this weight")
-    parser.add_argument("--licence", default="", metavar="TEXT", help="the corpus's licence and whom to name")
+    parser.add_argument(
+        "--no-costs", action="store_true", help=say("do not switch off every head: most of the time is spent on that")
+    )
+    parser.add_argument(
+        "--least-weight", type=float, default=0.0, metavar="W", help=say("keep no link below this weight")
+    )
+    parser.add_argument("--licence", default="", metavar="TEXT", help=say("the corpus's licence and whom to name"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -40,18 +46,22 @@ def run(arguments: argparse.Namespace) -> int:
     share = Share.of_environment()
     for path in (arguments.source, arguments.target):
         if path is not None and not path.is_file():
-            raise ValueError(f"There is no file {path}: give a text with one sentence a line.")
+            raise ValueError(say("There is no file {path}: give a text with one sentence a line.", path=path))
     if not 0 <= arguments.least_weight < 1:
-        raise ValueError(f"--least-weight is a weight from 0 to 1, not {arguments.least_weight}.")
+        raise ValueError(
+            say("--least-weight is a weight from 0 to 1, not {least_weight}.", least_weight=arguments.least_weight)
+        )
     translator = Translator.load(arguments.checkpoint, _device(arguments.device))
     corpus = Corpus.read(arguments.source, arguments.target, arguments.part, arguments.sentences)
     first = share.rank == 0
     if first and (missing := _untagged(translator)):
         print(missing)
     # Of the corpus each process has its share; the bar of the first shows its own.
-    own = sum(min(corpus.size, corpus.lines - at) for at in range(share.rank * corpus.size, corpus.lines,
-                                                                  share.world * corpus.size))  # fmt: skip
-    with tqdm(total=own, unit=" lines", disable=not first) as bar:
+    own = sum(
+        min(corpus.size, corpus.lines - at)
+        for at in range(share.rank * corpus.size, corpus.lines, share.world * corpus.size)
+    )
+    with tqdm(total=own, unit=f" {say('lines')}", disable=not first) as bar:
         found = build(
             translator,
             corpus,
@@ -71,11 +81,16 @@ def report(found: Manifest, folder: Path) -> str:
     """Return what an atlas holds, in words."""
     size = sum(found.files.values()) / 1e6
     speed = found.sentences / max(found.seconds, 1e-9)
-    return (
-        f"{Skipped(found.skipped, found.skipped_lines).sentence()}\n"
-        f"{found.sentences:,} sentences, {found.links:,} links, {size:.1f} MB in {folder}; "
-        f"{speed:.1f} sentences a second and process."
+    held = say(
+        "{sentences:,} sentences, {links:,} links, {size:.1f} MB in {folder}; {speed:.1f} sentences a second and "
+        "process.",
+        sentences=found.sentences,
+        links=found.links,
+        size=size,
+        folder=folder,
+        speed=speed,
     )
+    return f"{Skipped(found.skipped, found.skipped_lines).sentence()}\n{held}"
 
 
 def _device(name: str | None) -> torch.device:
@@ -89,13 +104,18 @@ def _device(name: str | None) -> torch.device:
 def _untagged(translator: Translator) -> str:
     """Which languages of the model have no tagger, in words; "" where both have one."""
     languages = {str(translator.card.get(f"{side}_language", "")) for side in ("source", "target")}
-    missing = sorted(one or "a language that the model card does not name" for one in languages - set(MODELS))
-    known = " and ".join(sorted(MODELS))
-    return f"Parts of speech are known for {known} alone; none for {', '.join(missing)}." if missing else ""
+    missing = sorted(one or say("a language that the model card does not name") for one in languages - set(MODELS))
+    if not missing:
+        return ""
+    return say(
+        "Parts of speech are known for these languages alone: {known}; none for {missing}.",
+        known=listed(sorted(MODELS)),
+        missing=listed(missing),
+    )
 
 
 def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+        raise argparse.ArgumentTypeError(say("{text} is not a number above 0", text=text))
     return value

@@ -10,15 +10,27 @@ import torch
 from ..checkpoint.load import FOLDER, available
 from ..devices import available_devices, chosen_device, one_thread_each
 from ..evaluation.device_check import DeviceCheck, check_device
+from ..language.say import listed, number, say, to_say
 from ..translate import Translator
+from .columns import left
 
 SENTENCES = 12
-HEAD = ("model", "device", "same texts", "log-probs", "weights", "looking", "tokens/s", "MiB", "")
+HEAD = (
+    to_say("model"),
+    to_say("device"),
+    to_say("same texts"),
+    to_say("log-probs"),
+    to_say("weights"),
+    to_say("looking"),
+    to_say("tokens/s"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--device", help="check this one alone (default: the GPU when there is one, else the CPU)")
-    parser.add_argument("--checkpoint", action="append", metavar="NAME", help="check this one alone; may be repeated")
+    parser.add_argument("--device", help=say("check this one alone (default: the GPU when there is one, else the CPU)"))
+    parser.add_argument(
+        "--checkpoint", action="append", metavar="NAME", help=say("check this one alone; may be repeated")
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -26,15 +38,29 @@ def run(arguments: argparse.Namespace) -> int:
     device = chosen_device(arguments.device)
     one_thread_each()
     print(
-        f"torch {torch.__version__}; devices: {', '.join(map(_described, available_devices()))}. Checked: {device}.\n"
+        say(
+            "torch {version}; devices: {devices}. Checked: {device}.",
+            version=torch.__version__,
+            devices=listed(map(_described, available_devices())),
+            device=device,
+        )
     )
-    print(_line(HEAD))
+    print()
+    print(_line((*map(say, HEAD), "MiB", "")))
     found = []
     for check in _checks(arguments.checkpoint or available(), device):
         found.append(check)
         print(_line(_cells(check)), flush=True)
     faulty = [one for one in found if one.faults]
-    print(f"\n{len(found) - len(faulty)} of {len(found)} models are on {device} what they are on the CPU.")
+    print()
+    print(
+        say(
+            "{same} of {models} models are on {device} what they are on the CPU.",
+            same=len(found) - len(faulty),
+            models=len(found),
+            device=device,
+        )
+    )
     return 1 if faulty else 0
 
 
@@ -59,13 +85,16 @@ def _described(device: str) -> str:
 
 def _cells(check: DeviceCheck) -> tuple[str, ...]:
     looking = (
-        "unchanged" if check.observer.difference == 0 else f"{check.observer.path}, {check.observer.difference:.0e}"
+        say("unchanged")
+        if check.observer.difference == 0
+        else f"{check.observer.path}, {number(check.observer.difference, '.0e')}"
     )
-    same = f"{check.same} of {check.sentences}"
-    numbers = (f"{check.log_probs:.0e}", f"{check.weights:.0e}", looking, f"{check.tokens_per_second:,.0f}")
-    return check.model, check.device, same, *numbers, f"{check.memory / 2**20:.0f}", "; ".join(check.faults) or "ok"
+    same = say("{same} of {sentences}", same=check.same, sentences=check.sentences)
+    numbers = (number(check.log_probs, ".0e"), number(check.weights, ".0e"), looking)
+    speed = (number(check.tokens_per_second, ",.0f"), number(check.memory / 2**20, ".0f"))
+    return check.model, check.device, same, *numbers, *speed, "; ".join(check.faults) or say("ok")
 
 
 def _line(cells: tuple[str, ...]) -> str:
     widths = (18, 7, 10, 9, 8, 12, 8, 5, 2)
-    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+    return "  ".join(left(cell, places) for cell, places in zip(cells, widths, strict=True)).rstrip()

@@ -19,19 +19,25 @@ from ..diagnosis.api_fixes import APIS, Api, in_api
 from ..diagnosis.inputs.named_arrays import by_role
 from ..diagnosis.readers.files import ENDINGS, Contents, read
 from ..diagnosis.rules.findings import with_origins
+from ..language.say import listed, say, to_say
 from ..masking.meaning import hides_future, parse_meaning
 from ..masking.structure_names import WORDS as MEANINGS
 
 Verdict = JudgedVerdict | Literal["unreadable"]
 EXIT: dict[Verdict, int] = {"sound": 0, "open": 0, "question": 0, "faulty": 1, "unreadable": 2}
 WORST_FIRST: tuple[JudgedVerdict, ...] = ("faulty", "question", "open", "sound")
-_SAY = "say it with --meant: causal, padding, window:W, prefix:N, packed:N,N,..., joined by +"
 WORDS: dict[Verdict, str] = {
-    "sound": "sound",
-    "open": f"no contradiction; what was meant? {_SAY}",
-    "question": f"a question: something is wrong if the guess of what was meant is right; {_SAY}",
-    "faulty": "faulty",
-    "unreadable": "unreadable",
+    "sound": to_say("sound"),
+    "open": to_say(
+        "no contradiction; what was meant? say it with --meant: causal, padding, window:W, prefix:N, "
+        "packed:N,N,..., joined by +"
+    ),
+    "question": to_say(
+        "a question: something is wrong if the guess of what was meant is right; say it with --meant: causal, "
+        "padding, window:W, prefix:N, packed:N,N,..., joined by +"
+    ),
+    "faulty": to_say("faulty"),
+    "unreadable": to_say("unreadable"),
 }
 """The verdicts in words."""
 
@@ -63,14 +69,16 @@ class Answer:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``diagnose``."""
-    parser.add_argument("files", nargs="+", metavar="FILE", help=f"{', '.join(ENDINGS)}, or a saved trace")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help=say("{endings}, or a saved trace", endings=listed(ENDINGS))
+    )
     parser.add_argument(
         "--meant",
         metavar="KIND",
-        help=f"what was meant: {', '.join(MEANINGS)}, joined by + or and; layers in turn by /",
+        help=say("what was meant: {meanings}, joined by + or and; layers in turn by /", meanings=listed(MEANINGS)),
     )
-    parser.add_argument("--api", choices=APIS, help="the interface in which fixes are to be written")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line, in the order of the files")
+    parser.add_argument("--api", choices=APIS, help=say("the interface in which fixes are to be written"))
+    parser.add_argument("--json", action="store_true", help=say("one JSON object a line, in the order of the files"))
 
 
 def run(args: argparse.Namespace, out: TextIO | None = None) -> int:
@@ -102,12 +110,13 @@ def diagnose_file(file: str, meant: str | None = None, api: Api | None = None) -
     except DiagnosisError as error:
         return Answer(file, "unreadable", reason=str(error))
     except ValueError as error:
-        return Answer(file, "unreadable", reason=f"The arrays in this file cannot be judged: {error}.")
+        return Answer(file, "unreadable", reason=say("The arrays in this file cannot be judged: {error}.", error=error))
     verdicts = {one.verdict for one in diagnoses}
     verdict = next(one for one in WORST_FIRST if one in verdicts)
     left = [one.map for one, name in zip(contents, meanings, strict=True) if meant is not None and name is None]
     notes = list(dict.fromkeys(note for one in contents for note in one.notes))
-    notes += [f"--meant {meant} was taken for the decoder, not for: {', '.join(left)}."] if left else []
+    if left:
+        notes += [say("--meant {meant} was taken for the decoder, not for: {maps}.", meant=meant, maps=listed(left))]
     return Answer(file, verdict, diagnoses, notes=tuple(notes))
 
 
@@ -124,17 +133,19 @@ def _meant_for(kind: str, kinds: list[str], meant: str | None) -> str | None:
     return None if "decoder" in kinds or kind == "cross" else meant
 
 
-def _finding(one: Finding) -> str:
-    where = f"\n    where: {one.origin}" if one.origin else ""
-    return f"  {one.rank}: {one.code}: {one.message}{where}\n    fix: {one.fix}"
+def _finding(one: Finding) -> list[str]:
+    where = [f"    {say('where: {origin}', origin=one.origin)}"] if one.origin else []
+    return [f"  {one.rank}: {one.code}: {one.message}", *where, f"    {say('fix: {fix}', fix=one.fix)}"]
 
 
 def _text(answer: Answer) -> str:
     """Return text for people: the verdict, the findings with their fixes, what was assumed, what could not be told."""
-    lines = [f"{answer.file}: {WORDS[answer.verdict]}" + (f": {answer.reason}" if answer.reason else "")]
+    verdict = say(WORDS[answer.verdict])
+    lines = [f"{answer.file}: {verdict}: {answer.reason}" if answer.reason else f"{answer.file}: {verdict}"]
     lines += [f"  {note}" for note in answer.notes]
     for diagnosis in answer.diagnoses:
-        lines += [f"  taken to be meant: {diagnosis.meaning} ({diagnosis.sure:.0%} sure)"]
-        lines += [_finding(one) for one in diagnosis.findings]
+        meaning, sure = diagnosis.meaning, diagnosis.sure
+        lines += [f"  {say('taken to be meant: {meaning} ({sure:.0%} sure)', meaning=meaning, sure=sure)}"]
+        lines += [line for one in diagnosis.findings for line in _finding(one)]
         lines += [f"  {one.message}" for one in diagnosis.unknown]
     return "\n".join(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,23 @@ from ..checkpoint.files import WEIGHTS, folder_of, read_facts, read_verified, sh
 from ..heads.atlas import Atlas, head_name, open_atlas, released_atlas
 from ..heads.question import read_question
 from ..heads.search import Found, examples, search
-from .use import DEFAULT
+from ..language.say import number, say
+from .columns import table
+from .use import add_checkpoint
 
 SHOWN = 20
 """Heads and sentences printed without --json."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_checkpoint(parser)
     parser.add_argument(
-        "--checkpoint", default=DEFAULT, help=f"name below checkpoints/ or a folder (default {DEFAULT})"
+        "--atlas", type=Path, metavar="FOLDER", help=say("an atlas of your own (default: the released one)")
     )
-    parser.add_argument("--atlas", type=Path, metavar="FOLDER", help="an atlas of your own (default: the released one)")
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--find", metavar="QUESTION", help='such as "pos=NOUN -> pos=DET distance=-1 map=encoder"')
-    what.add_argument("--measures", action="store_true", help="every measure of every head, with its label")
-    parser.add_argument("--json", action="store_true", help="print one JSON object; layers and heads count from 0")
+    what.add_argument("--find", metavar="QUESTION", help=say('such as "pos=NOUN -> pos=DET distance=-1 map=encoder"'))
+    what.add_argument("--measures", action="store_true", help=say("every measure of every head, with its label"))
+    parser.add_argument("--json", action="store_true", help=say("print one JSON object; layers and heads count from 0"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -44,14 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(_answer(found, shown), ensure_ascii=False))
         return 0
     print(f"{found.question.words}\n{found.sentence}\n")
-    for one in found.heads[:SHOWN].to_dict("records"):
-        name = head_name((one["map"], one["layer"], one["head"]))
-        print(f"  {name:12} {one['hits']:8,} of {one['links']:9,}  {one['share']:6.1%}  lift {one['lift']:.2f}")
-    for one in shown[:SHOWN].to_dict("records"):
-        name = head_name((one["map"], one["layer"], one["head"]))
-        print(
-            f"  line {one['sentence'] + 1:<6} {name:12} {one['query_word']} -> {one['key_word']}  {one['weight']:.2f}"
-        )
+    heads = [_found(one) for one in found.heads[:SHOWN].to_dict("records")]
+    lines = [_example(one) for one in shown[:SHOWN].to_dict("records")]
+    print("\n".join(f"  {line}" for line in (*table(heads), *table(lines, texts=3))))
     return 0
 
 
@@ -71,10 +69,25 @@ def _answer(found: Found, shown: pd.DataFrame) -> dict[str, Any]:
     return {**facts, "hits": found.hits, "links": found.links, "heads": heads, "examples": links}
 
 
+def _found(one: Mapping[Hashable, Any]) -> list[str]:
+    """A head with how often it does what was asked for."""
+    hits = say("{hits:,} of {links:,}", hits=one["hits"], links=one["links"])
+    return [_name(one), hits, number(one["share"], ".1%"), say("lift {lift:.2f}", lift=one["lift"])]
+
+
+def _example(one: Mapping[Hashable, Any]) -> list[str]:
+    """A link of a sentence."""
+    line = say("line {line}", line=one["sentence"] + 1)
+    return [line, _name(one), f"{one['query_word']} -> {one['key_word']}", number(one["weight"], ".2f")]
+
+
+def _name(one: Mapping[Hashable, Any]) -> str:
+    return head_name((one["map"], one["layer"], one["head"]))
+
+
 def _table(atlas: Atlas) -> str:
     shown = [name for name in ("cost", "entropy", "distance", "top") if name in atlas.heads]
-    lines = [f"{'head':12} {'  '.join(f'{name:>8}' for name in shown)}  label"]
+    rows = [[say("head"), say("label"), *shown]]
     for head, row in zip(atlas.names, atlas.heads[shown].to_dict("records"), strict=True):
-        numbers = "  ".join(f"{row[name]:8.4f}" for name in shown)
-        lines.append(f"{head_name(head):12} {numbers}  {atlas.label(head).text}")
-    return "\n".join(lines)
+        rows.append([head_name(head), atlas.label(head).text, *(number(row[name], ".4f") for name in shown)])
+    return "\n".join(table(rows, texts=2))

@@ -12,29 +12,38 @@ from ..devices import chosen_device
 from ..heads.atlas import open_atlas, released_atlas
 from ..heads.pruning import cost_order, points, prune
 from ..heads.pruning_curves import FILE, Pruning
+from ..language.say import number, say
 from ..translate import InputError, Translator
-from .use import DEFAULT, read_lines
+from .columns import table
+from .use import add_common, read_lines
 from .writable import check_writable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_common(parser)
+    parser.add_argument("--source", type=Path, required=True, help=say("one sentence a line"))
+    parser.add_argument("--target", type=Path, required=True, help=say("their references, line by line"))
     parser.add_argument(
-        "--checkpoint", default=DEFAULT, help=f"name below checkpoints/ or a folder (default {DEFAULT})"
+        "--atlas", type=Path, metavar="FOLDER", help=say("where costs are read (default: the released one)")
     )
-    parser.add_argument("--device", help="cpu or cuda (default: the GPU when there is one)")
-    parser.add_argument("--source", type=Path, required=True, help="one sentence a line")
-    parser.add_argument("--target", type=Path, required=True, help="their references, line by line")
-    parser.add_argument("--atlas", type=Path, metavar="FOLDER", help="where costs are read (default: the released one)")
-    parser.add_argument("--skip", type=int, default=0, metavar="N", help="leave out the first N lines")
-    parser.add_argument("--sentences", type=int, default=500, metavar="N", help="lines that are used (default 500)")
-    parser.add_argument("--points", type=int, default=13, metavar="N", help="numbers of heads, both ends included")
-    parser.add_argument("--orders", type=int, default=5, metavar="N", help="random orders (default 5)")
+    parser.add_argument("--skip", type=int, default=0, metavar="N", help=say("leave out the first N lines"))
+    parser.add_argument(
+        "--sentences",
+        type=int,
+        default=500,
+        metavar="N",
+        help=say("lines that are used (default {default})", default=500),
+    )
+    parser.add_argument("--points", type=int, default=13, metavar="N", help=say("numbers of heads, both ends included"))
+    parser.add_argument(
+        "--orders", type=int, default=5, metavar="N", help=say("random orders (default {default})", default=5)
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print a table, and keep the file beside the checkpoint."""
     if min(arguments.skip, arguments.orders - 1, arguments.sentences - 1, arguments.points - 2) < 0:
-        raise ValueError("--skip is 0 or more, --orders and --sentences 1 or more, --points 2 or more.")
+        raise ValueError(say("--skip is 0 or more, --orders and --sentences 1 or more, --points 2 or more."))
     folder = folder_of(arguments.checkpoint)
     check_writable(folder / FILE)
     translator = Translator.load(arguments.checkpoint, chosen_device(arguments.device))
@@ -43,12 +52,17 @@ def run(arguments: argparse.Namespace) -> int:
     sides = [read_lines(path)[arguments.skip :][: arguments.sentences] for path in (arguments.source, arguments.target)]
     if len(sides[0]) != len(sides[1]) or not sides[0]:
         raise ValueError(
-            f"From line {arguments.skip + 1} on there are {len(sides[0])} sources and {len(sides[1])} references; "
-            "there must be as many of both, and one at least."
+            say(
+                "From line {line} on there are {sources} sources and {references} references; there must be as many of "
+                "both, and one at least.",
+                line=arguments.skip + 1,
+                sources=len(sides[0]),
+                references=len(sides[1]),
+            )
         )
     check_sentences(translator, sides[0], arguments.skip + 1)
     models = (arguments.orders + 1) * (len(points(len(order), arguments.points)) - 2) + 2
-    with tqdm(total=models, unit=" models") as bar:
+    with tqdm(total=models, unit=f" {say('models')}") as bar:
         found = prune(
             translator,
             list(zip(*sides, strict=True)),
@@ -70,19 +84,22 @@ def check_sentences(translator: Translator, sentences: list[str], first_line: in
         try:
             translator.encode(sentence)
         except InputError as error:
-            raise InputError(f"Line {line}: {error}") from error
+            raise InputError(say("Line {line}: {error}", line=line, error=error)) from error
 
 
 def report(found: Pruning) -> str:
     """The curves as a table, and where they are kept."""
-    lines = [
-        f"{found.model} on {found.sentences:,} sentences of {found.source}, from line {found.first_line:,} on",
-        "heads left   by cost: BLEU   log p   at random: BLEU (least to most)",
-    ]
+    said = say(
+        "{model} on {sentences:,} sentences of {source}, from line {line:,} on",
+        model=found.model,
+        sentences=found.sentences,
+        source=found.source,
+        line=found.first_line,
+    )
+    rows = [[say("heads left"), say("by cost: BLEU"), "log p", say("at random: BLEU (least to most)")]]
     for at, heads in enumerate(found.left):
         bleu = [one.bleu[at] for one in found.random]
         own = found.by_cost
-        lines.append(
-            f"{heads:10}   {own.bleu[at]:13.1f} {own.log_prob[at]:7.2f}   {min(bleu):14.1f} to {max(bleu):.1f}"
-        )
-    return "\n".join([*lines, found.signature])
+        ends = say("{least:.1f} to {most:.1f}", least=min(bleu), most=max(bleu))
+        rows.append([str(heads), number(own.bleu[at], ".1f"), number(own.log_prob[at], ".2f"), ends])
+    return "\n".join([said, *table(rows, texts=0), found.signature])

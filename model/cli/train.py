@@ -22,6 +22,7 @@ from ..checkpoint.load import Checkpoint, load_checkpoint, save_checkpoint, uniq
 from ..checkpoint.recipe import FREE, RECIPE, Recipe
 from ..checkpoint.snapshots import release_snapshots
 from ..devices import chosen_device
+from ..language.say import listed, say
 from ..network.config import TransformerConfig
 from ..network.presets import preset
 from ..network.transformer import Transformer
@@ -35,21 +36,26 @@ from ..translate import Translator
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config", type=Path, required=True, help="the recipe, e.g. checkpoints/NAME/recipe.json")
-    parser.add_argument("--data", type=Path, nargs="+", required=True, help="folders with train.XX and dev.XX")
+    parser.add_argument("--config", type=Path, required=True, help=say("the recipe, e.g. checkpoints/NAME/recipe.json"))
+    parser.add_argument("--data", type=Path, nargs="+", required=True, help=say("folders with train.XX and dev.XX"))
     parser.add_argument(
-        "--begin", type=Path, metavar="FOLDER", help="the checkpoint to begin with, where the recipe begins with one"
+        "--begin",
+        type=Path,
+        metavar="FOLDER",
+        help=say("the checkpoint to begin with, where the recipe begins with one"),
     )
-    parser.add_argument("--state", type=Path, help="folder of the resumable state (default: runs/NAME)")
-    parser.add_argument("--output", type=Path, help="folder of the finished checkpoint (default: checkpoints/NAME)")
-    parser.add_argument("--device", help="cpu or cuda (default: the GPU when there is one)")
-    parser.add_argument("--steps", type=int, help="stop (resumably) after this step instead of the recipe's last")
+    parser.add_argument("--state", type=Path, help=say("folder of the resumable state (default: runs/NAME)"))
+    parser.add_argument(
+        "--output", type=Path, help=say("folder of the finished checkpoint (default: checkpoints/NAME)")
+    )
+    parser.add_argument("--device", help=say("cpu or cuda (default: the GPU when there is one)"))
+    parser.add_argument("--steps", type=int, help=say("stop (resumably) after this step instead of the recipe's last"))
 
 
 def run(arguments: argparse.Namespace) -> int:
     recipe = Recipe.load(arguments.config)
     if arguments.steps is not None and arguments.steps < 1:
-        raise ValueError(f"--steps is {arguments.steps}; it must be at least 1.")
+        raise ValueError(say("--steps is {steps}; it must be at least 1.", steps=arguments.steps))
     device = chosen_device(arguments.device)
     try:
         with process_group(device) as (rank, world):
@@ -67,7 +73,7 @@ def build_config(recipe: Recipe) -> TransformerConfig:
     try:
         return preset(fields.pop("preset"), **fields) if "preset" in fields else TransformerConfig(**fields)
     except TypeError as error:
-        raise ValueError(f"The recipe's model cannot be built: {error}.") from error
+        raise ValueError(say("The recipe's model cannot be built: {error}.", error=error)) from error
 
 
 def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, rank: int, world: int) -> None:
@@ -99,17 +105,27 @@ def _start(recipe: Recipe, arguments: argparse.Namespace) -> Checkpoint | None:
     folder, asked = arguments.begin, recipe.begin_from
     if bool(folder) != bool(asked):
         raise ValueError(
-            f"This recipe begins with the weights that {asked} gives: train these first, then name their folder by "
-            "--begin."
+            say(
+                "This recipe begins with the weights that {recipe} gives: train these first, then name their folder by "
+                "--begin.",
+                recipe=asked,
+            )
             if asked
-            else "This recipe begins with random weights: leave --begin out, or name its start in begin_from."
+            else say("This recipe begins with random weights: leave --begin out, or name its start in begin_from.")
         )
     if not folder:
         return None
     own, wanted = (dataclasses.asdict(Recipe.load(one)) for one in (folder / RECIPE, arguments.config.parent / asked))
     differing = sorted(name for name in own if own[name] != wanted[name] and name not in FREE)
     if differing:
-        raise ValueError(f"{folder} was not trained by {asked}: its {', '.join(differing)} differ.")
+        raise ValueError(
+            say(
+                "{folder} was not trained by {recipe}: its {fields} differ.",
+                folder=folder,
+                recipe=asked,
+                fields=listed(differing),
+            )
+        )
     return load_checkpoint(folder)
 
 
@@ -171,7 +187,7 @@ def _tokenizer(recipe: Recipe, pairs: list[Pair], folder: Path, rank: int) -> To
 
 def _follow(trainer: Trainer, evaluate: Callable[[Transformer], float], last: int, show: bool) -> None:
     """Run to the step `last` under a progress bar with loss, tokens/s and time left."""
-    with tqdm(total=last, initial=trainer.step, unit="step", disable=not show, mininterval=5) as bar:
+    with tqdm(total=last, initial=trainer.step, unit=say("step"), disable=not show, mininterval=5) as bar:
         for row in trainer.run(evaluate, last):
             bar.update(row.step - bar.n)
             bar.set_postfix(loss=row.loss, tokens_s=row.tokens_per_second)
@@ -180,7 +196,14 @@ def _follow(trainer: Trainer, evaluate: Callable[[Transformer], float], last: in
 
 
 def _line(row: HistoryRow) -> str:
-    return f"step {row.step} · epoch {row.epoch + 1} · loss {row.loss} · dev BLEU {row.bleu} · {row.seconds} s"
+    return say(
+        "step {step} · epoch {epoch} · loss {loss} · dev BLEU {bleu} · {seconds} s",
+        step=row.step,
+        epoch=row.epoch + 1,
+        loss=row.loss,
+        bleu=row.bleu,
+        seconds=row.seconds,
+    )
 
 
 def _bleu(model: Transformer, tokenizer: Tokenizer, dev: list[Pair]) -> float:
@@ -206,4 +229,4 @@ def _release(trainer: Trainer, tokenizer: Tokenizer, output: Path) -> None:
         write_file(output / CARD, model_card(checkpoint, recipe, output))
     shutil.copyfile(trainer.folder / HISTORY, output / HISTORY)
     release_snapshots(trainer.folder, output)
-    print(f"Wrote {output}")
+    print(say("Wrote {path}", path=output))

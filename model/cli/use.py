@@ -17,6 +17,9 @@ from ..devices import chosen_device
 from ..evaluation.card_quotes import quotes, with_quotes
 from ..evaluation.familiarity import FILE, measure, summary, write_familiarity
 from ..evaluation.sentence_table import quality_table
+from ..language.catalogue import SOURCE
+from ..language.current import speaking
+from ..language.say import listed, say
 from ..training.data import Pair, read_pairs
 from ..translate import Translator
 from .writable import check_writable
@@ -27,43 +30,49 @@ BEAM = 4
 
 
 def add_translate(parser: argparse.ArgumentParser) -> None:
-    _add_common(parser)
+    add_common(parser)
     _add_beam(parser)
 
 
 def add_trace(parser: argparse.ArgumentParser) -> None:
-    _add_common(parser)
+    add_common(parser)
     parser.add_argument("sentence")
-    parser.add_argument("--output", type=Path, required=True, help="the trace, a safetensors file")
+    parser.add_argument("--output", type=Path, required=True, help=say("the trace, a safetensors file"))
 
 
 def add_evaluate(parser: argparse.ArgumentParser) -> None:
-    _add_common(parser)
-    parser.add_argument("--source", type=Path, required=True, help="one sentence a line")
-    parser.add_argument("--reference", type=Path, required=True, help="line N translates line N of the source")
+    add_common(parser)
+    parser.add_argument("--source", type=Path, required=True, help=say("one sentence a line"))
+    parser.add_argument("--reference", type=Path, required=True, help=say("line N translates line N of the source"))
     _add_beam(parser)
-    parser.add_argument("--tokenized", action="store_true", help="lower-case, normalise and Moses-tokenise both sides")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--output", type=Path, help="write the translations here, one a line")
-    parser.add_argument("--step", type=int, help="score the snapshot of this training step")
-    parser.add_argument("--keep", metavar="SET", help="put the score into the checkpoint's scores.json under this name")
+    parser.add_argument(
+        "--tokenized", action="store_true", help=say("lower-case, normalise and Moses-tokenise both sides")
+    )
+    parser.add_argument("--json", action="store_true", help=say("print one JSON object"))
+    parser.add_argument("--output", type=Path, help=say("write the translations here, one a line"))
+    parser.add_argument("--step", type=int, help=say("score the snapshot of this training step"))
+    parser.add_argument(
+        "--keep", metavar="SET", help=say("put the score into the checkpoint's scores.json under this name")
+    )
 
 
 def add_quality(parser: argparse.ArgumentParser) -> None:
-    _add_common(parser)
+    add_common(parser)
 
 
 def add_familiarity(parser: argparse.ArgumentParser) -> None:
-    _add_common(parser)
+    add_common(parser)
     add_text(parser)
-    parser.add_argument("--sentences", type=int, default=500, help="how many sentences (default 500)")
+    parser.add_argument(
+        "--sentences", type=int, default=500, help=say("how many sentences (default {default})", default=500)
+    )
 
 
 def add_text(parser: argparse.ArgumentParser) -> None:
     """Arguments that name the parallel text to measure on."""
-    parser.add_argument("--data", type=Path, required=True, help="a data folder, as train takes it")
-    parser.add_argument("--split", default="dev", help="the text to measure on: SPLIT.en, SPLIT.de (default dev)")
-    parser.add_argument("--set", help="its name for people (default: folder and split)")
+    parser.add_argument("--data", type=Path, required=True, help=say("a data folder, as train takes it"))
+    parser.add_argument("--split", default="dev", help=say("the text to measure on: SPLIT.en, SPLIT.de (default dev)"))
+    parser.add_argument("--set", help=say("its name for people (default: folder and split)"))
 
 
 def named_text(arguments: argparse.Namespace, translator: Translator) -> tuple[list[Pair], str]:
@@ -73,20 +82,30 @@ def named_text(arguments: argparse.Namespace, translator: Translator) -> tuple[l
     return pairs, arguments.set or f"{arguments.data.name} {arguments.split}"
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
+def add_checkpoint(parser: argparse.ArgumentParser) -> None:
+    """The argument that names a checkpoint."""
     parser.add_argument(
-        "--checkpoint", default=DEFAULT, help=f"name below checkpoints/ or a folder (default {DEFAULT})"
+        "--checkpoint",
+        default=DEFAULT,
+        help=say("name below checkpoints/ or a folder (default {default})", default=DEFAULT),
     )
-    parser.add_argument("--device", help="cpu or cuda (default: the GPU when there is one)")
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Arguments that name a checkpoint and what it runs on."""
+    add_checkpoint(parser)
+    parser.add_argument("--device", help=say("cpu or cuda (default: the GPU when there is one)"))
 
 
 def _add_beam(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--beam", type=int, default=1, help="beam width (default 1: greedy)")
+    parser.add_argument("--beam", type=int, default=1, help=say("beam width (default 1: greedy)"))
     parser.add_argument(
         "--stop",
         choices=STOPS,
         default="early",
-        help="end a beam search by the usual rule (early, the default), or when no better hypothesis can come (proven)",
+        help=say(
+            "end a beam search by the usual rule (early, the default), or when no better hypothesis can come (proven)"
+        ),
     )
 
 
@@ -129,7 +148,8 @@ def evaluate(arguments: argparse.Namespace) -> int:
     result, written = score(translator, sources, references, arguments.beam, protocol, arguments.stop)
     print(json.dumps(result.as_json(), ensure_ascii=False) if arguments.json else report(result))
     if arguments.keep:
-        keep_score(folder_of(arguments.checkpoint), result.score(arguments.keep, arguments.step))
+        with speaking(SOURCE):
+            keep_score(folder_of(arguments.checkpoint), result.score(arguments.keep, arguments.step))
     if arguments.output:
         write_file(arguments.output, "\n".join(written) + "\n")
     return 0
@@ -142,14 +162,17 @@ def quality(arguments: argparse.Namespace) -> int:
     for one in (path, card):
         check_writable(one)
     translator = _loaded(arguments)
-    write_file(path, quality_table(translator, _fixed_sentences(translator), arguments.checkpoint))
-    print(f"Wrote {path}")
+    sentences = _fixed_sentences(translator)
+    with speaking(SOURCE):
+        write_file(path, quality_table(translator, sentences, arguments.checkpoint))
+    print(say("Wrote {path}", path=path))
     if card.exists():
         text = with_quotes(
             card.read_text(encoding="utf-8"), lambda sentence: translator.translate(sentence, capture=False).text
         )
-        write_file(card, _with_phenomena(text, translator, folder))
-        print(f"Wrote {card}, translations quoted: {len(quotes(text))}")
+        with speaking(SOURCE):
+            write_file(card, _with_phenomena(text, translator, folder))
+        print(say("Wrote {path}, translations quoted: {count}", path=card, count=len(quotes(text))))
     return 0
 
 
@@ -159,8 +182,10 @@ def familiarity(arguments: argparse.Namespace) -> int:
     check_writable(folder / FILE)
     translator = _loaded(arguments)
     found = measure(translator, *named_text(arguments, translator), arguments.sentences)
-    write_familiarity(folder, found)
-    print(f"{summary(found)}\nWrote {folder / FILE}")
+    with speaking(SOURCE):
+        write_familiarity(folder, found)
+    print(summary(found))
+    print(say("Wrote {path}", path=folder / FILE))
     return 0
 
 
@@ -181,8 +206,15 @@ def _with_phenomena(card: str, translator: Translator, folder: Path) -> str:
 def _fixed_sentences(translator: Translator) -> list[str]:
     path = FOLDER / f"sentences.{translator.card.get('source_language', '')}"
     if not path.is_file():
-        there = ", ".join(sorted(one.name for one in FOLDER.glob("sentences.*"))) or "none"
-        raise CheckpointError(f"There are no fixed sentences '{path.name}' for {translator.name}; there are: {there}.")
+        there = listed(sorted(one.name for one in FOLDER.glob("sentences.*"))) or say("none")
+        raise CheckpointError(
+            say(
+                "There are no fixed sentences '{file}' for {model}; there are: {there}.",
+                file=path.name,
+                model=translator.name,
+                there=there,
+            )
+        )
     return read_lines(path)
 
 

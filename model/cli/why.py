@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..attribution.foreign import COMPUTED, foreign_attributions
 from ..attribution.logit_parts import LogitParts, logit_parts
@@ -24,10 +24,14 @@ from ..evaluation.attribution_measurement import measure
 from ..evaluation.attribution_scores import FILE, table, write_scores
 from ..interventions.apply import intervening
 from ..interventions.changes import parse
+from ..language.catalogue import SOURCE
+from ..language.current import speaking
+from ..language.say import listed, number, say, say_many
 from ..live.live_model import LiveModel
 from ..translate import Translator
 from ..user_model import LocalModel, load
-from .use import DEFAULT, add_text, named_text
+from .columns import table as table_lines
+from .use import add_common, add_text, named_text
 from .writable import check_writable
 
 BAR = 24  # characters of the longest bar
@@ -36,15 +40,22 @@ LARGEST = 20  # parts printed without --json
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sentence")
-    parser.add_argument("--word", type=int, required=True, help="word of the translation, from 1")
-    parser.add_argument("--against", metavar="Y", help="explain logit X - logit Y instead of log p(X)")
-    parser.add_argument("--method", choices=[*METHODS, "heads", "all"], default=DEFAULT_METHOD, metavar="NAME",
-                        help=f"any of {', '.join(METHODS)}, heads, all (default {DEFAULT_METHOD})")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--given", metavar="TRANSLATION", help="explain a word of this translation, not of the model's")
-    parser.add_argument("--changes", default="", help="heads or masks changed, as in a link: cross.2.3:off, ...")
-    _add_checkpoint(parser)
-    parser.add_argument("--model", metavar="MODULE:FACTORY", help="a model of your own instead of a checkpoint")
+    parser.add_argument("--word", type=int, required=True, help=say("word of the translation, from 1"))
+    parser.add_argument("--against", metavar="Y", help=say("explain logit X - logit Y instead of log p(X)"))
+    parser.add_argument(
+        "--method",
+        choices=[*METHODS, "heads", "all"],
+        default=DEFAULT_METHOD,
+        metavar="NAME",
+        help=say("any of {methods}, heads, all (default {default})", methods=listed(METHODS), default=DEFAULT_METHOD),
+    )
+    parser.add_argument("--json", action="store_true", help=say("print JSON"))
+    parser.add_argument(
+        "--given", metavar="TRANSLATION", help=say("explain a word of this translation, not of the model's")
+    )
+    parser.add_argument("--changes", default="", help=say("heads or masks changed, as in a link: cross.2.3:off, ..."))
+    add_common(parser)
+    parser.add_argument("--model", metavar="MODULE:FACTORY", help=say("a model of your own instead of a checkpoint"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -80,9 +91,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def add_measure(parser: argparse.ArgumentParser) -> None:
-    _add_checkpoint(parser)
+    add_common(parser)
     add_text(parser)
-    parser.add_argument("--sentences", type=int, default=200, help="how many sentences (default 200)")
+    parser.add_argument(
+        "--sentences", type=int, default=200, help=say("how many sentences (default {default})", default=200)
+    )
 
 
 def run_measure(arguments: argparse.Namespace) -> int:
@@ -91,17 +104,11 @@ def run_measure(arguments: argparse.Namespace) -> int:
     check_writable(folder / FILE)
     translator = Translator.load(arguments.checkpoint, chosen_device(arguments.device))
     scores = measure(translator, *named_text(arguments, translator), arguments.sentences)
-    write_scores(folder, scores)
+    with speaking(SOURCE):
+        write_scores(folder, scores)
     print(table(scores), end="")
-    print(f"Wrote {folder / FILE}")
+    print(say("Wrote {path}", path=folder / FILE))
     return 0
-
-
-def _add_checkpoint(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--checkpoint", default=DEFAULT, help=f"name below checkpoints/ or a folder (default {DEFAULT})"
-    )
-    parser.add_argument("--device", help="cpu or cuda (default: the GPU when there is one)")
 
 
 def _explained(translator: Translator, target: Target, method: str) -> Attribution | LogitParts:
@@ -113,29 +120,47 @@ def _explained(translator: Translator, target: Target, method: str) -> Attributi
 
 def _heading(target: Target, value: float) -> str:
     what = f"log p({target.word})" if target.against is None else f"logit {target.word} - logit {target.against}"
-    return "\n".join([f"{what} = {value:.4f}", *target.notes])
+    return "\n".join([f"{what} = {number(value, '.4f')}", *target.notes])
 
 
 def _lines(found: Attribution, meanings: Mapping[str, str] = METHODS) -> list[str]:
-    lines = [f"{found.method}: {meanings[found.method]}"]
+    lines = [f"{found.method}: {say(meanings[found.method])}"]
     if found.completeness_error is not None:
-        lines.append(f"completeness error {found.completeness_error:.2%}, baseline: {found.baseline}")
+        lines.append(
+            say(
+                "completeness error {error:.2%}, baseline: {baseline}",
+                error=found.completeness_error,
+                baseline=found.baseline,
+            )
+        )
     longest = max(abs(found.scores).max(), 1e-12)
-    sides = (("source", found.target.source_tokens, found.source), ("prefix", found.target.prefix_tokens, found.prefix))
-    for side, pieces, scores in sides:
-        for piece, score in zip(pieces, scores.tolist(), strict=False):
-            lines.append(f"  {side}  {piece.strip():16} {score:9.4f}  {_bar(score, longest)}")
-    return lines
+    sides = (
+        (say("source"), found.target.source_tokens, found.source),
+        (say("prefix"), found.target.prefix_tokens, found.prefix),
+    )
+    rows = [
+        [side, piece.strip(), number(score, ".4f"), _bar(score, longest)]
+        for side, pieces, scores in sides
+        for piece, score in zip(pieces, scores.tolist(), strict=False)
+    ]
+    return [*lines, *_columns(rows)]
 
 
 def _logit_lines(found: LogitParts) -> list[str]:
     parts = found.sorted[:LARGEST]
-    lines = [f"heads: {found.exactness}"]
-    lines += [f"  {one.part.name:32} {one.score:9.4f}  {_bar(one.score, abs(parts[0].score))}" for one in parts]
+    rows = [[one.part.name, number(one.score, ".4f"), _bar(one.score, abs(parts[0].score))] for one in parts]
     rest = found.sorted[LARGEST:]
     if rest:
-        lines.append(f"  {f'{len(rest)} smaller parts':32} {sum(one.score for one in rest):9.4f}")
-    return [*lines, f"  {'sum':32} {found.sum:9.4f}", f"  {'logit':32} {found.logit:9.4f}"]
+        smaller = say_many("{count} smaller part", "{count} smaller parts", len(rest))
+        rows.append([smaller, number(sum(one.score for one in rest), ".4f"), ""])
+    rows += [[say("sum"), number(found.sum, ".4f"), ""], [say("logit"), number(found.logit, ".4f"), ""]]
+    return [f"{say('heads')}: {found.exactness}", *_columns(rows)]
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows that end with a number and a bar."""
+    lines = table_lines([row[:-1] for row in rows], texts=len(rows[0]) - 2) if rows else []
+    return [f"  {line}  {row[-1]}".rstrip() for line, row in zip(lines, rows, strict=True)]
 
 
 def _bar(score: float, longest: float) -> str:
@@ -144,11 +169,11 @@ def _bar(score: float, longest: float) -> str:
 
 def _run_foreign(model: LocalModel, arguments: argparse.Namespace) -> int:
     if arguments.changes or arguments.given or arguments.against:
-        raise ValueError("A model of your own takes neither --changes nor --given nor --against.")
+        raise ValueError(say("A model of your own takes neither --changes nor --given nor --against."))
     answers, missing = foreign_attributions(model, arguments.sentence, arguments.word, arguments.method)
     if arguments.json:
-        listed = [one.as_json() | {"not_computed": missing} for one in answers]
-        print(json.dumps(listed if arguments.method == "all" else listed[0], ensure_ascii=False))
+        found = [one.as_json() | {"not_computed": missing} for one in answers]
+        print(json.dumps(found if arguments.method == "all" else found[0], ensure_ascii=False))
         return 0
     print(_heading(answers[0].target, answers[0].target_value))
     for one in answers:

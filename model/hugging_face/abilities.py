@@ -5,25 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..language.say import listed, say, to_say
 from ..live.abilities import Ability
 
-OURS = "a model of this project can"
 LACKS_OF_TRANSLATION: Mapping[Ability, str] = {
     "cache check": "",
     "examples": "",
-    "attribution": f"What a word rests on is not computed for a model from a folder; {OURS}.",
+    "attribution": to_say(
+        "What a word rests on is not computed for a model from a folder; a model of this project can."
+    ),
     "position pictures": "",
-    "training": f"A folder says nothing of its training; {OURS}.",
-    "atlas": f"Heads are not measured over a corpus for a model from a folder; {OURS} have an atlas.",
+    "training": to_say("A folder says nothing of its training; a model of this project can."),
+    "atlas": to_say(
+        "Heads are not measured over a corpus for a model from a folder; a model of this project can have an atlas."
+    ),
 }
 LACKS_OF_CONTINUATION: Mapping[Ability, str] = {
     **LACKS_OF_TRANSLATION,
-    "source words": f"What a word rests on is not computed for a decoder alone; {OURS}.",
-    "translate": "A decoder alone has no source to attend to.",
+    "source words": to_say("What a word rests on is not computed for a decoder alone; a model of this project can."),
+    "translate": to_say("A decoder alone has no source to attend to."),
     "word facts": "",
 }
-"""The empty sentence: what is lacking is a part of a view, which is left out."""
-NO_POSITIONS = (
+"""For :meth:`LiveModel.cannot` to say. The empty sentence: what is lacking is a part of a view, which is left out."""
+NO_POSITIONS = to_say(
     "No table of positions is added to this model's token embeddings, as where attention itself knows distances "
     "(relative or rotary positions), so there is none to read and to move."
 )
@@ -45,4 +49,9 @@ def generation_notes(settings: Any) -> tuple[str, ...]:
     left = [f"{name} {value}" for name, value in asked.items() if value and value != NOT_APPLIED[name]]
     if not left:
         return ()
-    return (f"The folder's generation settings also ask for {', '.join(left)}, which is not applied here.",)
+    return (
+        say(
+            "The folder's generation settings also ask for {settings}, which is not applied here.",
+            settings=listed(left),
+        ),
+    )

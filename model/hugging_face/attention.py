@@ -20,6 +20,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
 from ..capture.points import AttentionPoints
+from ..language.say import say
 from ..masking.blocked import is_blocked
 from ..network.attention import chosen_path
 from ..network.hooks import is_observed
@@ -81,7 +82,7 @@ def attend(
     transformers hands over. No weights where nobody looks on a GPU: then the fused kernel runs.
     """
     if s_aux is not None:
-        raise UnknownAttentionError("a learned sink beside its keys")
+        raise UnknownAttentionError(say("its attention has a learned sink beside its keys"))
     points = _points(module, query.shape[1])
     groups = query.shape[1] // key.shape[1]
     if groups > 1:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
+from ..language.say import listed, say, sentences, to_say
 from ..live.local_model import LocalError, LocalModel
 
 if TYPE_CHECKING:
@@ -22,13 +23,15 @@ SAFE = ("model.safetensors", "model.safetensors.index.json")
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack")
 LONGEST = 300
 """Characters of what transformers says of a folder."""
-MISSING = "Running a Hugging Face folder takes transformers, which is not installed here: pip install transformers"
+MISSING = to_say(
+    "Running a Hugging Face folder takes transformers, which is not installed here: pip install transformers"
+)
 
 
 def model_folders(directory: Path) -> list[Path]:
     """Return the folders under a directory that hold a model, by name: the directory's own children. LocalError."""
     if not directory.is_dir():
-        raise LocalError(f"There is no folder {directory}.")
+        raise LocalError(say("There is no folder {directory}.", directory=directory))
     return sorted(path.parent for path in directory.glob(f"*/{CONFIG}"))
 
 
@@ -40,14 +43,21 @@ def open_named(name: str) -> LiveModel | LocalModel:
     path, _, query = name.partition("?")
     languages = dict(parse_qsl(query))
     if unknown := set(languages) - {"source", "target"}:
-        raise LocalError(f"{PREFIX}{name}: {', '.join(sorted(unknown))} is unknown; write ?source=en&target=de.")
+        raise LocalError(
+            say(
+                "{prefix}{name}: {unknown} is unknown; write ?source=en&target=de.",
+                prefix=PREFIX,
+                name=name,
+                unknown=listed(sorted(unknown)),
+            )
+        )
     folder = Path(path).expanduser()
     config = _checked(folder)
     try:
         from . import load
     except ImportError as error:
         if (error.name or "").partition(".")[0] == "transformers":
-            raise LocalError(MISSING) from error
+            raise LocalError(say(MISSING)) from error
         raise
     return _in_sentences(folder, lambda: load.loaded(folder, config, languages))
 
@@ -55,21 +65,37 @@ def open_named(name: str) -> LiveModel | LocalModel:
 def _checked(folder: Path) -> Mapping[str, Any]:
     """What the folder's configuration says, where it can be run at all."""
     if not folder.is_dir():
-        raise LocalError(f"There is no folder {folder}.")
+        raise LocalError(say("There is no folder {folder}.", folder=folder))
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except OSError as error:
-        raise LocalError(f"{folder.name} has no {CONFIG}: it is no folder of a Hugging Face model.") from error
+        raise LocalError(
+            say("{folder} has no {config}: it is no folder of a Hugging Face model.", folder=folder.name, config=CONFIG)
+        ) from error
     except ValueError as error:
-        raise LocalError(f"{folder.name}: {CONFIG} is not JSON.") from error
+        raise LocalError(say("{folder}: {config} is not JSON.", folder=folder.name, config=CONFIG)) from error
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
-        raise LocalError(f"{folder.name}: {CONFIG} names no model_type, so it is no folder of a Hugging Face model.")
+        raise LocalError(
+            say(
+                "{folder}: {config} names no model_type, so it is no folder of a Hugging Face model.",
+                folder=folder.name,
+                config=CONFIG,
+            )
+        )
     if "auto_map" in config:
-        raise LocalError(f"{folder.name} needs code that comes with it, and code from a folder is never run.")
+        raise LocalError(
+            say("{folder} needs code that comes with it, and code from a folder is never run.", folder=folder.name)
+        )
     if not any((folder / name).is_file() for name in SAFE):
         pickled = next((name for name in PICKLED if (folder / name).exists()), None)
-        also = f" It has {pickled}, which is never opened: save it again with model.save_pretrained." if pickled else ""
-        raise LocalError(f"{folder.name} has no weights in safetensors ({SAFE[0]}).{also}")
+        raise LocalError(
+            sentences(
+                say("{folder} has no weights in safetensors ({file}).", folder=folder.name, file=SAFE[0]),
+                say("It has {file}, which is never opened: save it again with model.save_pretrained.", file=pickled)
+                if pickled
+                else "",
+            )
+        )
     return config
 
 
@@ -81,4 +107,4 @@ def _in_sentences(folder: Path, load: Callable[[], LiveModel | LocalModel]) -> L
         raise
     except Exception as error:  # transformers raises anything, from KeyError to its own
         said = " ".join(str(error).split()) or type(error).__name__
-        raise LocalError(f"{folder.name} cannot be run: {said[:LONGEST]}") from error
+        raise LocalError(say("{folder} cannot be run: {said}", folder=folder.name, said=said[:LONGEST])) from error

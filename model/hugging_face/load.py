@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from transformers import (
 
 from ..decoding.constraints import Constraints
 from ..devices import chosen_device
+from ..language.say import say
 from ..live.live_model import LiveModel
 from ..live.local_model import LocalError, LocalModel
 from ..network.autoregressive import Side
@@ -48,7 +49,16 @@ class FolderModel(LiveModel):
     """A model of transformers that writes: it lacks what needs to know more of its inside than attention."""
 
     model: FolderNetwork
-    empty_rows = "zeros are put there, where eager attention of transformers would weigh all keys alike"
+    generation: GenerationConfig | None = None
+    """What its folder says of writing."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        return generation_notes(self.generation)
+
+    @property
+    def empty_rows(self) -> str:
+        return say("zeros are put there, where eager attention of transformers would weigh all keys alike")
 
     def as_reader(self) -> LocalModel:
         """Return the same as a module and the function that runs it on a text: for what is asked of any module."""
@@ -88,7 +98,14 @@ def _model(folder: Path, kind: Any, attention: str) -> PreTrainedModel:
     )
     missing = [name for name in sorted(report["missing_keys"]) if not UNSEEN.search(name)]
     if missing:
-        raise LocalError(f"{folder.name} lacks {len(missing)} of the model's tensors, {missing[0]} first.")
+        raise LocalError(
+            say(
+                "{folder} lacks {count} of the model's tensors, {first} first.",
+                folder=folder.name,
+                count=len(missing),
+                first=missing[0],
+            )
+        )
     return model.to(chosen_device()).eval().requires_grad_(False)
 
 
@@ -101,7 +118,9 @@ def _reader(folder: Path, tokenizer: PreTrainedTokenizerBase) -> LocalModel:
     def run(text: str) -> dict[str, list[str]]:
         ids = names.encode(text).ids
         if len(ids) > most:
-            raise LocalError(f"this text has {len(ids):,} tokens, and the model reads {most} at most")
+            raise LocalError(
+                say("this text has {count:,} tokens, and the model reads {most} at most", count=len(ids), most=most)
+            )
         model(input_ids=torch.tensor([ids], device=model.device))
         return {"source": [names.token(one) for one in ids]}
 
@@ -129,7 +148,11 @@ def _writer(
         probe(model, lambda: network(ids, target), ids.shape[1])
     except ProbeError as error:
         raise LocalError(
-            f"{folder.name} cannot be run live: {error}. Its attention can be captured from Python and opened here."
+            say(
+                "{folder} cannot be run live: {error}. Its attention can be captured from Python and opened here.",
+                folder=folder.name,
+                error=error,
+            )
         ) from error
     found = FolderModel(
         folder.name,
@@ -146,7 +169,7 @@ def _writer(
     )
     lacks = LACKS_OF_TRANSLATION if two_sided else LACKS_OF_CONTINUATION
     found.lacks = lacks if len(network.added) == 1 + two_sided else {**lacks, "positions": NO_POSITIONS}
-    found.notes = generation_notes(generation)
+    found.generation = generation
     return found
 
 
@@ -154,14 +177,14 @@ def _network(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, generat
     ends = generation.eos_token_id if generation.eos_token_id is not None else tokenizer.eos_token_id
     end_ids = tuple(ends) if isinstance(ends, list | tuple) else (ends,)
     if None in end_ids:
-        raise LocalError("it does not say which token ends a text (eos_token_id)")
+        raise LocalError(say("it does not say which token ends a text (eos_token_id)"))
     positions = _positions(model.config)
     if not model.config.is_encoder_decoder:
         return DecoderNetwork(model, end_ids[0], end_ids, positions)
     start = generation.decoder_start_token_id
     start = getattr(model.config, "decoder_start_token_id", None) if start is None else start
     if start is None:
-        raise LocalError("it does not say which token a target begins with (decoder_start_token_id)")
+        raise LocalError(say("it does not say which token a target begins with (decoder_start_token_id)"))
     return EncoderDecoderNetwork(model, start, end_ids, positions)
 
 
@@ -184,7 +207,12 @@ def _forced(
         first = tokenizer.get_lang_id(target) if hasattr(tokenizer, "get_lang_id") else known[target]
     if known and first is None:
         raise LocalError(
-            f"{folder.name} writes {len(known)} languages: say which, as in --model 'hf:{folder}?source=en&target=de'."
+            say(
+                "{folder} writes {count} languages: say which, as in --model 'hf:{path}?source=en&target=de'.",
+                folder=folder.name,
+                count=len(known),
+                path=folder,
+            )
         )
     begin = () if first is None else (int(first),)
     return Constraints(begin, _never(generation).forbidden, uncounted=len(begin))

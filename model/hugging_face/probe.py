@@ -12,6 +12,7 @@ from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
 from ..capture.points import AttentionPoints
+from ..language.say import say
 from ..network.hooks import hook_outputs
 from ..trace import Kind
 from .attention import NAME, POINTS, UnknownAttentionError, finding_modules
@@ -37,11 +38,11 @@ def probe(model: PreTrainedModel, run: Run, source: int) -> None:
         with finding_modules() as calls:
             run()
     except UnknownAttentionError as error:
-        raise ProbeError(f"its attention has {error}") from error
+        raise ProbeError(str(error)) from error
     if not calls:
-        raise ProbeError("its attention does not go through the interface of transformers")
+        raise ProbeError(say("its attention does not go through the interface of transformers"))
     if max(calls.values()) > 1:
-        raise ProbeError("several of its layers share one attention module")
+        raise ProbeError(say("several of its layers share one attention module"))
     points = [_points(module) for module in calls]
     seen: dict[nn.Module, Tensor] = {}
     keepers: dict[nn.Module, Callable[[Tensor], None]] = {one.weights: _keeper(seen, one.weights) for one in points}
@@ -90,7 +91,9 @@ def _eagerly(model: PreTrainedModel, run: Run) -> Tensor:
 def _compare(output: Tensor, expected: Tensor) -> None:
     difference = float((output - expected).abs().max() / expected.abs().max().clamp_min(1e-9))
     if not difference <= TOLERANCE:
-        raise ProbeError(f"its own attention gives other outputs, {difference:.1e} of their size apart")
+        raise ProbeError(
+            say("its own attention gives other outputs, {difference:.1e} of their size apart", difference=difference)
+        )
 
 
 def _describe(

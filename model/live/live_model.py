@@ -19,6 +19,7 @@ from ..decoding.constraints import FREE, Constraints
 from ..decoding.observer_check import ObserverCheck, check_observer
 from ..decoding.steps import GREEDY, DecodingStep, Strategy
 from ..decoding.teacher_forcing import forced
+from ..language.say import say
 from ..network.autoregressive import AutoregressiveModel
 from ..text.token_names import name_continuation, name_translation
 from ..text.tokenizer import Encoded
@@ -74,11 +75,7 @@ class LiveModel:
     model: AutoregressiveModel
     tokenizer: TextTokenizer
     lacks: Mapping[Ability, str] = {}
-    """What it cannot do, each with the sentence that says so."""
-    notes: Sequence[str] = ()
-    """What else is to be known of it on every page, in sentences."""
-    empty_rows: str = "this model gives zeros there, never NaN"
-    """What its attention gives to a query that may attend to nothing."""
+    """What it cannot do, each with the message that says so."""
 
     def __init__(
         self,
@@ -109,7 +106,18 @@ class LiveModel:
 
     def cannot(self, ability: Ability) -> str:
         """Return why it cannot do something and what can; "" where it can."""
-        return self.lacks.get(ability, "")
+        reason = self.lacks.get(ability, "")
+        return say(reason) if reason else ""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What else is to be known of it on every page, in sentences."""
+        return ()
+
+    @property
+    def empty_rows(self) -> str:
+        """What its attention gives to a query that may attend to nothing."""
+        return say("this model gives zeros there, never NaN")
 
     def encode(self, text: str) -> Encoded:
         """Text -> pieces. InputError for a text that is empty or too long for the model."""

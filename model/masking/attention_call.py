@@ -4,10 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
-from ..language.say import say
+from ..language.catalogue import SOURCE
+from ..language.current import speaking
+from ..language.say import say, to_say
 
+Reading = tuple[str, Mapping[str, Any]]
+"""How one mask is read: a code of :data:`READINGS`, and the values of its message."""
+READINGS = {
+    "attend": to_say("{name}, True = may attend"),
+    "blocked": to_say("{name}, True = blocked"),
+    "added": to_say("{name}, added to the scores"),
+    "causal": to_say("is_causal=True, from the top left"),
+    "function-added": to_say("{name} of {function}, added to the scores"),
+    "function-attend": to_say("{name} of {function}, read as {one} = may attend"),
+    "guess-attend": to_say("{name} of {function}, read as {one} = may attend, which contradicts fewer cells in force"),
+    "guess-blocked": to_say("{name} of {function}, read as {one} = blocked, which contradicts fewer cells in force"),
+    "evaluated": to_say("{name}, evaluated at every cell"),
+    "both-evaluated": to_say("{name} and {other}, evaluated at every cell"),
+    "misshaped": to_say("{name} of the shape {shape}, which cannot be laid out as queries x keys"),
+    "arguments": "{arguments}",
+}
+"""How masks are read."""
 CAPTURED_CALLS = "captured_calls"
 """The name under which a capture hands its calls to a diagnosis, one text of JSON a layer."""
 CAPTURED_EXTRA_KEYS = "captured_extra_keys"
@@ -36,6 +56,22 @@ class AttentionCall:
     """Which masks were passed and how they are read; empty where none arrived, None where that was not recorded."""
     passed_cells: bool = True
     """Whether what was passed can be laid out as queries x keys; else ``passed`` says what cannot."""
+    readings: Sequence[Reading] = ()
+    """The same as ``passed``, a reading for each mask."""
+
+    def given(self, readings: Sequence[Reading], cells: bool = True) -> AttentionCall:
+        """Return the call with the masks that it was passed."""
+        with speaking(SOURCE):  # it is kept in files
+            passed = _said(readings)
+        return replace(self, passed=passed, passed_cells=cells, readings=tuple(readings))
+
+    @property
+    def passed_in_words(self) -> str:
+        """What ``passed`` says, in the reader's language; as it is saved where nothing else was recorded."""
+        try:
+            return _said(self.readings) or self.passed or ""
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            return self.passed or ""
 
     def as_json(self) -> str:
         """Return the call as text."""
@@ -88,6 +124,10 @@ class AttentionCall:
             return say("{place}; none arrived: {arguments}", place=self.place, arguments=none)
         carried = _listed({name: self.arguments[name] for name in carrying})
         return say("{place}; carried by {arguments}", place=self.place, arguments=carried)
+
+
+def _said(readings: Sequence[Reading]) -> str:
+    return "; ".join(say(READINGS[code], **values) for code, values in readings)
 
 
 def _listed(arguments: Mapping[str, str]) -> str:

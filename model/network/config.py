@@ -12,6 +12,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+from ..language.say import listed, say
+
 # The special tokens stand first in every vocabulary; nothing else in the project spells these numbers.
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
 SPECIAL_PIECES = ("<pad>", "<unk>", "<s>", "</s>")
@@ -89,24 +91,40 @@ class TransformerConfig:
 
     def __post_init__(self) -> None:
         if not isinstance(self.dropout_places, (list, tuple)):
-            raise ValueError(f"dropout_places is {self.dropout_places!r}; it must be a list of places.")
+            raise ValueError(
+                say(
+                    "dropout_places is {dropout_places!r}; it must be a list of places.",
+                    dropout_places=self.dropout_places,
+                )
+            )
         object.__setattr__(self, "dropout_places", tuple(self.dropout_places))  # JSON has lists only
         self._check_types()
         if self.d_model % self.heads:
-            raise ValueError(f"d_model ({self.d_model}) must be divisible by heads ({self.heads}).")
+            raise ValueError(
+                say("d_model ({d_model}) must be divisible by heads ({heads}).", d_model=self.d_model, heads=self.heads)
+            )
         if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout is {self.dropout}; it must be at least 0 and below 1.")
+            raise ValueError(say("dropout is {dropout}; it must be at least 0 and below 1.", dropout=self.dropout))
         if self.norm_eps <= 0:
-            raise ValueError(f"norm_eps is {self.norm_eps}; it must be above 0.")
+            raise ValueError(say("norm_eps is {norm_eps}; it must be above 0.", norm_eps=self.norm_eps))
         if self.shared_embedding and self.vocab_size != self.target_vocab_size:
             raise ValueError(
-                f"A shared embedding needs one joint vocabulary, but the source side has {self.vocab_size} pieces "
-                f"and the target side {self.target_vocab_size}."
+                say(
+                    "A shared embedding needs one joint vocabulary, but the source side has {vocab_size} pieces "
+                    "and the target side {target_vocab_size}.",
+                    vocab_size=self.vocab_size,
+                    target_vocab_size=self.target_vocab_size,
+                )
             )
         if min(self.vocab_size, self.target_vocab_size) <= len(SPECIAL_PIECES):
-            raise ValueError(f"A vocabulary needs more than its {len(SPECIAL_PIECES)} special pieces.")
+            raise ValueError(
+                say(
+                    "A vocabulary needs more than its {count} special pieces.",
+                    count=len(SPECIAL_PIECES),
+                )
+            )
         if self.norm_form == "std_eps" and self.d_model == 1:
-            raise ValueError("A sample standard deviation (norm_form 'std_eps') needs a d_model of at least 2.")
+            raise ValueError(say("A sample standard deviation (norm_form 'std_eps') needs a d_model of at least 2."))
         for field in dataclasses.fields(self):
             self._check_choice(field.name)
 
@@ -114,12 +132,23 @@ class TransformerConfig:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if type(value) is int and value > LARGEST.get(field.name, MOST):
-                raise ValueError(f"{field.name} is {value:,}; it is at most {LARGEST.get(field.name, MOST):,}.")
+                raise ValueError(
+                    say(
+                        "{field} is {value:,}; it is at most {largest:,}.",
+                        field=field.name,
+                        value=value,
+                        largest=LARGEST.get(field.name, MOST),
+                    )
+                )
             if isinstance(field.default, bool):
                 if not isinstance(value, bool):
-                    raise ValueError(f"{field.name} is {value!r}; it must be true or false.")
+                    raise ValueError(
+                        say("{field} is {value!r}; it must be true or false.", field=field.name, value=value)
+                    )
             elif isinstance(field.default, int) and (type(value) is not int or value < 1):
-                raise ValueError(f"{field.name} is {value!r}; it must be a whole number of at least 1.")
+                raise ValueError(
+                    say("{field} is {value!r}; it must be a whole number of at least 1.", field=field.name, value=value)
+                )
 
     def _check_choice(self, name: str) -> None:
         allowed = CHOICES.get(name)
@@ -128,7 +157,14 @@ class TransformerConfig:
         value = getattr(self, name)
         for one in value if isinstance(value, tuple) else (value,):
             if one not in allowed:
-                raise ValueError(f"{name} is {one!r}; it must be one of {', '.join(map(repr, allowed))}.")
+                raise ValueError(
+                    say(
+                        "{name} is {value!r}; it must be one of {known}.",
+                        name=name,
+                        value=one,
+                        known=listed(map(repr, allowed)),
+                    )
+                )
 
     @property
     def d_head(self) -> int:
@@ -154,16 +190,18 @@ class TransformerConfig:
         try:
             values = json.loads(text)
         except json.JSONDecodeError as error:
-            raise ValueError(f"This is not a JSON configuration: {error}.") from error
+            raise ValueError(say("This is not a JSON configuration: {error}.", error=error)) from error
         if not isinstance(values, dict):
-            raise ValueError("A configuration is a JSON object of field names and values.")
+            raise ValueError(say("A configuration is a JSON object of field names and values."))
         known = {field.name for field in dataclasses.fields(cls)}
         if unknown := sorted(set(values) - known):
-            raise ValueError(f"Unknown configuration fields: {', '.join(unknown)}.")
+            raise ValueError(say("Unknown configuration fields: {unknown}.", unknown=listed(unknown)))
         try:
             return cls(**values)
         except TypeError as error:
-            raise ValueError(f"A configuration field has a value of the wrong type: {error}.") from error
+            raise ValueError(
+                say("A configuration field has a value of the wrong type: {error}.", error=error)
+            ) from error
 
 
 CHOICES: dict[str, tuple[str, ...]] = {

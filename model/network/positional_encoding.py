@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ..language.say import say
 from .config import TransformerConfig
 from .hooks import HookPoint, hook_outputs
 
@@ -93,7 +94,11 @@ class PositionalEncoding(nn.Module):
         length = keep.shape[1]
         if offset + length > self.max_length:
             raise ValueError(
-                f"The text has {offset + length} tokens, but this model has positions for {self.max_length} at most."
+                say(
+                    "The text has {count} tokens, but this model has positions for {most} at most.",
+                    count=offset + length,
+                    most=self.max_length,
+                )
             )
         if self.kind == "sinusoidal_pad_row":
             counted = torch.arange(offset + 1, offset + length + 1, device=keep.device)

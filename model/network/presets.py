@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..language.say import to_say
+from ..language.say import listed, say, to_say
 from .config import TransformerConfig
 
 _BASE = {"d_model": 512, "heads": 8, "encoder_layers": 6, "decoder_layers": 6, "feed_forward": 2048, "dropout": 0.1}
@@ -131,5 +131,7 @@ FROM_SOURCE: dict[str, frozenset[str]] = {
 def preset(name: str, **overrides: Any) -> TransformerConfig:
     """One of :data:`PRESETS` by name, with any field overridden, so that a small copy keeps its numerics."""
     if name not in PRESETS:
-        raise ValueError(f"There is no preset {name!r}; the presets are {', '.join(PRESETS)}.")
+        raise ValueError(
+            say("There is no preset {name!r}; the presets are {presets}.", name=name, presets=listed(PRESETS))
+        )
     return TransformerConfig(**{**PRESETS[name], "preset": name, **overrides})

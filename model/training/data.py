@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
+from ..language.say import listed, say
 from ..network.autoregressive import pad, shift_right
 from ..network.config import PAD_ID
 
@@ -26,13 +27,26 @@ def read_pairs(folders: Sequence[Path], source: str, target: str, split: str) ->
             path = folder / f"{split}.{language}"
             if not path.is_file():
                 raise FileNotFoundError(
-                    f"There is no {path}: a data folder holds {split}.{source} and {split}.{target}."
+                    say(
+                        "There is no {path}: a data folder holds {file} and {other}.",
+                        path=path,
+                        file=f"{split}.{source}",
+                        other=f"{split}.{target}",
+                    )
                 )
             sides.append(path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
         if len(sides[0]) != len(sides[1]):
             raise ValueError(
-                f"{folder}/{split}: {len(sides[0])} {source} lines, but {len(sides[1])} {target} lines; line N of one "
-                "side must translate line N of the other."
+                say(
+                    "{folder}/{split}: {lines} {language} lines, but {others} {other} lines; line N of one side "
+                    "must translate line N of the other.",
+                    folder=folder,
+                    split=split,
+                    lines=len(sides[0]),
+                    language=source,
+                    others=len(sides[1]),
+                    other=target,
+                )
             )
         pairs.extend(zip(*sides, strict=True))
     return pairs
@@ -42,7 +56,11 @@ def how_often(mixture: Mapping[str, float], names: Sequence[str], sizes: Sequenc
     """How often each pair is used in one pass, of folders with these names and numbers of pairs."""
     if unknown := sorted(set(mixture) - set(names)):
         raise ValueError(
-            f"The recipe's mixture names {', '.join(unknown)}, but the folders of --data are {', '.join(names)}."
+            say(
+                "The recipe's mixture names {unknown}, but the folders of --data are {names}.",
+                unknown=listed(unknown),
+                names=listed(names),
+            )
         )
     return np.repeat([float(mixture.get(name, 1)) for name in names], sizes)
 
@@ -101,8 +119,10 @@ class Batches:
         self.phases = [Phase(done, often[kept]) for done, often in phases or [Phase(0, np.ones(len(lengths)))]]
         if not all(phase.often.any() for phase in self.phases):
             raise ValueError(
-                "No sentence pair is left to train on: the files are empty, every pair is too long, or the mixture "
-                "leaves all out."
+                say(
+                    "No sentence pair is left to train on: the files are empty, every pair is too long, or the "
+                    "mixture leaves all out."
+                )
             )
 
     def epoch(self, number: int, phase: int = 0) -> list[np.ndarray]:

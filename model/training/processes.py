@@ -11,6 +11,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from ..language.say import say
+
 
 class WorkerLostError(RuntimeError):
     """The loss of another process of a distributed run."""
@@ -54,6 +56,11 @@ def check_same_step(step: int, device: torch.device, folder: Path) -> None:
     last, first = ends[0].item(), -ends[1].item()
     if first != last:
         raise ValueError(
-            f"The processes would go on from different steps, {first} to {last}: the folder of the state "
-            f"({folder}) must be one that all machines share; choose it with --state."
+            say(
+                "The processes would go on from different steps, {first} to {last}: the folder of the state "
+                "({folder}) must be one that all machines share; choose it with --state.",
+                first=first,
+                last=last,
+                folder=folder,
+            )
         )

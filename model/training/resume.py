@@ -11,10 +11,9 @@ import torch
 
 from ..checkpoint.files import sha256
 from ..checkpoint.recipe import Recipe
+from ..language.say import say
 from ..network.config import TransformerConfig
 from .data import Batches
-
-OTHERWISE = "Choose another folder with --state"
 
 
 @dataclass(frozen=True)
@@ -39,15 +38,28 @@ class RunIdentity:
         try:
             saved = RunIdentity(Recipe(**state["recipe"]), TransformerConfig(**state["config"]), state["text"])
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path} was written by another version of this program. {OTHERWISE}.") from error
+            raise ValueError(
+                say(
+                    "{path} was written by another version of this program. Choose another folder with --state.",
+                    path=path,
+                )
+            ) from error
         found = saved.config.differences(self.config) | self.recipe.mismatches(saved.recipe, step)
-        differences = [f"{name} was {before!r} and is now {now!r}" for name, (before, now) in found.items()]
+        differences = [
+            say("{name} was {before!r} and is now {now!r}", name=name, before=before, now=now)
+            for name, (before, now) in found.items()
+        ]
         if not differences and saved.text != self.text:
-            differences = ["the text of --data or its vocabulary is another"]
+            differences = [say("the text of --data or its vocabulary is another")]
         if differences:
             raise ValueError(
-                f"The training in {path.parent} stands at step {step:,} and was begun otherwise: "
-                f"{'; '.join(differences)}. {OTHERWISE}, or go on with what it was begun with."
+                say(
+                    "The training in {folder} stands at step {step:,} and was begun otherwise: {differences}. "
+                    "Choose another folder with --state, or go on with what it was begun with.",
+                    folder=path.parent,
+                    step=step,
+                    differences="; ".join(differences),
+                )
             )
 
 
@@ -59,10 +71,18 @@ def read_state(path: Path, device: torch.device) -> dict[str, Any]:
     try:
         state = torch.load(path, map_location=device, weights_only=True)
     except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise ValueError(f"{path} is damaged: it is not a state of a training. {OTHERWISE}, or remove it.") from error
+        raise ValueError(
+            say(
+                "{path} is damaged: it is not a state of a training. Choose another folder with --state, or remove it.",
+                path=path,
+            )
+        ) from error
     if not isinstance(state, dict) or "begun" not in state:
         raise ValueError(
-            f"{path} does not say what its training was begun with, as an earlier version of this program left it, so "
-            f"it cannot be gone on from. {OTHERWISE}, or remove it."
+            say(
+                "{path} does not say what its training was begun with, as an earlier version of this program left "
+                "it, so it cannot be gone on from. Choose another folder with --state, or remove it.",
+                path=path,
+            )
         )
     return state

@@ -21,6 +21,7 @@ from ..atomic_write import atomic_write
 from ..checkpoint.history import HISTORY, HistoryRow, write_history
 from ..checkpoint.load import unique_weights
 from ..checkpoint.recipe import Recipe
+from ..language.say import say
 from ..network.config import PAD_ID
 from ..network.masks import padding_mask
 from ..network.transformer import Transformer
@@ -136,8 +137,12 @@ class Trainer:
             return sum_gradients(self.model, loss)
         except RuntimeError as error:
             raise WorkerLostError(
-                f"Another training process was lost at step {self.step}. Start the same command again: the run goes on "
-                f"from the state in {self.folder}."
+                say(
+                    "Another training process was lost at step {step}. Start the same command again: the run goes "
+                    "on from the state in {folder}.",
+                    step=self.step,
+                    folder=self.folder,
+                )
             ) from error
 
     def _row(self, epoch: int, evaluate: Callable[[Transformer], float] | None) -> HistoryRow:

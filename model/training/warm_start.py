@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ..checkpoint.load import Checkpoint, unique_weights
+from ..language.say import listed, say
 from ..network.config import SPECIAL_PIECES
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer
@@ -23,8 +24,12 @@ def begin_with(model: Transformer, tokenizer: Tokenizer, start: Checkpoint) -> N
     differences = start.model.config.differences(model.config)
     if other := sorted(set(differences) - {*VOCABULARIES, "dropout", "dropout_places"}):
         raise ValueError(
-            f"{start.name} cannot be begun with: its {', '.join(other)} differ from the recipe's. Train from random "
-            "weights, or keep the architecture."
+            say(
+                "{model} cannot be begun with: its {fields} differ from the recipe's. Train from random weights, "
+                "or keep the architecture.",
+                model=start.name,
+                fields=listed(other),
+            )
         )
     shares = _shares(tokenizer, start.tokenizer)
     given = unique_weights(start.model)

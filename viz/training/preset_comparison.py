@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from model.checkpoint.preset_comparison import PresetModel, differing_fields
+from model.language.current import current_language
 from model.language.say import listed, number, say, sentences
 from model.network.presets import PRESETS
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 def show(bar: DeltaGenerator) -> None:
     with bar:
         log_steps = controls.log_steps()
-    found, faults = cache.preset_models()
+    found, faults = cache.preset_models(current_language())
     for fault in faults:
         st.error(plain(fault))
     if not found:

@@ -34,7 +34,7 @@ from model.experiments.word_facts import WordFacts
 from model.experiments.word_facts import word_facts as facts_of
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
-from model.language.current import speaking
+from model.language.current import current_language, speaking
 from model.live.live_model import LiveModel
 from model.network.config import TransformerConfig
 from model.positions.experiments import ExperimentResult, PositionExperiment, log_prob_curve, run_experiment
@@ -95,10 +95,16 @@ def _source_language(name: str) -> str:
 
 
 @st.cache_resource(show_spinner="Loading the model …")
-def _local(spec: str, device: str) -> LiveModel | LocalModel | LocalError:
-    """A failure is kept too: the factory runs once, and again where another `device` is chosen from then on."""
+def _named(spec: str, device: str) -> LiveModel | LocalModel:
+    """The factory runs once, and again where another `device` is chosen from then on. Raises LocalError."""
+    return load_local(spec)
+
+
+@st.cache_resource(show_spinner=False)
+def _local(spec: str, device: str, language: str) -> LiveModel | LocalModel | LocalError:
+    """A failure is kept too, in each language that it is said in."""
     try:
-        return load_local(spec)
+        return _named(spec, device)
     except LocalError as error:
         return error
 
@@ -106,12 +112,12 @@ def _local(spec: str, device: str) -> LiveModel | LocalModel | LocalError:
 def local() -> LiveModel | LocalModel | LocalError | None:
     """The model that the command line names, or why there is none."""
     spec = option(sys.argv[1:])
-    return None if spec is None else _local(spec, str(chosen_device()))
+    return None if spec is None else _local(spec, str(chosen_device()), current_language())
 
 
 @st.cache_data(ttl=10, show_spinner=False)
-def _folders() -> tuple[dict[str, str], str]:
-    """What loads each model of the directory that the command line names, by name, or why there is none."""
+def _folders(language: str) -> tuple[dict[str, str], str]:
+    """What loads each model of the directory that the command line names, by name, or why there is none, said."""
     try:
         return named_folders(sys.argv[1:]), ""
     except LocalError as error:
@@ -121,7 +127,7 @@ def _folders() -> tuple[dict[str, str], str]:
 def command_line_problems() -> list[str]:
     """Why what the command line names cannot be had, in sentences."""
     own = local()
-    return [*([str(own)] if isinstance(own, LocalError) else []), *filter(None, _folders()[1:])]
+    return [*([str(own)] if isinstance(own, LocalError) else []), *filter(None, _folders(current_language())[1:])]
 
 
 def brought(name: str) -> LiveModel | LocalModel | LocalError | None:
@@ -129,8 +135,8 @@ def brought(name: str) -> LiveModel | LocalModel | LocalError | None:
     own = local()
     if isinstance(own, LiveModel | LocalModel) and own.name == name:
         return own
-    spec = _folders()[0].get(name)
-    return None if spec is None else _local(spec, str(chosen_device()))
+    spec = _folders(current_language())[0].get(name)
+    return None if spec is None else _local(spec, str(chosen_device()), current_language())
 
 
 def reader(name: str) -> LocalModel | None:
@@ -145,7 +151,7 @@ def models() -> list[str]:
     """Names of all that can be chosen, those of the command line first."""
     own = local()
     first = [own.name] if isinstance(own, LiveModel | LocalModel) else []
-    return list(dict.fromkeys([*first, *_folders()[0], *checkpoints()]))
+    return list(dict.fromkeys([*first, *_folders(current_language())[0], *checkpoints()]))
 
 
 @computed(64)
@@ -356,8 +362,8 @@ def card(name: str) -> str:
 
 
 @st.cache_data(ttl=10, show_spinner=False)
-def preset_models() -> tuple[list[PresetModel], list[str]]:
-    """The checkpoints that were trained alike, and what is wrong with those that cannot be read."""
+def preset_models(language: str) -> tuple[list[PresetModel], list[str]]:
+    """The checkpoints that were trained alike, and what is wrong with those that cannot be read, in a language."""
     found, faults = [], []
     for name in checkpoints():
         try:

@@ -8,10 +8,11 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from ...language.say import say, to_say
 from ...trace import TraceError
 from .calls.call import Call
 
-NO_GRAPH = (
+NO_GRAPH = to_say(
     "These weights are no part of a graph of gradients: capture with detach=False, without torch.no_grad(), and give a "
     "number that was computed inside the block."
 )
@@ -23,7 +24,7 @@ def gradients_of(target: Tensor, weights: Sequence[Tensor]) -> list[Tensor]:
     Raises TraceError without a graph.
     """
     if target.numel() != 1 or not target.requires_grad or not all(one.requires_grad for one in weights) or not weights:
-        raise TraceError(NO_GRAPH)
+        raise TraceError(say(NO_GRAPH))
     found = torch.autograd.grad(target, list(weights), retain_graph=True, allow_unused=True)
     pairs = zip(weights, found, strict=True)
     return [torch.zeros_like(one) if gradient is None else gradient for one, gradient in pairs]
@@ -34,11 +35,17 @@ def with_gradients(calls: Sequence[Call], target: Tensor) -> list[Call]:
     kept = [call.graph for call in calls if call.graph is not None]
     if len(kept) < len(calls) and kept:
         path = next(call.path for call in calls if call.graph is None)
-        raise TraceError(f"The weights of {path} are made of blocks or beside a kernel: their gradients are not known.")
+        raise TraceError(
+            say(
+                "The weights of {path} are made of blocks or beside a kernel: their gradients are not known.", path=path
+            )
+        )
     changed = []
     for call, gradient, (_, layout) in zip(calls, gradients_of(target, [one for one, _ in kept]), kept, strict=True):
         weights = layout(gradient).float()
         if weights.shape != call.attention.weights.shape:
-            raise TraceError(f"The heads of {call.path} are put together from several: their gradients are not known.")
+            raise TraceError(
+                say("The heads of {path} are put together from several: their gradients are not known.", path=call.path)
+            )
         changed.append(replace(call, attention=replace(call.attention, weights=weights, tensors={})))
     return changed

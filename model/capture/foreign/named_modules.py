@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...language.say import listed, say
 from ...trace import KINDS, Kind, TraceError
 from .calls.call_site import tensors_in
 
@@ -23,11 +24,25 @@ def match_modules(model: nn.Module, patterns: Mapping[str, Kind | None]) -> dict
     found: dict[str, Kind | None] = {}
     for pattern, kind in patterns.items():
         if kind not in (None, *KINDS):
-            raise TraceError(f"{pattern} is said to be {kind!r}; it must be one of {', '.join(KINDS)}.")
+            raise TraceError(
+                say(
+                    "{pattern} is said to be {kind!r}; it must be one of {kinds}.",
+                    pattern=pattern,
+                    kind=kind,
+                    kinds=listed(KINDS),
+                )
+            )
         hits = [path for path in paths if fnmatchcase(path, pattern)]
         if not hits:
-            some = ", ".join(path for path in paths if path)[:300] or "itself alone"
-            raise TraceError(f"No module of this {type(model).__name__} is named {pattern!r}. It has: {some} ...")
+            some = ", ".join(path for path in paths if path)[:300] or say("itself alone")
+            raise TraceError(
+                say(
+                    "No module of this {model} is named {pattern!r}. It has: {paths} ...",
+                    model=type(model).__name__,
+                    pattern=pattern,
+                    paths=some,
+                )
+            )
         found |= dict.fromkeys(hits, kind)
     return found
 

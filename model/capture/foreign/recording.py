@@ -14,6 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...language.catalogue import SOURCE
+from ...language.current import speaking
+from ...language.say import say, sentences
 from ...trace import KINDS, AttentionTrace, Kind, TraceError
 from .calls.axes import evidence_of
 from .calls.call import Call
@@ -24,22 +27,12 @@ from .gradients import with_gradients
 from .kinds import Facts, is_causal, kinds
 from .layer_store import LayerStore
 from .named_modules import named_ancestor
-from .refusals import not_laid_out, not_understood, nothing_in_words
-from .stacking import BEAMS, Run, last_runs, map_of, side_by_side
+from .observed import NOTES, Remark, in_words, left_out
+from .refusals import nothing_in_words
+from .stacking import BEAMS, Run, check_one_sentence, last_runs, map_of, no_sentence, side_by_side
 from .time_steps import as_rows, is_step
 
 ATTENTION = re.compile(r"att(n|en[dt])|mha|\bsa\b", re.IGNORECASE)
-UNCHANGED = "The model computed these weights itself, and observing it changed nothing."
-FAST_PATH = (
-    "Unobserved, torch would have taken the fused fast path of nn.TransformerEncoder or nn.MultiheadAttention; "
-    "observed, its plain path ran: outputs of real tokens may differ in the last digits, those of padding more."
-)
-
-
-EXPLICIT = (
-    "Unobserved, a fused kernel would have run; weights times values were computed in its place, so that gradients "
-    "reach the weights: outputs may differ in the last digits."
-)
 
 
 @dataclass(eq=False)
@@ -57,11 +50,11 @@ class ForeignRecording:
     calls: list[Call] = field(default_factory=list)
     other_softmaxes: set[str] = field(default_factory=set)
     """Modules that made a softmax and were not taken for attention."""
-    refused: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, Remark] = field(default_factory=dict)
     """Modules whose attention is left out, as it cannot be laid out as queries x keys, and what was seen there."""
-    refused_kernels: dict[str, str] = field(default_factory=dict)
+    refused_kernels: dict[str, Remark] = field(default_factory=dict)
     """Modules whose kernel was given what is not understood, and what that is."""
-    no_scores: dict[str, str] = field(default_factory=dict)
+    no_scores: dict[str, Remark] = field(default_factory=dict)
     """Modules with a softmax that is not one of scores, and what it is of; they may have attention beside it."""
 
     def __post_init__(self) -> None:
@@ -85,9 +78,12 @@ class ForeignRecording:
         by_class = ATTENTION.search(type(site.module).__name__) and not (site.module is self.model and inner)
         return axes > 2 and bool(ATTENTION.search(site.path) or by_class)
 
-    def refuse(self, path: str, reason: str) -> None:
-        """Leave out all attention of a module, also what is recorded of it: a part would be a wrong picture."""
-        self.refused[path] = reason
+    def refuse(self, path: str, reason: str, **values: Any) -> None:
+        """Leave out all attention of a module, also what is recorded of it: a part would be a wrong picture.
+
+        `reason` is one of :data:`~.observed.REASONS`.
+        """
+        self.refused[path] = reason, values
 
     def add(self, call: Call, site: CallSite | None) -> None:
         """Note a call made at `site`, None where it was not made inside the model.
@@ -134,8 +130,8 @@ class ForeignRecording:
         first, second = before.attention, self._kept(call.attention, None)
         same = (before.is_cross, before.shape, len(first.weights)) == (call.is_cross, call.shape, len(second.weights))
         if not same or (len(second.weights), call.shape[0]) not in evidence_of(site).sides:
-            shapes = " and ".join(str(tuple(one.weights.shape)) for one in (first, second))
-            self.refuse(call.path, f"several attentions in one call, of {shapes}")
+            one, other = (str(tuple(part.weights.shape)) for part in (first, second))
+            self.refuse(call.path, "several", first=one, second=other)
         elif not torch.equal(first.weights, second.weights):
             self.calls[-1] = side_by_side([before, replace(call, attention=second)])
 
@@ -187,19 +183,26 @@ class ForeignRecording:
     def batches(self) -> Collection[int]:
         return {call.attention.weights.shape[0] for call in self.calls}
 
-    @property
-    def samples_in_words(self) -> str:
-        windows = {call.windows for call in self.calls} - {1}
-        if windows and set(self.batches()) <= {1, *windows}:
-            return f"its attention is within windows, {sorted(windows)} of one image, each a sample"
-        return f"batches of {sorted(set(self.batches()))} ran"
+    def check_one_sample(self) -> None:
+        sizes, windows = set(self.batches()), {call.windows for call in self.calls} - {1}
+        if windows and sizes != {1} and sizes <= {1, *windows}:
+            raise TraceError(
+                say(
+                    "A trace is of one sentence, but its attention is within windows, {windows} of one image, each a "
+                    "sample: use .sample(i).",
+                    windows=str(sorted(windows)),
+                )
+            )
+        check_one_sentence(sizes)
 
     @property
     def observer_effect(self) -> str:
-        sentences = [FAST_PATH] if any(call.fast_path for call in self.calls) else []
-        sentences += [_fused_in_words(self.calls)] if any(call.fused for call in self.calls) else []
-        sentences = sentences or [UNCHANGED]
-        return " ".join([*sentences, *self._left_out()])
+        return in_words(self._remarks())
+
+    def _remarks(self) -> list[Remark]:
+        remarks: list[Remark] = [("fast-path", {})] if any(call.fast_path for call in self.calls) else []
+        remarks += [_of_kernels(self.calls)] if any(call.fused for call in self.calls) else []
+        return [*(remarks or [("unchanged", {})]), *self._left_out()]
 
     def sample(self, index: int) -> AttentionTrace:
         recorded = [
@@ -218,17 +221,21 @@ class ForeignRecording:
         maps: dict[str, Any] = {
             kind: map_of(kind, runs[kind], own) for kind, own in _samples(runs, index).items() if own is not None
         }
-        settings = {"observer_effect": self.observer_effect, "device": self.calls[-1].attention.weights.device.type}
+        with speaking(SOURCE):  # in a file, whoever reads it; pages say the remarks
+            effect = self.observer_effect
+        device = self.calls[-1].attention.weights.device.type
+        settings = {"observer_effect": effect, NOTES: self._remarks(), "device": device}
         return AttentionTrace(**maps, model=type(self.model).__name__, settings=settings)
 
-    def _left_out(self) -> list[str]:
-        """What was seen and not recorded, in sentences."""
-        refused = [not_laid_out(self.no_scores | self.refused)] if self.no_scores or self.refused else []
-        return [*refused, not_understood(self.refused_kernels)] if self.refused_kernels else refused
+    def _left_out(self) -> list[Remark]:
+        """What was seen and not recorded."""
+        reasons = {"not-laid-out": self.no_scores | self.refused, "not-understood": self.refused_kernels}
+        return [left_out(code, found) for code, found in reasons.items() if found]
 
     def _nothing(self) -> str:
-        if left_out := self._left_out():
-            return " ".join([f"Nothing was captured of this {type(self.model).__name__}.", *left_out])
+        if missing := self._left_out():
+            nothing = say("Nothing was captured of this {model}.", model=type(self.model).__name__)
+            return sentences(nothing, in_words(missing))
         return nothing_in_words(self.model, self.provenance.saw_weights, self.other_softmaxes)
 
     def _kinds(self, calls: Sequence[Call]) -> Mapping[str, Kind]:
@@ -249,11 +256,11 @@ def _samples(runs: Mapping[Kind, list[Run]], index: int) -> Mapping[Kind, int | 
     change places, as in a beam search.
     """
     if any(call.in_beam_search for found in runs.values() for run in found for call in run):
-        raise TraceError(BEAMS)
+        raise TraceError(say(BEAMS))
     sizes = {kind: len(found[-1][0].attention.weights) for kind, found in runs.items()}
     most = max(sizes.values())
     if not 0 <= index < most:
-        raise TraceError(f"There is no sentence {index} in a batch of {most}; they count from 0.")
+        raise no_sentence(index, most)
 
     def of_side(size: int) -> int | None:
         if "cross" in runs and most % size == 0:
@@ -263,15 +270,12 @@ def _samples(runs: Mapping[Kind, list[Run]], index: int) -> Mapping[Kind, int | 
     return {kind: of_side(size) for kind, size in sizes.items()}
 
 
-def _fused_in_words(calls: Sequence[Call]) -> str:
+def _of_kernels(calls: Sequence[Call]) -> Remark:
     """How far the weights shown explain the outputs of the fused kernels that ran."""
     if any(call.graph for call in calls):
-        return EXPLICIT
-    kernels = "A fused kernel ran, as it does unobserved; the weights were computed beside it"
+        return "explicit", {}
     differences = [call.kernel_difference.item() for call in calls if call.kernel_difference is not None]
-    if not differences:
-        return f"{kernels}, before dropout."
-    return f"{kernels}, and weights times values differ from its output by at most {max(differences):.1e}."
+    return ("fused", {"difference": max(differences)}) if differences else ("fused-dropout", {})
 
 
 def _causal(calls: Sequence[Call]) -> bool | None:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...language.say import listed, say, to_say
 from ...trace import AttentionMap, Kind, TraceError
 from .calls.call import Call
 from .calls.fused_weights import Attention
@@ -24,15 +25,50 @@ _HEAD = re.compile(r"(.*\bheads?)\.\d+$")
 """A module for each head: together they are one layer."""
 NEVER_COMPUTED = {"scores": math.nan, "masked_scores": -math.inf}
 """What stands for a key that did not exist yet when a cached decoding made a row; 0 for weights."""
-WINDOW = (
+WINDOW = to_say(
     "The cache of this model keeps a window of keys or a fixed number of them, so its steps cannot be put into one "
     "map. Capture one forward pass over the whole text instead."
 )
 
-BEAMS = (
+BEAMS = to_say(
     "This is a beam search, whose rows change places at every step: run the model once more on what was found, with "
     "the whole text given."
 )
+MISFIT = to_say(
+    "What was captured as {kind} does not stack into layers: {paths} (heads, queries, keys). Name what belongs "
+    "together: capture_attention(model, modules=[...])."
+)
+MISFIT_OF_STEPS = to_say(
+    "What was captured as {kind} does not stack into layers over {steps} steps: {paths} (heads, queries, keys). Name "
+    "what belongs together: capture_attention(model, modules=[...])."
+)
+OF_KIND: dict[Kind, str] = {
+    "encoder": to_say("encoder attention"),
+    "decoder": to_say("decoder attention"),
+    "cross": to_say("cross attention"),
+}
+
+
+def no_sentence(index: int, sentences: int) -> TraceError:
+    """Return the error of a sentence that a batch has not."""
+    return TraceError(
+        say(
+            "There is no sentence {index} in a batch of {sentences}; they count from 0.",
+            index=index,
+            sentences=sentences,
+        )
+    )
+
+
+def check_one_sentence(sizes: set[int]) -> None:
+    """Raise TraceError for what ran in other batches than of one sentence; `sizes` are those that ran."""
+    if sizes and sizes != {1}:
+        raise TraceError(
+            say(
+                "A trace is of one sentence, but batches of {sizes} ran: use .sample(i).",
+                sizes=str(sorted(sizes)),
+            )
+        )
 
 
 def last_runs(kind: Kind, by_kind: dict[Kind, list[Call]]) -> list[Run]:
@@ -59,10 +95,10 @@ def _steps(runs: list[Run]) -> list[Run]:
     start = max((number for number, (queries, keys) in enumerate(shapes) if queries == keys), default=None)
     if start is None:
         if len(shapes) > 1 and shapes[-1][0] < max(shapes[-2][0], 2) and shapes[-1][1] == shapes[-2][1]:
-            raise TraceError(WINDOW)
+            raise TraceError(say(WINDOW))
         return runs[-1:]
     if any(after[1] <= before[1] for before, after in pairwise(shapes[start:])):
-        raise TraceError(WINDOW)
+        raise TraceError(say(WINDOW))
     return runs[start:]
 
 
@@ -186,21 +222,18 @@ def _below(steps: list[list[Tensor]], empty: float, extra: int, dtype: type = np
 def _check(kind: Kind, runs: list[Run], sample: int) -> None:
     batches = {len(call.attention.weights) for run in runs for call in run}
     if len(runs) > 1 and (len(batches) > 1 or any(call.reordered for run in runs for call in run)):
-        raise TraceError(BEAMS)
+        raise TraceError(say(BEAMS))
     if sample >= min(batches):
-        raise TraceError(f"There is no sentence {sample} in a batch of {min(batches)}; they count from 0.")
+        raise no_sentence(sample, min(batches))
     for run in runs:
         shapes = {tuple(call.attention.weights.shape[1:]) for call in run}
         if len(shapes) > 1:
-            raise TraceError(_misfit(kind, run, ""))
+            raise TraceError(_misfit(MISFIT, kind, run))
     steps = [(len(run), run[0].attention.weights.shape[1], kind == "cross" and run[0].shape[1]) for run in runs]
     if odd := next((number for number, step in enumerate(steps) if step != steps[0]), 0):
-        raise TraceError(_misfit(kind, [*runs[0][:3], *runs[odd][:3]], f" over {len(runs)} steps"))
+        raise TraceError(_misfit(MISFIT_OF_STEPS, kind, [*runs[0][:3], *runs[odd][:3]], steps=len(runs)))
 
 
-def _misfit(kind: Kind, calls: Run, where: str) -> str:
-    paths = ", ".join(f"{call.path} {tuple(call.attention.weights.shape[1:])}" for call in calls[:6])
-    return (
-        f"What was captured as {kind} attention does not stack into layers{where}: {paths} (heads, queries, keys). "
-        "Name what belongs together: capture_attention(model, modules=[...])."
-    )
+def _misfit(message: str, kind: Kind, calls: Run, **values: int) -> str:
+    paths = (f"{call.path} {tuple(call.attention.weights.shape[1:])}" for call in calls[:6])
+    return say(message, kind=say(OF_KIND[kind]), paths=listed(paths), **values)

@@ -29,7 +29,7 @@ from .calls.varlen import UnknownArgumentError, varlen_arguments, varlen_in_word
 from .head_edits import edited, paused
 from .named_modules import match_modules, weights_in
 from .recording import ForeignRecording
-from .refusals import NO_PRODUCT, is_over_features
+from .refusals import is_over_features
 
 _FUSED = tuple(inspect.signature(attended).parameters)
 """The arguments of F.scaled_dot_product_attention, in order."""
@@ -83,12 +83,13 @@ class Watcher(TorchFunctionMode):
             with paused():
                 attention = varlen_weights(arguments)
         except UnknownArgumentError as error:
-            self.recording.refused_kernels[site.path] = f"{error} of {name}"
+            self.recording.refused_kernels[site.path] = error.reason, {**error.values, "kernel": name}
             return
         first = output[0] if isinstance(output, tuple | list) else output
         difference = _difference(attention.weights, attention.tensors["v"], first.transpose(0, 1))
         words = varlen_in_words(arguments)
-        origin = replace(origin_with(site, name, words), passed=", ".join(f"{one}={two}" for one, two in words.items()))
+        text = ", ".join(f"{one}={two}" for one, two in words.items())
+        origin = origin_with(site, name, words).given([("arguments", {"arguments": text})])
         call = Call(site.path, attention, bool(self._is_cross), True, site.fast_path, None, difference, origin=origin)
         self.recording.add(call, site)
 
@@ -109,7 +110,7 @@ class Watcher(TorchFunctionMode):
         difference = _difference(attention.weights, attention.tensors["v"], output)
         is_cross = self._crosses(self.recording.provenance.is_cross(query, key, site.calls))
         arguments = flex_arguments(called)
-        origin = replace(origin_with(site, "flex_attention", arguments), passed=flex_passed(arguments, attention))
+        origin = origin_with(site, "flex_attention", arguments).given(flex_passed(arguments, attention))
         call = Call(site.path, laid_out(attention, layout), is_cross, True, site.fast_path, None, difference)
         reordered = self.recording.provenance.is_reordered(key)
         self.recording.add(replace(call, reordered=reordered, origin=origin), site)
@@ -131,8 +132,8 @@ class Watcher(TorchFunctionMode):
         if self._multi_head_arguments:
             function, given = F.multi_head_attention_forward, self._multi_head_arguments
         passed = passed_mask(site, function, given, call.attention)
-        cells = passed.allowed is not None or not passed.words
-        origin = replace(origin_of(site, function, given), passed=passed.words, passed_cells=cells)
+        cells = passed.allowed is not None or not passed.readings
+        origin = origin_of(site, function, given).given(passed.readings, cells)
         return replace(call, attention=replace(call.attention, passed=passed.allowed), origin=origin)
 
     def _fused(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor, graph: Tensor | None) -> None:
@@ -201,20 +202,23 @@ class Watcher(TorchFunctionMode):
             layout = layout_of(tuple(weights.shape), axis, evidence)
             heads, rows = (evidence.heads or 1, 0) if layout is None else layout(weights).shape[1:3]
             if outputs > heads and rows != 1:
-                self.recording.no_scores[site.path] = NO_PRODUCT
+                self.recording.no_scores[site.path] = "no-product", {}
                 return None
         return self._layout(tuple(weights.shape), axis, site)
 
     def _layout(self, shape: tuple[int, ...], axis: int, site: CallSite, fused: bool = False) -> Layout | None:
         """How weights of this shape are (B, H, Q, K); where that cannot be told, it is noted."""
         if is_over_features(site.module):
-            self.recording.refuse(site.path, "attention of features over features, not of tokens over tokens")
+            self.recording.refuse(site.path, "over-features")
             return None
         evidence = evidence_of(site)
         layout = layout_of(shape, axis, evidence, fused)
         if layout is None:
-            heads = "" if evidence.heads is None else f", {evidence.heads} heads"
-            self.recording.refuse(site.path, f"axis {axis} of {shape}{heads}")
+            seen = {"axis": axis, "shape": str(shape)}
+            if evidence.heads is None:
+                self.recording.refuse(site.path, "axis", **seen)
+            else:
+                self.recording.refuse(site.path, "axis-heads", **seen, heads=evidence.heads)
         return layout
 
 

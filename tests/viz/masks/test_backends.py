@@ -77,5 +77,5 @@ def test_a_folder_on_the_page_and_why_a_model_of_this_project_is_not(
     assert not app.exception
     app.selectbox(key="model").set_value("everyday-en-de").run()
     assert any("Kernels and caches are compared of models of Hugging Face" in one.value for one in app.info)
-    for one in (cache._folders, cache._local, cache._loaded, cache.backends):
+    for one in (cache._folders, cache._local, cache._named, cache._loaded, cache.backends):
         one.clear()

@@ -281,7 +281,7 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
         small(checkpoints / f"five-{name}", name)
     keep_score(checkpoints / "five-original", SCORE)
     cache.preset_models.clear()
-    found, faults = cache.preset_models()
+    found, faults = cache.preset_models("en")
     assert [one.name for one in found] == ["five-original", "five-torch_like"]
     assert not faults
     fields = {"norm_order", "final_norm", "qkv_bias", "output_bias", "init", "equal_layers"}

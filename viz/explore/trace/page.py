@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.capture.foreign.observed import of_settings
 from model.untrusted_trace import clean
 from viz.explore.views.screen import screen
 from viz.traces import verdict
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from model.untrusted_trace import OpenedTrace
 
 STYLE = Path(__file__).parent / "trace.css"
-LONGEST_NOTE = 300
+LONGEST_NOTE = 1000
 """Characters of what a trace says of its own making."""
 
 
@@ -56,5 +57,5 @@ def _texts(opened: OpenedTrace) -> None:
 
 def _observer_effect(opened: OpenedTrace) -> list[str]:
     """Whether the capture changed which kernel ran, as the trace says."""
-    effect = opened.trace.settings.get("observer_effect")
-    return [clean(effect, LONGEST_NOTE)] if isinstance(effect, str) else []
+    effect = of_settings(opened.trace.settings)
+    return [clean(effect, LONGEST_NOTE)] if effect else []

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from ....masking.attention_call import Reading
 from ....masking.blocked import is_blocked
 from ....network.torch_internals import FlexCall, over_cells
 from .axes import Layout
@@ -56,12 +57,12 @@ def flex_arguments(call: FlexCall) -> dict[str, str]:
     return {"block_mask": blocks, "score_mod": "None" if name == "_identity" else name}
 
 
-def flex_passed(arguments: dict[str, str], attention: Attention) -> str:
+def flex_passed(arguments: dict[str, str], attention: Attention) -> tuple[Reading, ...]:
     """Return which arguments arrived and how they are read; empty where they hide no cell."""
     if attention.passed is None:
-        return ""
-    given = [name for name, value in arguments.items() if value != "None"]
-    return f"{' and '.join(given)}, evaluated at every cell"
+        return ()
+    name, *others = [name for name, value in arguments.items() if value != "None"]
+    return (("both-evaluated", {"name": name, "other": others[0]}) if others else ("evaluated", {"name": name}),)
 
 
 def _opened(call: FlexCall, kept: Tensor) -> Tensor:

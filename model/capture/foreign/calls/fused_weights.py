@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from ....language.say import say
 from ....masking.blocked import BLOCKED, is_blocked
 from ....network.torch_internals import materialize
 from ....trace import TraceError
@@ -113,7 +114,9 @@ def attended(
     Both are part of the graph of gradients. Raises TraceError for weights that are dropped at random.
     """
     if dropout_p:
-        raise TraceError("Weights are dropped at random here: call model.eval() before their gradients are captured.")
+        raise TraceError(
+            say("Weights are dropped at random here: call model.eval() before their gradients are captured.")
+        )
     if enable_gqa:
         key, value = (one.repeat_interleave(query.shape[-3] // one.shape[-3], -3) for one in (key, value))
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ....masking.attention_call import PADDING_ARGUMENTS
+from ....masking.attention_call import PADDING_ARGUMENTS, Reading
 from ....masking.blocked import is_blocked
 from ....network.torch_internals import materialize
 from .call_site import CallSite
@@ -19,7 +19,7 @@ from .origin import masks_around
 
 Sizes = tuple[int, int, int, int]
 """B, H, Q, K, without the keys that are no tokens."""
-_Part = tuple[Tensor, str]
+_Part = tuple[Tensor, Reading]
 """One argument as booleans that broadcast to (B, H, Q, K), True = may attend, and how it is read."""
 _OF_TORCH = ("attn_mask", "key_padding_mask")
 
@@ -30,12 +30,16 @@ class PassedMask:
 
     allowed: Tensor | None
     """(B, H, Q, K) bool, True = may attend; None where nothing arrived, or what cannot be laid out so."""
-    words: str = ""
+    readings: tuple[Reading, ...] = ()
     """Which arguments arrived and how they are read; empty where none did."""
 
 
 class _ShapeError(ValueError):
-    """A mask that cannot be laid out as queries x keys; the message names it."""
+    """A mask that cannot be laid out as queries x keys."""
+
+    def __init__(self, name: str, shape: tuple[int, ...]) -> None:
+        super().__init__(name, shape)
+        self.reading: Reading = "misshaped", {"name": name, "shape": str(shape)}
 
 
 @torch.no_grad()
@@ -57,7 +61,7 @@ def passed_mask(
             masks, where = masks_around(site)
             parts += [_guessed(name, where, mask, in_force[..., : sizes[3]], sizes) for name, mask in masks.items()]
     except _ShapeError as error:
-        return PassedMask(None, str(error))
+        return PassedMask(None, (error.reading,))
     if not parts:
         return PassedMask(None)
     whole = parts[0][0].to(in_force.device)
@@ -67,7 +71,7 @@ def passed_mask(
     whole = (F.pad(whole, (0, extra), value=True) if extra else whole).expand(in_force.shape)
     one, other = torch.broadcast_tensors(_without_copies(whole), _without_copies(in_force))
     same = in_force if torch.equal(one, other) else whole  # one tensor for both takes no more memory
-    return PassedMask(same, "; ".join(words for _, words in parts))
+    return PassedMask(same, tuple(reading for _, reading in parts))
 
 
 def _without_copies(mask: Tensor) -> Tensor:
@@ -87,29 +91,29 @@ def _of_torch(
             continue
         mask = materialize(value, value.device)
         if mask.dtype == torch.bool:
-            allowed, how = (~mask, "True = blocked") if multi_head else (mask, "True = may attend")
+            allowed, how = (~mask, "blocked") if multi_head else (mask, "attend")
         else:
-            allowed, how = ~is_blocked(mask), "added to the scores"
-        parts.append((_laid_out(name, allowed, sizes), f"{name}, {how}"))
+            allowed, how = ~is_blocked(mask), "added"
+        parts.append((_laid_out(name, allowed, sizes), (how, {"name": name})))
     if given.get("is_causal") and not (multi_head and parts):  # beside a mask it is a hint for nn.MultiheadAttention
         allowed = torch.ones(sizes[2:], dtype=torch.bool, device=device).tril()
-        parts.append((allowed[None, None], "is_causal=True, from the top left"))
+        parts.append((allowed[None, None], ("causal", {})))
     return parts
 
 
 def _guessed(name: str, where: str, mask: Tensor, in_force: Tensor, sizes: Sizes) -> _Part:
     """A mask of somebody's own function: numbers below zero are added, what else True and 1 mean is a guess."""
     laid = _laid_out(name, mask, sizes)
+    read = {"name": name, "function": where}
     if bool(((laid != 0) & (laid != 1)).any()):
-        return ~is_blocked(laid), f"{name} of {where}, added to the scores"
+        return ~is_blocked(laid), ("function-added", read)
     keep = laid.bool()
     seen = _without_copies(in_force)
     wrong, turned = (int((~allowed & seen).sum()) for allowed in (keep, ~keep))
-    one = "True" if mask.dtype == torch.bool else "1"
-    because = "" if wrong == turned else ", which contradicts fewer cells in force"
+    read["one"] = "True" if mask.dtype == torch.bool else "1"
     if turned < wrong:
-        return ~keep, f"{name} of {where}, read as {one} = blocked{because}"
-    return keep, f"{name} of {where}, read as {one} = may attend{because}"
+        return ~keep, ("guess-blocked", read)
+    return keep, ("function-attend" if wrong == turned else "guess-attend", read)
 
 
 def _laid_out(name: str, mask: Tensor, sizes: Sizes) -> Tensor:
@@ -129,7 +133,7 @@ def _laid_out(name: str, mask: Tensor, sizes: Sizes) -> Tensor:
     elif len(shape) == 1:
         view = mask[None, None, None]
     if view.dim() != 4 or any(own not in (1, size) for own, size in zip(view.shape, sizes, strict=True)):
-        raise _ShapeError(f"{name} of the shape {shape}, which cannot be laid out as queries x keys")
+        raise _ShapeError(name, shape)
     return view
 
 

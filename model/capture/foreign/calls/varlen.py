@@ -28,7 +28,12 @@ _PLAIN = (None, False, 0, 0.0)
 
 
 class UnknownArgumentError(ValueError):
-    """A call whose weights are not known; the message names the argument that changes them."""
+    """A call whose weights are not known, and the argument that changes them."""
+
+    def __init__(self, reason: str, **values: str) -> None:
+        """`reason`: one of :data:`~..observed.REASONS`, whose field `kernel` is left to fill."""
+        super().__init__(reason, values)
+        self.reason, self.values = reason, values
 
 
 def varlen_arguments(function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,7 +60,7 @@ def varlen_weights(arguments: Mapping[str, Any]) -> Attention:
     query, key, value = (_of(arguments, *names) for names in (("query", "q"), ("key", "k"), ("value", "v")))
     shaped = all(isinstance(one, Tensor) and one.dim() == 3 for one in (query, key, value))
     if odd or not shaped or ends_q is None or ends_k is None:
-        raise UnknownArgumentError(", ".join(odd) or "its cumulative lengths")
+        raise UnknownArgumentError("argument", arguments=", ".join(odd)) if odd else UnknownArgumentError("lengths")
     q, k, v = (one.transpose(0, 1)[None] for one in (query, key, value))
     k, v = (one.repeat_interleave(q.shape[1] // one.shape[1], 1) for one in (k, v))
     scale = _of(arguments, "scale", "softmax_scale")

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from model.capture.attention import capture_attention
-from model.capture.foreign.recording import UNCHANGED
+from model.capture.foreign.observed import SENTENCES
 from model.diagnosis import diagnose
 from model.trace import AttentionMap, TraceError
 
@@ -66,7 +66,7 @@ def test_the_weights_are_those_the_model_tells_of_itself(name: str, kernel: str)
     with capture_attention(model) as capture:
         watched = model(**inputs(model))[0]
     assert torch.equal(alone, watched)
-    assert (capture.observer_effect == UNCHANGED) == (kernel == "eager")
+    assert (capture.observer_effect == SENTENCES["unchanged"]) == (kernel == "eager")
     trace, explicit = capture.sample(1), built(name, "eager")
     alone_kind = {"BertModel": "encoder", "AlbertModel": "encoder", "GPT2LMHeadModel": "decoder"}
     alone_kind["LlamaForCausalLM"] = "decoder"

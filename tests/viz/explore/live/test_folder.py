@@ -50,7 +50,15 @@ def start(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         return app
 
     yield begin
-    for one in (cache._folders, cache._local, cache.local_trace, cache._loaded, cache.translation, cache.word_facts):
+    for one in (
+        cache._folders,
+        cache._local,
+        cache._named,
+        cache.local_trace,
+        cache._loaded,
+        cache.translation,
+        cache.word_facts,
+    ):
         one.clear()
 
 

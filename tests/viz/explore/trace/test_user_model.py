@@ -103,6 +103,7 @@ def app(factories: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     monkeypatch.setattr(cache, "checkpoints", list)
     yield AppTest.from_file(str(APP), default_timeout=150)
     cache._local.clear()
+    cache._named.clear()
     cache.local_trace.clear()
     cache.translation.clear()
     cache._loaded.clear()
