@@ -9,13 +9,20 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 
-from .speech import to_say
+from .speech import number, say, to_say
 
 KIND_NAMES = {
     "encoder": to_say("Encoder self-attention"),
     "decoder": to_say("Decoder self-attention"),
     "cross": to_say("Cross-attention"),
 }
+STREAM_PLACES = {
+    "": to_say("layer {layer}"),
+    "self-attention": to_say("layer {layer} self-attention"),
+    "cross-attention": to_say("layer {layer} cross-attention"),
+    "feed-forward": to_say("layer {layer} feed-forward"),
+}
+"""Names of places along a residual stream, by what follows the layer in their codes."""
 LONGEST = 11
 LONGEST_WITH_LABELS = 64
 """Tokens along an axis beyond which not each can be named."""
@@ -30,7 +37,15 @@ def readable(token: str) -> str:
 
 def quoted(token: str) -> str:
     """A token inside a sentence, isolated so that right-to-left text does not reorder the words around it."""
-    return f"“\u2068{readable(token)}\u2069”"
+    return say("“{token}”", token=f"\u2068{readable(token)}\u2069")
+
+
+def place_name(place: str) -> str:
+    """A place along a residual stream, as a lens calls it ("embedding", "layer 1", "layer 1 self-attention")."""
+    of_layer, _, sublayer = place.removeprefix("layer ").partition(" ")
+    if not of_layer.isdecimal() or sublayer not in STREAM_PLACES:
+        return say("embedding") if place == "embedding" else place
+    return say(STREAM_PLACES[sublayer], layer=int(of_layer))
 
 
 def escaped(text: str) -> str:
@@ -52,14 +67,14 @@ def label_text(token: str, longest: int = 18) -> str:
 
 def signed(value: float, digits: int = 2, plus: bool = False) -> str:
     """A number as it is printed, with a minus sign as wide as its digits; `plus` writes the other sign too."""
-    return f"{value:{'+' if plus else ''}.{digits}f}".replace("-", "−")
+    return number(value, f"{'+' if plus else ''}.{digits}f").replace("-", "−")
 
 
 def percent(share: float) -> str:
     """A probability as it is printed, as ``percent`` of the decode player does: what is not zero never reads so."""
     if share == 0:
-        return "0%"
-    return "<0.1%" if share < 0.0005 else f"{share:.{1 if share < 0.0995 else 0}%}"
+        return number(0.0, ".0%")
+    return f"<{number(0.001, '.1%')}" if share < 0.0005 else number(share, f".{1 if share < 0.0995 else 0}%")
 
 
 def labels(tokens: Sequence[str]) -> list[str]:
