@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from model.language.say import say
 from viz.ui import cache
 from viz.ui.addresses.explore import VIEW
 from viz.ui.addresses.pins import pin
@@ -96,9 +97,9 @@ def menu(model: LiveModel) -> None:
 
     # Keyed by the sentence, so that the list closes once one is chosen.
     key = f"examples beside {st.session_state.get(SENTENCE.key)}"
-    with st.popover("Examples", type="tertiary", key=key), st.container(key="example-list"):
+    with st.popover(say("Examples"), type="tertiary", key=key), st.container(key="example-list"):
         for at, example in enumerate(examples()):
-            text = f"**{plain(example.phenomenon)}** {plain(example.sentence)}"
+            text = f"**{plain(say(example.phenomenon))}** {plain(example.sentence)}"
             st.button(text, key=f"phenomenon-{at}", type="tertiary", on_click=open_example, args=(example,))
 
 
@@ -111,5 +112,5 @@ def what_to_see(text: str, written: str, cross: AttentionMap, layer: int, head: 
         if example.sentence == text and example.written in written:
             place = place_of(example, cross)
             if place and (place.layer, place.head, place.row) == (layer, head, row):
-                return example.see
+                return say(example.see)
     return ""
