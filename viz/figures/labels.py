@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 
@@ -23,6 +23,8 @@ STREAM_PLACES = {
     "feed-forward": to_say("layer {layer} feed-forward"),
 }
 """Names of places along a residual stream, by what follows the layer in their codes."""
+LETTER = 7.2
+"""Pixels of a letter in the name of a place."""
 LONGEST = 11
 LONGEST_WITH_LABELS = 64
 """Tokens along an axis beyond which not each can be named."""
@@ -63,6 +65,12 @@ def label_text(token: str, longest: int = 18) -> str:
     text = readable(token)
     ends = list(accumulate(map(_width, text)))
     return text if ends[-1] <= longest else text[: bisect_right(ends, longest - 1)] + "…"
+
+
+def room(names: Iterable[str], least: int) -> int:
+    """Pixels that the longest of some names needs beside a plot, of one or more lines each, and `least` of them."""
+    lines = [line for name in names for line in name.split("\n")]
+    return max(least, int(LETTER * max((sum(map(_width, line)) for line in lines), default=0)) + 16)
 
 
 def signed(value: float, digits: int = 2, plus: bool = False) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ..frame import surface
-from ..labels import LONGEST_WITH_LABELS, escaped, label, label_text, named, percent, place_name
+from ..labels import LONGEST_WITH_LABELS, escaped, label, label_text, named, percent, place_name, room
 from ..palette import Look
 from ..speech import listed, number, say
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 CELL = 34
 MARGIN = {"l": 112, "r": 56, "t": 76, "b": 8}
-LETTER = 7.2
-"""Pixels of a letter in the name of a place."""
 WIDEST_NAMED = 24
 """Positions across beyond which the cells have no room for a token."""
 
@@ -111,7 +109,7 @@ def _places(lens: Lens) -> list[str]:
 
 def _margins(lens: Lens) -> dict[str, int]:
     """Room at the left for the longest name of a place."""
-    return MARGIN | {"l": max(MARGIN["l"], int(LETTER * max(map(len, _places(lens)))) + 16)}
+    return MARGIN | {"l": room(_places(lens), MARGIN["l"])}
 
 
 def _names(texts: list[list[str]], inks: np.ndarray, positions: int) -> dict:

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from ..diverging import colorscale, diverging, negative
 from ..frame import axis, layout, note
 from ..heatmap import MASKED_HOVER, Rows, hatch, head_title
-from ..labels import labels
+from ..labels import labels, room
 from ..palette import Look, Palette, blend
 from ..speech import number, say, to_say
 
@@ -250,7 +250,7 @@ def ranking(scores: Sequence[HeadScore], chosen: tuple[str, int, int], palette: 
                 HEIGHT,
                 xaxis=axis(palette, tickformat=".0%", range=[0, 1.02]),
                 yaxis={"fixedrange": True, "range": [len(scores) - 0.4, -0.6], "tickfont": {"size": 14}} | ticks,
-                margin={"l": 190, "r": 16, "t": 44, "b": 36, "autoexpand": False},
+                margin={"l": room(names, 190), "r": 16, "t": 44, "b": 36, "autoexpand": False},
             ),
         }
     )

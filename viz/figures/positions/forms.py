@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..curves import Axis, Curves, Mark, Note, decades
+from ..labels import room
 from ..palette import Palette
 from ..speech import number, say
 
@@ -40,5 +41,5 @@ def errors(titles: Sequence[str], found: Sequence[FormError], chosen: str, palet
         palette,
         notes,
         height=356,
-        left=176,
+        left=room(titles, 176),
     )

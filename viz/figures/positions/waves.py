@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..curves import Axis, Curves, Mark, Note, decades, linear
+from ..labels import room
 from ..palette import Palette, blend
 from ..speech import number, say
 
@@ -41,7 +42,7 @@ def waves(values: np.ndarray, dimensions: Sequence[int], lengths: np.ndarray | N
         [*lines, *rules, *dots],
         palette,
         notes,
-        left=164,
+        left=room((one.text for one in notes), 164),
     )
 
 
