@@ -19,7 +19,7 @@ from ..decoding.constraints import FREE, Constraints
 from ..decoding.observer_check import ObserverCheck, check_observer
 from ..decoding.steps import GREEDY, DecodingStep, Strategy
 from ..decoding.teacher_forcing import forced
-from ..language.say import say, sentences, to_say
+from ..language.say import say, sentences
 from ..network.autoregressive import AutoregressiveModel
 from ..text.token_names import name_continuation, name_translation
 from ..text.tokenizer import Encoded
@@ -78,7 +78,7 @@ class LiveModel:
     """What it cannot do, each with the sentence that says so."""
     notes: Sequence[str] = ()
     """What else is to be known of it on every page, in sentences."""
-    empty_rows: str = to_say("this model gives zeros there, never NaN")
+    empty_rows: str = "this model gives zeros there, never NaN"
     """What its attention gives to a query that may attend to nothing."""
 
     def __init__(
@@ -110,7 +110,7 @@ class LiveModel:
 
     def cannot(self, ability: Ability) -> str:
         """Return why it cannot do something and what can; "" where it can."""
-        return say(self.lacks[ability]) if ability in self.lacks else ""
+        return self.lacks.get(ability, "")
 
     def encode(self, text: str) -> Encoded:
         """Text -> pieces. InputError for a text that is empty or too long for the model."""

@@ -99,7 +99,7 @@ def menu(model: LiveModel) -> None:
     key = f"examples beside {st.session_state.get(SENTENCE.key)}"
     with st.popover(say("Examples"), type="tertiary", key=key), st.container(key="example-list"):
         for at, example in enumerate(examples()):
-            text = f"**{plain(say(example.phenomenon))}** {plain(example.sentence)}"
+            text = f"**{plain(example.phenomenon)}** {plain(example.sentence)}"
             st.button(text, key=f"phenomenon-{at}", type="tertiary", on_click=open_example, args=(example,))
 
 
@@ -112,5 +112,5 @@ def what_to_see(text: str, written: str, cross: AttentionMap, layer: int, head: 
         if example.sentence == text and example.written in written:
             place = place_of(example, cross)
             if place and (place.layer, place.head, place.row) == (layer, head, row):
-                return say(example.see)
+                return example.see
     return ""

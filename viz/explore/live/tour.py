@@ -35,9 +35,9 @@ def panel(model: LiveModel) -> None:
         return
     step = steps[at - 1]
     with st.container(key="tour", horizontal=True, vertical_alignment="center"):
-        st.markdown(f"{at}/{len(steps)} {sentences(f'**{plain(say(step.title))}.**', plain(say(step.text)))}")
+        st.markdown(f"{at}/{len(steps)} {sentences(f'**{plain(step.title)}.**', plain(step.text))}")
         with st.container(key="tour-buttons", horizontal=True, vertical_alignment="center", width="content"):
-            st.button(say(step.button), key="tour-try", on_click=_attempt, args=(model, step))
+            st.button(step.button, key="tour-try", on_click=_attempt, args=(model, step))
             if at > 1:
                 st.button(say("Back"), key="tour-back", type="tertiary", on_click=_go_to, args=(at - 1,))
             if at < len(steps):
