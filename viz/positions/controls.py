@@ -91,7 +91,7 @@ def table(model: Translator, text: str, shown: View) -> TableChoice:
         base = number(say("Base"), TABLE_BASE)
     form = "float64"
     if shown == "precision" or not own:
-        form = widgets.selectbox(say("Computed"), FORM, width=280)
+        form = widgets.selectbox(say("Computed"), FORM, width=320)
     if own:
         side = model.model.source_embedding if kind == "own" else model.model.target_embedding
         made = table_of(side.positional_encoding)
