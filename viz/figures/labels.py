@@ -68,7 +68,7 @@ def label_text(token: str, longest: int = 18) -> str:
 
 
 def room(names: Iterable[str], least: int) -> int:
-    """Pixels that the longest of some names needs beside a plot, of one or more lines each, and `least` of them."""
+    """Pixels that the longest of some names, of one or more lines each, needs beside a plot, and `least` of them."""
     lines = [line for name in names for line in name.split("\n")]
     return max(least, int(LETTER * max((sum(map(_width, line)) for line in lines), default=0)) + 16)
 
