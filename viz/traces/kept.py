@@ -20,8 +20,6 @@ from ..serving.settings import MEGABYTE, Settings
 
 LASTS = 12 * 3600.0
 """Seconds for which a thing is kept that nobody asks for."""
-
-
 FULL_OF_ONE = to_say("Files beside your talks may have {most} MB together, so this one is not kept.")
 FULL_OF_ALL = to_say("The files beside all visitors' talks may have {most} MB together, so this one is not kept.")
 
