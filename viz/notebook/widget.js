@@ -6,7 +6,7 @@ import { say } from "../components/shared/say.js";
 import { themeOf, watchTheme } from "./theme.js";
 
 /** What is chosen, as people read it. */
-const NAMES = {
+const CHOICE_NAMES = {
   encoder: say("encoder"),
   decoder: say("decoder"),
   cross: say("cross"),
@@ -33,7 +33,7 @@ function choice(parent, label, options, chosen, choose) {
   group.setAttribute("role", "group");
   group.setAttribute("aria-label", label);
   for (const option of options) {
-    const button = group.appendChild(element("button", "", NAMES[option] ?? option));
+    const button = group.appendChild(element("button", "", CHOICE_NAMES[option] ?? option));
     button.setAttribute("aria-pressed", option === chosen);
     button.onclick = () => choose(option);
   }
