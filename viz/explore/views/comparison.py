@@ -89,7 +89,7 @@ def heatmaps(scene: Scene, second: SecondSide) -> DrawnView:
     caption(say(VIEW_TEXTS["compare"].line))
     change = pair.difference
     numbers = (lambda: table(change, scene)) if change else None
-    displays = {say("first"): pair.scene.tokens, say("second"): pair.tokens}
+    displays = {say("first map"): pair.scene.tokens, say("second map"): pair.tokens}
     return DrawnView(lambda look: [Chart(draw(look=look), text), *map(Words, said)], numbers, displays=displays)
 
 

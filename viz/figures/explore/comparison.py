@@ -226,11 +226,11 @@ def _row(difference: Difference, row: int, palette: Palette, rows: Rows, place: 
                 "symbol": symbol,
                 "line": {"width": 1.5, "color": line},
             },
-            "hovertemplate": f"%{{y}}<br>{read} <b>%{{x:.3f}}</b><extra></extra>",
+            "hovertemplate": f"%{{y}}<br>{read}<extra></extra>",
         }
         for name, read, weights, colour, symbol, line in (
-            ("first", say("first"), one, palette.background, "circle", negative(palette)),
-            ("second", say("second"), two, palette.full, "circle", palette.full),
+            ("first", say("first <b>%{x:.3f}</b>"), one, palette.background, "circle", negative(palette)),
+            ("second", say("second <b>%{x:.3f}</b>"), two, palette.full, "circle", palette.full),
         )
     ]
     own = {"xaxis": "x4", "yaxis": "y4"}
@@ -242,7 +242,7 @@ def _row(difference: Difference, row: int, palette: Palette, rows: Rows, place: 
     token = labels([difference.first.rows(rows)[row]])[0]
     first, second = (
         f'<span style="color:{colour}">{text}</span>'
-        for colour, text in ((negative(palette), f"○ {say('first')}"), (palette.full, f"● {say('second')}"))
+        for colour, text in ((negative(palette), say("○ first")), (palette.full, say("● second")))
     )
     title = say("Row “{token}”: {first}  {second}", token=token, first=first, second=second)
     return {
