@@ -15,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from .atomic_write import write_file
+from .language.say import listed, say
 
 Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -58,11 +59,21 @@ class AttentionMap:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise TraceError(f"An attention map's kind is {self.kind!r}; it must be one of {', '.join(KINDS)}.")
+            raise TraceError(
+                say(
+                    "An attention map's kind is {kind!r}; it must be one of {kinds}.",
+                    kind=self.kind,
+                    kinds=listed(KINDS),
+                )
+            )
         if self.weights.ndim != 4:
-            raise TraceError(f"Attention weights must have the axes (L, H, Q, K); these have {self.weights.shape}.")
+            raise TraceError(
+                say("Attention weights must have the axes (L, H, Q, K); these have {shape}.", shape=self.weights.shape)
+            )
         if not np.issubdtype(self.weights.dtype, np.floating):
-            raise TraceError(f"Attention weights must be floating-point numbers; these are {self.weights.dtype}.")
+            raise TraceError(
+                say("Attention weights must be floating-point numbers; these are {type}.", type=self.weights.dtype)
+            )
         queries, keys = self.weights.shape[2:]
         self._check("mask", self.mask.shape, (queries, keys))
         self._check("query tokens", (len(self.query_tokens),), (queries,))
@@ -75,7 +86,7 @@ class AttentionMap:
                 self._check(name.replace("_", " "), (len(own),), (self.layers,))
         for name, tensor in self.tensors.items():
             if name not in TENSORS:
-                raise TraceError(f"A map cannot hold {name!r}; it holds {', '.join(TENSORS)}.")
+                raise TraceError(say("A map cannot hold {name!r}; it holds {names}.", name=name, names=listed(TENSORS)))
             scores = name in ("scores", "masked_scores")
             rows = queries if name == "q" or scores else keys
             columns = (keys,) if scores else tensor.shape[-1:]  # any head width
@@ -93,8 +104,14 @@ class AttentionMap:
     def _check(self, what: str, have: tuple[int, ...], want: tuple[int, ...]) -> None:
         if have != want:
             raise TraceError(
-                f"The {self.kind} map's {what} have the shape {have}, "
-                f"but its weights {self.weights.shape} ask for {want}."
+                say(
+                    "The {kind} map's {what} have the shape {have}, but its weights {shape} ask for {want}.",
+                    kind=self.kind,
+                    what=what,
+                    have=have,
+                    shape=self.weights.shape,
+                    want=want,
+                )
             )
 
     @property
@@ -148,7 +165,9 @@ class AttentionTrace:
         for kind in KINDS:
             found = getattr(self, kind)
             if found is not None and found.kind != kind:
-                raise TraceError(f"The map given as {kind} says that it is a {found.kind} map.")
+                raise TraceError(
+                    say("The map given as {kind} says that it is a {other} map.", kind=kind, other=found.kind)
+                )
 
     @property
     def maps(self) -> dict[Kind, AttentionMap]:
@@ -180,14 +199,16 @@ class AttentionTrace:
             with safe_open(path, framework="numpy") as file:
                 metadata = file.metadata() or {}
                 if metadata.get("format") != FORMAT:
-                    raise TraceError("This safetensors file is not an Attenscope trace: its header does not say so.")
+                    raise TraceError(
+                        say("This safetensors file is not an Attenscope trace: its header does not say so.")
+                    )
                 described = json.loads(metadata["trace"])
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
         except TraceError:
             raise
         except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise TraceError(
-                f"This file cannot be read as a trace ({error}). Save it again with trace.save()."
+                say("This file cannot be read as a trace ({error}). Save it again with trace.save().", error=error)
             ) from error
         try:
             maps = {kind: _read_map(kind, described[kind], arrays) for kind in KINDS if kind in described}
@@ -197,7 +218,10 @@ class AttentionTrace:
             raise
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise TraceError(
-                f"The trace in this file is incomplete ({error!r}). Save it again with trace.save()."
+                say(
+                    "The trace in this file is incomplete ({error}). Save it again with trace.save().",
+                    error=repr(error),
+                )
             ) from error
         return cls(maps.get("encoder"), maps.get("decoder"), maps.get("cross"), settings=settings, **text)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .language.say import say, say_many, sentences, to_say
 from .trace import AttentionMap, AttentionTrace, TraceError, with_tokens
 
 MEGABYTES = 256
@@ -23,7 +24,7 @@ STARTS = "\u2581\u0120"
 STEP = re.compile(r"step-(\d{7,})\.safetensors")
 ROUNDING = 0.0005
 """How far outside 0 to 1 a weight is still printed as 0 or 1 with three decimals."""
-HINT = "Save one with capture.trace.save(...); masks and plain arrays are read on the page Masks."
+HINT = to_say("Save one with capture.trace.save(...); masks and plain arrays are read on the page Masks.")
 
 
 class OpenError(ValueError):
@@ -42,8 +43,30 @@ class OpenedTrace:
     """The trace as it was saved."""
     drawable: AttentionTrace
     """The same with finite float32 weights, and with tokens and texts of a length that can be read."""
-    notes: tuple[str, ...] = ()
-    """Sentences on what differs between the two."""
+    not_finite: int = 0
+    """Weights that are NaN or infinite, and drawn as zero."""
+    outside: int = 0
+    """Weights below 0 or above 1, which most pictures show as 0 or 1."""
+
+    @property
+    def model(self) -> str:
+        """What the model is called."""
+        return self.drawable.model or say("an unnamed model")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what differs between the trace and its pictures."""
+        not_finite = say_many(
+            "{count:,} weight is NaN or infinite: it is drawn as zero.",
+            "{count:,} weights are NaN or infinite: they are drawn as zero.",
+            self.not_finite,
+        )
+        outside = say_many(
+            "{count:,} weight lies below 0 or above 1: heatmap, links and text show 0 or 1.",
+            "{count:,} weights lie below 0 or above 1: heatmap, links and text show 0 or 1.",
+            self.outside,
+        )
+        return tuple(said for count, said in ((self.not_finite, not_finite), (self.outside, outside)) if count)
 
 
 def read_trace(name: str, data: bytes | memoryview) -> OpenedTrace:
@@ -54,15 +77,17 @@ def read_trace(name: str, data: bytes | memoryview) -> OpenedTrace:
     """
     name = clean(name, LONGEST_NAME)
     if not data:
-        raise OpenError(f"{name} is empty.")
+        raise OpenError(say("{file} is empty.", file=name))
     if len(data) > MEGABYTES * 2**20:
-        raise OpenError(f"{name} has {len(data) / 2**20:.0f} MB; at most {MEGABYTES} MB are read.")
+        raise OpenError(_too_large(name, len(data)))
     try:
         trace = _load(data)
     except TraceError as error:
-        raise OpenError(f"{name} cannot be opened. {clean(str(error), 300)} {HINT}") from error
+        cannot = say("{file} cannot be opened.", file=name)
+        raise OpenError(sentences(cannot, clean(str(error), 300), say(HINT))) from error
     except Exception as error:  # whatever a parser can be made to raise, the file is to blame
-        raise OpenError(f"{name} cannot be opened: it is broken or no saved trace. {HINT}") from error
+        broken = say("{file} cannot be opened: it is broken or no saved trace.", file=name)
+        raise OpenError(sentences(broken, say(HINT))) from error
     return open_trace(name, trace)
 
 
@@ -70,10 +95,10 @@ def read_file(path: Path) -> OpenedTrace:
     """Read a saved trace from a file of one's own, as :func:`read_trace` reads an uploaded one. Raises OpenError."""
     try:
         if path.stat().st_size > MEGABYTES * 2**20:
-            raise OpenError(f"{path.name} has {path.stat().st_size / 2**20:.0f} MB; at most {MEGABYTES} MB are read.")
+            raise OpenError(_too_large(path.name, path.stat().st_size))
         return read_trace(path.name, path.read_bytes())
     except OSError as error:
-        raise OpenError(f"{path} cannot be read: {error.strerror}.") from error
+        raise OpenError(say("{path} cannot be read: {reason}.", path=path, reason=error.strerror)) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,17 +114,23 @@ def read_run(folder: Path) -> OpenedRun:
     """Read the traces that :func:`.capture.training_watch.watch` has written. OpenError names the file at fault."""
     found = {int(match[1]): path for path in folder.iterdir() if (match := STEP.fullmatch(path.name))}
     if not found:
-        raise OpenError(f"{folder} holds no trace of a step, such as step-0000500.safetensors.")
+        raise OpenError(say("{folder} holds no trace of a step, such as step-0000500.safetensors.", folder=folder))
     size = sum(path.stat().st_size for path in found.values())
     if size > MEGABYTES * 2**20:
-        raise OpenError(f"{folder} has {size / 2**20:.0f} MB; at most {MEGABYTES} MB are read.")
+        raise OpenError(_too_large(str(folder), size))
     steps = sorted(found)
     traces = [read_file(found[step]) for step in steps]
     shapes = [{kind: one.weights.shape for kind, one in opened.trace.maps.items()} for opened in traces]
     odd = next((step for step, one in zip(steps, shapes, strict=True) if one != shapes[-1]), None)
     if odd is not None:
-        last = found[steps[-1]].name
-        raise OpenError(f"{found[odd].name} has maps of other shapes than {last}: {folder} is not of one input.")
+        raise OpenError(
+            say(
+                "{file} has maps of other shapes than {last}: {folder} is not of one input.",
+                file=found[odd].name,
+                last=found[steps[-1]].name,
+                folder=folder,
+            )
+        )
     return OpenedRun(clean(folder.resolve().name, LONGEST_NAME), tuple(steps), tuple(traces))
 
 
@@ -107,19 +138,12 @@ def open_trace(name: str, trace: AttentionTrace) -> OpenedTrace:
     """Make a trace fit to be drawn. Raises OpenError for one that is too large or has nothing to show."""
     _check(name, trace)
     maps: dict[str, Any] = {kind: _drawable(one) for kind, one in trace.maps.items()}
-    counts = {
-        "are NaN or infinite: they are drawn as zero": sum(
-            int((~np.isfinite(one.weights)).sum()) for one in trace.maps.values()
-        ),
-        "lie below 0 or above 1: heatmap, links and text show 0 or 1": sum(
-            int((np.abs(one.weights - 0.5) > 0.5 + ROUNDING).sum()) for one in maps.values()
-        ),
-    }
-    notes = tuple(f"{count:,} weights {what}." for what, count in counts.items() if count)
+    not_finite = sum(int((~np.isfinite(one.weights)).sum()) for one in trace.maps.values())
+    outside = sum(int((np.abs(one.weights - 0.5) > 0.5 + ROUNDING).sum()) for one in maps.values())
     source, target = clean(trace.source, LONGEST_TEXT), clean(trace.target, LONGEST_TEXT)
-    model = clean(trace.model, LONGEST_NAME) or "an unnamed model"
+    model = clean(trace.model, LONGEST_NAME)
     drawable = dataclasses.replace(trace, **maps, source=source, target=target, model=model)
-    return OpenedTrace(uuid.uuid4().hex, name, trace, drawable, notes)
+    return OpenedTrace(uuid.uuid4().hex, name, trace, drawable, not_finite, outside)
 
 
 def clean(text: str, longest: int) -> str:
@@ -127,6 +151,10 @@ def clean(text: str, longest: int) -> str:
     whole = text[: longest + 1].encode("utf-8", "replace").decode()
     printable = "".join(sign if sign.isprintable() else " " for sign in whole)
     return printable if len(printable) <= longest else printable[: longest - 1] + "…"
+
+
+def _too_large(name: str, size: int) -> str:
+    return say("{file} has {size:.0f} MB; at most {most} MB are read.", file=name, size=size / 2**20, most=MEGABYTES)
 
 
 def _load(data: bytes | memoryview) -> AttentionTrace:
@@ -138,16 +166,25 @@ def _load(data: bytes | memoryview) -> AttentionTrace:
 
 def _check(name: str, trace: AttentionTrace) -> None:
     if not trace.maps:
-        raise OpenError(f"{name} is a trace without any map, so there is nothing to show.")
+        raise OpenError(say("{file} is a trace without any map, so there is nothing to show.", file=name))
     for kind, one in trace.maps.items():
-        layers, heads, queries, keys = one.weights.shape
+        layers, heads, queries, keys = shape = one.weights.shape
         if 0 in one.weights.shape:
-            raise OpenError(f"{name}: its {kind} map is empty, of the shape {one.weights.shape}.")
+            raise OpenError(
+                say("{file}: its {kind} map is empty, of the shape {shape}.", file=name, kind=kind, shape=shape)
+            )
         sizes = max(queries, keys) > MOST_TOKENS or layers * heads > MOST_HEADS
         if sizes or one.weights.size > MOST_CELLS:
             raise OpenError(
-                f"{name}: its {kind} map has the shape {one.weights.shape}; shown are at most {MOST_TOKENS:,} tokens "
-                f"and {MOST_HEADS:,} heads."
+                say(
+                    "{file}: its {kind} map has the shape {shape}; shown are at most {tokens:,} tokens and {heads:,} "
+                    "heads.",
+                    file=name,
+                    kind=kind,
+                    shape=shape,
+                    tokens=MOST_TOKENS,
+                    heads=MOST_HEADS,
+                )
             )
 
 

@@ -19,7 +19,7 @@ from ..decoding.constraints import FREE, Constraints
 from ..decoding.observer_check import ObserverCheck, check_observer
 from ..decoding.steps import GREEDY, DecodingStep, Strategy
 from ..decoding.teacher_forcing import forced
-from ..language.say import say
+from ..language.say import say, sentences
 from ..network.autoregressive import AutoregressiveModel
 from ..text.token_names import name_continuation, name_translation
 from ..text.tokenizer import Encoded
@@ -138,19 +138,26 @@ class LiveModel:
 
     def _checked(self, text: str, encode: Callable[[str], Encoded]) -> Encoded:
         limit = self.max_length
-        words = f"This model reads {limit} tokens at most, about {limit * 2 // 3} words; please shorten the text."
         if len(text) > limit * CHARACTERS_A_TOKEN:
-            raise InputError(f"This text has {len(text):,} characters. {words}")
+            characters = say("This text has {count:,} characters.", count=len(text))
+            raise InputError(sentences(characters, self._too_long()))
         if any(category(character) == "Cs" for character in text):  # half of a surrogate pair, which no UTF-8 can hold
-            raise InputError("This text is not valid Unicode: it holds half of a character. Please type it again.")
+            raise InputError(say("This text is not valid Unicode: it holds half of a character. Please type it again."))
         encoded = encode(text)
-        if not encoded.ids or all(one.isspace() or category(one) in ("Cc", "Cf") for one in text):
-            raise InputError("There is nothing to translate yet: please type a sentence.")
-        if len(encoded.ids) == 1 and encoded.ids[0] in self.model.end_ids:
-            raise InputError("There is nothing to translate yet: please type a sentence.")
+        empty = not encoded.ids or all(one.isspace() or category(one) in ("Cc", "Cf") for one in text)
+        if empty or (len(encoded.ids) == 1 and encoded.ids[0] in self.model.end_ids):
+            raise InputError(say("There is nothing to translate yet: please type a sentence."))
         if len(encoded.ids) > limit:
-            raise InputError(f"This text has {len(encoded.ids):,} tokens. {words}")
+            tokens = say("This text has {count:,} tokens.", count=len(encoded.ids))
+            raise InputError(sentences(tokens, self._too_long()))
         return encoded
+
+    def _too_long(self) -> str:
+        return say(
+            "This model reads {tokens} tokens at most, about {words} words; please shorten the text.",
+            tokens=self.max_length,
+            words=self.max_length * 2 // 3,
+        )
 
     def translate(
         self,
@@ -189,7 +196,12 @@ class LiveModel:
         ids = self._target_ids(target) if isinstance(target, str) else tuple(target)
         source = torch.tensor([encoded.ids], device=self.device)
         if len(ids) > self.model.room(len(encoded.ids)) + 1:
-            raise InputError(f"This text has {len(ids):,} tokens, more than the model has room for; please shorten it.")
+            raise InputError(
+                say(
+                    "This text has {count:,} tokens, more than the model has room for; please shorten it.",
+                    count=len(ids),
+                )
+            )
         started = time.perf_counter()
         with capture_attention(self.model, tensors) if capture else nullcontext() as recording:
             steps = tuple(self._named(forced(self.model, source, ids)))

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from ..capture.attention import capture_attention
+from ..language.say import say
 from ..text.token_names import Tokens
 from ..trace import TENSORS, AttentionTrace
 
@@ -33,7 +34,8 @@ class LocalModel:
                 capture.tokens = self.run(text)
             return capture.sample(0)
         except Exception as error:  # a stranger's code may raise anything, and the server goes on
-            raise LocalError(f"{self.name} could not read this sentence: {in_words(error)}") from error
+            said = say("{model} could not read this sentence: {error}", model=self.name, error=in_words(error))
+            raise LocalError(said) from error
 
 
 def in_words(error: BaseException) -> str:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from ..capture.attention import capture_attention
 from ..decoding.teacher_forcing import forced_log_probs
+from ..language.say import say
 from ..live.live_model import LiveModel
 from ..live.translation import Translation
 from ..network.autoregressive import AutoregressiveModel, Side
@@ -82,8 +83,12 @@ def new_positions(experiment: PositionExperiment, length: int, count: int) -> np
         one, other = experiment.pair
         if max(one, other) >= length:
             raise ExperimentError(
-                f"The sentence has {length} pieces, so positions 1 to {length} can be swapped; "
-                f"{max(one, other) + 1} is outside."
+                say(
+                    "The sentence has {length} pieces, so positions 1 to {length} can be swapped; {position} is "
+                    "outside.",
+                    length=length,
+                    position=max(one, other) + 1,
+                )
             )
         positions[[one, other]] = positions[[other, one]]
     return positions
@@ -160,8 +165,13 @@ def _between(table: Tensor, positions: np.ndarray, length: int) -> Tensor:
     last = len(table) - 1
     if positions[:length].min() < 0 or positions[:length].max() > last:
         raise ExperimentError(
-            f"This model's positions are learned: its table ends at position {last}, and this would need "
-            f"{positions[:length].min():g} to {positions[:length].max():g}. Choose a smaller amount."
+            say(
+                "This model's positions are learned: its table ends at position {last}, and this would need {low:g} to "
+                "{high:g}. Choose a smaller amount.",
+                last=last,
+                low=float(positions[:length].min()),
+                high=float(positions[:length].max()),
+            )
         )
     # Slots behind the sentence may fall outside; they are held at the ends, as a longer translation may reach them.
     inside = torch.from_numpy(positions.clip(0, last)).to(table.device)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..language.say import to_say
 from ..network.positional_encoding import sinusoidal_table
 from .table import BASE
 
@@ -93,47 +94,49 @@ FORMS: dict[str, Form] = {
     "float64": Form(
         "float64, cast at the end",
         "sinusoidal_table(P, D)  # torch.float64\n.to(torch.float32)",
-        "As this project does.",
+        to_say("As this project does."),
         _cast(torch.float32),
     ),
     "per_cell": Form(
         "per cell",
         "[[pos / np.power(10000, 2 * (j // 2) / D) for j in …] for pos in …]",
-        "NumPy computes in float64; only the result is cast.",
+        to_say("NumPy computes in float64; only the result is cast."),
         _per_cell,
     ),
     "power": Form(
         "power, float32",
         "pos / 10000 ** (torch.arange(0, D, 2) / D)",
-        "The angle of a late position carries the rounding of the power, times the position.",
+        to_say("The angle of a late position carries the rounding of the power, times the position."),
         _power,
     ),
     "exp_of_log": Form(
         "exp of log, float32",
         "torch.exp(torch.arange(0, D, 2) * (-math.log(10000.0) / D))",
-        "The commonest form; the exponential's rounding grows with the position.",
+        to_say("The commonest form; the exponential's rounding grows with the position."),
         _exp_of_log(torch.float32),
     ),
-    "cast_half": Form("stored as float16", "table.half()", "Right, then rounded to 11 bits.", _cast(torch.float16)),
+    "cast_half": Form(
+        "stored as float16", "table.half()", to_say("Right, then rounded to 11 bits."), _cast(torch.float16)
+    ),
     "cast_bfloat16": Form(
-        "stored as bfloat16", "table.bfloat16()", "Right, then rounded to 8 bits.", _cast(torch.bfloat16)
+        "stored as bfloat16", "table.bfloat16()", to_say("Right, then rounded to 8 bits."), _cast(torch.bfloat16)
     ),
     "half": Form(
         "float16 throughout",
         "torch.arange(P, dtype=torch.float16) …",
-        "Angles themselves are rounded: late positions are wrong, and past 2048 some share a number.",
+        to_say("Angles themselves are rounded: late positions are wrong, and past 2048 some share a number."),
         _exp_of_log(torch.float16),
     ),
     "bfloat16": Form(
         "bfloat16 throughout",
         "torch.arange(P, dtype=torch.bfloat16) …",
-        "Whole numbers past 256 are rounded: neighbouring positions get the same row.",
+        to_say("Whole numbers past 256 are rounded: neighbouring positions get the same row."),
         _exp_of_log(torch.bfloat16),
     ),
     "inclusive": Form(
         "exponents up to 1",
         "math.log(10000.0) / (D // 2 - 1)",
-        "Another progression, not a rounding: wavelengths reach 10000 · 2π itself (tensor2tensor, fairseq).",
+        to_say("Another progression, not a rounding: wavelengths reach 10000 · 2π itself (tensor2tensor, fairseq)."),
         _inclusive,
         inclusive=True,
     ),

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..language.say import listed, say, to_say
 from ..trace import AttentionMap, AttentionTrace, Kind, TraceError, with_tokens
 from .words import SPECIAL_TOKENS, START
 
@@ -13,6 +14,11 @@ Tokens = Sequence[str] | Sequence[Sequence[str]] | Mapping[str, Sequence[str] | 
 """One sentence's tokens, those of each sample of a batch, or either as ``{"source": ..., "target": ...}``."""
 SIDES = ("source", "target", "predicted")
 """The target tokens are those fed in; predicted are those that came out at the same rows, where that is known."""
+
+NOT_AS_MANY = {
+    "rows": to_say("The {kind} map has {count} rows, but {tokens} tokens were given for them."),
+    "columns": to_say("The {kind} map has {count} columns, but {tokens} tokens were given for them."),
+}
 
 
 def name_tokens(trace: AttentionTrace, tokens: Tokens, sample: int = 0) -> AttentionTrace:
@@ -48,19 +54,34 @@ def name_continuation(trace: AttentionTrace, prompt: Sequence[str], predicted: S
 def _sides(trace: AttentionTrace, tokens: Tokens) -> Mapping[str, Any]:
     if isinstance(tokens, Mapping):
         if unknown := set(tokens) - set(SIDES):
-            raise TraceError(f"Tokens are given for {', '.join(sorted(unknown))}; the sides are {', '.join(SIDES)}.")
+            raise TraceError(
+                say(
+                    "Tokens are given for {given}; the sides are {sides}.",
+                    given=listed(sorted(unknown)),
+                    sides=listed(SIDES),
+                )
+            )
         return tokens
     if isinstance(tokens, str):
-        raise TraceError("The tokens are one text; give a list with a string for each token.")
+        raise TraceError(say("The tokens are one text; give a list with a string for each token."))
     if len(trace.maps) != 1 or trace.cross is not None:
-        raise TraceError('This model has two sides: give tokens={"source": [...], "target": [...]}.')
+        raise TraceError(
+            say("This model has two sides: give {code}.", code='tokens={"source": [...], "target": [...]}')
+        )
     return {"target" if trace.decoder is not None else "source": tokens}
 
 
 def _of_sample(side: str, given: Any, sample: int) -> tuple[str, ...]:
     rows = [given] if all(isinstance(one, str) for one in given) else list(given)
     if sample >= len(rows):
-        raise TraceError(f"The {side} tokens are of {len(rows)} samples, but sample {sample + 1} is asked for.")
+        raise TraceError(
+            say(
+                "The {side} tokens are of {count} samples, but sample {sample} is asked for.",
+                side=side,
+                count=len(rows),
+                sample=sample + 1,
+            )
+        )
     return tuple(map(str, rows[sample]))
 
 
@@ -72,7 +93,7 @@ def _named(one: AttentionMap, kind: Kind, named: Mapping[str, tuple[str, ...]]) 
     axes = (("rows", queries, one.query_tokens), ("columns", keys, one.key_tokens))
     for axis, names, numbers in (*axes, ("rows", predicted or one.query_tokens, one.query_tokens)):
         if len(names) != len(numbers):
-            raise TraceError(f"The {kind} map has {len(numbers)} {axis}, but {len(names)} tokens were given for them.")
+            raise TraceError(say(NOT_AS_MANY[axis], kind=kind, count=len(numbers), tokens=len(names)))
     return with_tokens(one, queries, keys, predicted)
 
 

@@ -11,6 +11,7 @@ from typing import Self
 
 import sentencepiece
 
+from ..language.say import say
 from ..network.config import BOS_ID, EOS_ID, PAD_ID, SPECIAL_PIECES, UNK_ID
 
 WORD_START = "\u2581"  # SentencePiece's mark for a space
@@ -46,12 +47,16 @@ class Tokenizer:
             ids = [self._processor.PieceToId(piece) for piece in SPECIAL_PIECES]
         except (RuntimeError, ValueError) as error:
             raise TokenizerError(
-                "The tokenizer file is not a SentencePiece model; restore it from its source."
+                say("The tokenizer file is not a SentencePiece model; restore it from its source.")
             ) from error
         if ids != [PAD_ID, UNK_ID, BOS_ID, EOS_ID]:
             raise TokenizerError(
-                f"The tokenizer has its special pieces at {ids}, not at {[PAD_ID, UNK_ID, BOS_ID, EOS_ID]}: it belongs "
-                "to another project. Train one with `python -m model train`."
+                say(
+                    "The tokenizer has its special pieces at {found}, not at {expected}: it belongs to another "
+                    "project. Train one with `python -m model train`.",
+                    found=ids,
+                    expected=[PAD_ID, UNK_ID, BOS_ID, EOS_ID],
+                )
             )
 
     @classmethod
@@ -92,7 +97,11 @@ class Tokenizer:
             )
         except RuntimeError as error:
             raise TokenizerError(
-                f"No vocabulary of {vocab_size} pieces can be learned from this text: {error}"
+                say(
+                    "No vocabulary of {count} pieces can be learned from this text: {error}",
+                    count=vocab_size,
+                    error=error,
+                )
             ) from error
         return cls(model.getvalue())
 

@@ -9,6 +9,7 @@ import streamlit as st
 
 from model.analysis.alignment import EXPLAINED as ALIGNMENT_EXPLAINED
 from model.analysis.alignment import rank_alignment
+from model.language.say import listed, number, say, sentences
 from viz.figures.words import head_in_words, overview_in_words, row_in_words
 from viz.ui.captions import caption, plain
 
@@ -40,7 +41,7 @@ def order_captions(scene: Scene, order: HeadOrder) -> None:
 
 def alt(scene: Scene) -> str:
     """The text alternative of a picture of the chosen head."""
-    return f"{scene.summary} {_looks(scene)}"
+    return sentences(scene.summary, _looks(scene))
 
 
 def _looks(scene: Scene) -> str:
@@ -54,18 +55,24 @@ def _alignment(scene: Scene) -> None:
     ranking = rank_alignment(scene.tokens.original)
     places = [(one.layer, one.head) for one in ranking]
     place = places.index((scene.layer, scene.head))
-    caption(f"{ranking[place].sentence} Place {place + 1} of {len(ranking)}.")
-    caption(ALIGNMENT_EXPLAINED)
+    caption(sentences(ranking[place].sentence, say("Place {place} of {count}.", place=place + 1, count=len(ranking))))
+    caption(say(ALIGNMENT_EXPLAINED))
 
 
 def token_captions(displays: Mapping[str, TokenDisplay]) -> None:
     """Draw what was done to the maps of a view before they were drawn."""
     shares = [(name, tokens.hidden_mass) for name, tokens in displays.items() if tokens.hidden]
     if shares:
-        of = ", ".join(f"{share:.0%}" + (f" ({name})" if len(shares) > 1 else "") for name, share in shares)
+        held = [(number(share, ".0%"), name) for name, share in shares]
+        of = [share if len(held) == 1 else say("{share} ({map})", share=share, map=name) for share, name in held]
         caption(
-            "Renormalised: special tokens are hidden and each row is divided by what is left of it. Of all weight of "
-            f"this picture they held {of}."
+            say(
+                "Renormalised: special tokens are hidden and each row is divided by what is left of it. Of all weight "
+                "of this picture they held {shares}.",
+                shares=listed(of),
+            )
         )
     if any(tokens.merged for tokens in displays.values()):
-        caption("Pieces are merged into words: weights are summed over a word's keys and averaged over its queries.")
+        caption(
+            say("Pieces are merged into words: weights are summed over a word's keys and averaged over its queries.")
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import streamlit as st
 
 from model.analysis.alignment import rank_alignment
 from model.analysis.head_statistics import EXPLAINED, Measure, between, rank_heads
+from model.language.say import number, say, sentences
 from viz.components.overview import Ranked
 from viz.figures.explore.flow import Flow
 from viz.figures.labels import readable, signed
@@ -77,19 +79,28 @@ def view() -> tuple[SingleView, bool]:
         VIEW.set("compare" if comparing else picked)
         COMPARED.set(picked if comparing else COMPARED.default)
 
+    # The style sheet puts these before the views.
+    one, several = (json.dumps(text, ensure_ascii=False) for text in (say("One head"), say("All heads")))
+    st.html(f"<style>:root {{ --one-head: {one}; --all-heads: {several}; }}</style>")
     shown = st.segmented_control(
-        "View", SINGLE_VIEWS, key="view", required=True, on_change=choose, label_visibility="collapsed"
+        say("View"),
+        SINGLE_VIEWS,
+        key="view",
+        format_func=COMPARED.label,
+        required=True,
+        on_change=choose,
+        label_visibility="collapsed",
     )
-    comparing = st.toggle("Compare", key="comparing", on_change=choose)
+    comparing = st.toggle(say("Compare"), key="comparing", on_change=choose)
     return shown or COMPARED.default, comparing
 
 
 def display() -> Display:
     """Return how maps are shown; the controls are folded away, as they are rarely changed."""
     with controls.display():
-        merge = widgets.toggle("Merge pieces into words", WORDS)
-        hide = widgets.toggle("Hide special tokens", HIDE)
-        numbers = widgets.toggle("Write the weights into the cells", NUMBERS)
+        merge = widgets.toggle(say("Merge pieces into words"), WORDS)
+        hide = widgets.toggle(say("Hide special tokens"), HIDE)
+        numbers = widgets.toggle(say("Write the weights into the cells"), NUMBERS)
         return Display(*controls.look_choices(), merge, hide, numbers)
 
 
@@ -105,9 +116,15 @@ def head(attention: AttentionMap) -> tuple[int, int]:
         if 1 <= place[0] <= attention.layers and 1 <= place[1] <= attention.heads:
             controls.choose(place[0] - 1, place[1] - 1)
         else:
-            st.toast(f"Type a layer up to {attention.layers} and a head up to {attention.heads}, such as 2.5.")
+            st.toast(
+                say(
+                    "Type a layer up to {layers} and a head up to {heads}, such as 2.5.",
+                    layers=attention.layers,
+                    heads=attention.heads,
+                )
+            )
 
-    st.text_input("Head", key="typed", width=120, max_chars=12, on_change=choose)
+    st.text_input(say("Head"), key="typed", width=120, max_chars=12, on_change=choose)
     return layer - 1, head - 1
 
 
@@ -115,10 +132,9 @@ def order(kind: Kind, source: TraceSource) -> HeadOrder:
     """Return the order of the heads of a map that is chosen; heads outside a chosen range are faint."""
     statistics = source.statistics(kind)
     measures = (BY_LAYER, *statistics, *((EFFECT,) if source.run else ()))
-    if st.session_state.get(ORDER.key) not in (None, *measures):
-        st.session_state[ORDER.key] = BY_LAYER  # a measure that only another kind of attention has
-    with st.popover("Sort heads", type="tertiary", key="sort"):
-        measure = st.radio("Order of the heads", measures, **ORDER.binding)
+    ORDER.hold(measures)  # There are measures that only another kind of attention has.
+    with st.popover(say("Sort heads"), type="tertiary", key="sort"):
+        measure = st.radio(say("Order of the heads"), measures, format_func=ORDER.label, **ORDER.storage)
         if measure in statistics:
             return _by_measure(measure, statistics[measure], f"range-{kind}-{measure}")
     effects = source.effects(kind) if measure == EFFECT else None
@@ -128,22 +144,27 @@ def order(kind: Kind, source: TraceSource) -> HeadOrder:
 def _by_measure(measure: Measure, values: np.ndarray, key: str) -> HeadOrder:
     """Draw the range of the measure whose heads are shown, and return the order by it; values (L, H)."""
     top = max(1.0, float(np.ceil(values.max())))
-    low, high = st.slider("Show heads between", 0.0, top, (0.0, top), 0.05, key=key)
+    low, high = st.slider(say("Show heads between"), 0.0, top, (0.0, top), 0.05, key=key)
     inside = between(values, low, high)
     smallest = measure in SMALLEST_FIRST
     heads = rank_heads(values, largest_first=not smallest)
-    text = f"Ordered by {measure}, the {'smallest' if smallest else 'largest'} first. {EXPLAINED[measure]}"
-    return HeadOrder(
-        tuple(Ranked(*place, f"{values[place]:.2f}", bool(inside[place])) for place in heads), text, measure
+    by = ORDER.label(measure)
+    ordered = (
+        say("Ordered by {measure}, the smallest first.", measure=by)
+        if smallest
+        else say("Ordered by {measure}, the largest first.", measure=by)
     )
+    ranked = tuple(Ranked(*place, number(float(values[place]), ".2f"), bool(inside[place])) for place in heads)
+    return HeadOrder(ranked, sentences(ordered, say(EXPLAINED[measure])), measure)
 
 
 def _by_effect(values: np.ndarray, of: str) -> HeadOrder:
     """The order by what switching off each head changes (L, H), the largest change in either direction first."""
     heads = rank_heads(np.abs(values), largest_first=True)
-    text = (
-        f"Ordered by effect: how the log-probability of {of} changes, in nats, when that head alone is switched off; "
-        "the largest change first. Below 0, the head speaks for it."
+    text = say(
+        "Ordered by effect: how the log-probability of {what} changes, in nats, when that head alone is switched off; "
+        "the largest change first. Below 0, the head speaks for it.",
+        what=of,
     )
     return HeadOrder(tuple(Ranked(*place, signed(values[place], plus=True), True) for place in heads), text)
 
@@ -156,11 +177,11 @@ def find_aligning(attention: AttentionMap) -> None:
         st.session_state[KIND.key], st.session_state[ORDER.key] = "cross", "alignment"
         controls.choose(best.layer, best.head)
 
-    st.button("Which head aligns?", type="tertiary", key="aligns", on_click=open_best)
+    st.button(say("Which head aligns?"), type="tertiary", key="aligns", on_click=open_best)
 
 
 def _lines(least: LineThreshold) -> str:
-    return "the strongest of each row" if least == "strongest" else f"from a weight of {least}"
+    return say("the strongest of each row") if least == "strongest" else say("from a weight of {least}", least=least)
 
 
 def lines(scene: Scene) -> tuple[Layout, LineThreshold]:
@@ -168,9 +189,9 @@ def lines(scene: Scene) -> tuple[Layout, LineThreshold]:
     if not scene.is_first_side:
         return LAYOUT.get(), THRESHOLD.get()
     with st.container(key="linksbar", horizontal=True, vertical_alignment="center"):
-        layout = widgets.segmented_control("Layout", LAYOUT)
+        layout = widgets.segmented_control(say("Layout"), LAYOUT)
         THRESHOLD.hold()
-        return layout, st.selectbox("Lines", THRESHOLD.options, width=270, format_func=_lines, **THRESHOLD.storage)
+        return layout, st.selectbox(say("Lines"), THRESHOLD.options, width=270, format_func=_lines, **THRESHOLD.storage)
 
 
 def flow(scene: Scene) -> tuple[Flow, int, bool]:
@@ -182,17 +203,17 @@ def flow(scene: Scene) -> tuple[Flow, int, bool]:
     if not scene.is_first_side:
         return FLOW.get(), min(THROUGH.get() or layers, layers) - 1, NORMS.get()
     with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
-        which = widgets.segmented_control("Flow", FLOW)
+        which = widgets.segmented_control(say("Flow"), FLOW)
         layer = layers
         if which not in OVER_LAYERS:
-            name = "Layer" if which == "mean of heads" else "Through layer"
+            name = say("Layer") if which == "mean of heads" else say("Through layer")
             layer = widgets.following_selectbox(name, THROUGH, range(1, layers + 1), layers, width=175)
-        return which, layer - 1, widgets.toggle("Times value norms", NORMS)
+        return which, layer - 1, widgets.toggle(say("Times value norms"), NORMS)
 
 
 def mean_of_heads(scene: Scene) -> bool:
     """Return whether all heads of the layer are shown as their mean."""
-    return widgets.toggle("Mean of all heads", MEAN) if scene.is_first_side else MEAN.get()
+    return widgets.toggle(say("Mean of all heads"), MEAN) if scene.is_first_side else MEAN.get()
 
 
 def query(scene: Scene) -> int:
@@ -206,7 +227,7 @@ def query(scene: Scene) -> int:
         scene.pin_captured(st.session_state["query"])
 
     return st.selectbox(
-        "Query",
+        say("Query"),
         range(len(names)),
         format_func=lambda at: f"{at + 1} {names[at]}",
         key="query",

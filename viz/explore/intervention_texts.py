@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from model.interventions.changes import HeadChange, parse
+from model.language.say import listed, say, sentences, to_say
 from viz.export.parts import Part, Words
 from viz.ui import cache
+from viz.ui.addresses.shared import KIND
 from viz.ui.translation_changes import MARKS
 
 if TYPE_CHECKING:
@@ -20,16 +23,23 @@ if TYPE_CHECKING:
     from .run_key import RunKey
 
 REMARKS = {
-    "off": "This head is off: it still computes these weights, but nothing it reads is passed on.",
-    "uniform": "This head is made uniform: every key that it may attend to has the same weight.",
-    "copy": "This head has the weights of another head; the values it reads are its own.",
+    "off": to_say("This head is off: it still computes these weights, but nothing it reads is passed on."),
+    "uniform": to_say("This head is made uniform: every key that it may attend to has the same weight."),
+    "copy": to_say("This head has the weights of another head; the values it reads are its own."),
+}
+NAMES = {"off": to_say("off"), "uniform": to_say("uniform")}
+PHRASES = {
+    "off": to_say("{kind} layer {layer} {heads} off"),
+    "uniform": to_say("{kind} layer {layer} {heads} uniform"),
+    "copy": to_say("{kind} layer {layer} {heads} as head {source}"),
 }
 TAGS = {"same": "span", "removed": "del", "added": "ins"}
 
 
 def effect_in_words(comparison: Comparison) -> str:
     """The changes, and how the translation and its probability change with them."""
-    return f"With {', '.join(changes_in_words(comparison.changes))}. {comparison.sentence}"
+    changes = say("With {changes}.", changes=listed(changes_in_words(comparison.changes)))
+    return sentences(changes, comparison.sentence)
 
 
 def saved_effect(run: RunKey) -> list[Part]:
@@ -45,7 +55,7 @@ def head_remark(run: RunKey, kind: Kind, layer: int, head: int) -> str:
     """What to know of a picture of a head, counted from 0, that the run has changed; "" for an unchanged one."""
     for one in parse(run.changes):
         if isinstance(one, HeadChange) and (one.kind, one.layer, one.head) == (kind, layer, head):
-            return REMARKS[one.change]
+            return say(REMARKS[one.change])
     return ""
 
 
@@ -56,19 +66,28 @@ def difference_html(words: Sequence[WordChange]) -> str:
 
 def change_name(change: HeadChange) -> str:
     """A change of one head, as its control names it."""
-    return f"as head {change.source + 1}" if change.source is not None else change.change
+    return say("as head {head}", head=change.source + 1) if change.source is not None else say(NAMES[change.change])
 
 
 def changes_in_words(changes: Sequence[Change]) -> list[str]:
     """A phrase for the changed heads of each layer; a change that no control makes is given in its text form."""
-    heads: dict[tuple[str, int, str], list[int]] = {}
+    heads: dict[HeadChange, list[int]] = {}
     others = []
     for one in changes:
         if isinstance(one, HeadChange):
-            heads.setdefault((one.kind, one.layer + 1, change_name(one)), []).append(one.head + 1)
+            heads.setdefault(replace(one, head=0), []).append(one.head + 1)
         else:
             others.append(str(one))
-    phrases = (f"{kind} layer {layer} {_heads(numbers)} {change}" for (kind, layer, change), numbers in heads.items())
+    phrases = (
+        say(
+            PHRASES[one.change],
+            kind=KIND.label(one.kind),
+            layer=one.layer + 1,
+            heads=_heads(numbers),
+            source=(one.source or 0) + 1,
+        )
+        for one, numbers in heads.items()
+    )
     return [*phrases, *others]
 
 
@@ -80,6 +99,13 @@ def _heads(numbers: Sequence[int]) -> str:
             runs[-1].append(number)
         else:
             runs.append([number])
-    names = [name for run in runs for name in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]
-    several = ", ".join(names[:-1])
-    return f"heads {several} and {names[-1]}" if several else f"head{'s' * (len(numbers) > 1)} {names[-1]}"
+    if len(numbers) == 1:
+        return say("head {head}", head=numbers[0])
+    *several, last = [
+        name
+        for run in runs
+        for name in ([say("{first} to {last}", first=run[0], last=run[-1])] if len(run) > 2 else map(str, run))
+    ]
+    if not several:
+        return say("heads {heads}", heads=last)
+    return say("heads {heads} and {last}", heads=listed(several), last=last)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from model.language.say import say
 from viz.components.overview import packed as packed_overview
 from viz.components.presenter import presenting
 from viz.export.live_file import live_files
@@ -74,9 +75,9 @@ def offer(view: DrawnView, scene: Scene, name: str) -> None:
             f"{scene.kind}-layer{scene.layer + 1}-head{scene.head + 1}-{name}",
             lambda palette: [*texts, *parts(view, scene, palette, changed)],
             view.numbers or (lambda: table(scene)),
-            f"{KIND_NAMES[scene.kind]} · {scene.source.model}" if has_all_heads(view, scene) else scene.title,
+            f"{say(KIND_NAMES[scene.kind])} · {scene.source.model}" if has_all_heads(view, scene) else scene.title,
             facts_of(trace, view=name),
-            {"The whole trace (safetensors)": ("trace.safetensors", lambda: file_of(trace))} | live,
+            {say("The whole trace (safetensors)"): ("trace.safetensors", lambda: file_of(trace))} | live,
         )
     )
 

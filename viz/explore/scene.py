@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from model.analysis.head_claims import head_claim
-from viz.figures.labels import KIND_NAMES
+from viz.figures.heatmap import head_title
 from viz.ui.addresses.pins import pin_of, toggle_pins
 
 from .token_display import Display, TokenDisplay, display_tokens
@@ -73,7 +73,7 @@ class Scene:
     def title(self) -> str:
         """The title of a saved picture."""
         run = self.source.run
-        place = f"{KIND_NAMES[self.kind]} · layer {self.layer + 1}, head {self.head + 1} · {self.source.model}"
+        place = f"{head_title(self.kind, self.layer, self.head)} · {self.source.model}"
         return f"{place} · {run.changes}" if run and run.changes else place
 
     def display_tokens(self, attention: AttentionMap) -> TokenDisplay:

@@ -9,8 +9,13 @@ try:
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "plotly":
         raise
+    from .speech import say
+
     raise ImportError(
-        "Figures are drawn by plotly, which is not installed here: pip install plotly, or install attenscope[figures]."
+        say(
+            "Figures are drawn by plotly, which is not installed here: pip install plotly, or install "
+            "attenscope[figures]."
+        )
     ) from error
 
 __all__ = ["DARK", "LIGHT", "Look", "heatmap"]

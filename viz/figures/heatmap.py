@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from .frame import heading, surface
 from .labels import KIND_NAMES, LONGEST_WITH_LABELS, escaped, named
 from .palette import Look, Palette, Scale
-from .speech import to_say
+from .speech import number, say, to_say
 
 if TYPE_CHECKING:
     from model.trace import AttentionMap
@@ -21,6 +21,7 @@ FEWEST = 12  # A short sentence leaves room free rather than being blown up to h
 LONGEST_PATH = 32
 """Letters of a module's path for which a title has room."""
 SMALL_CELLS = 32
+MASKED_HOVER = "%{{y}} → %{{x}}<br>{}<extra></extra>"
 NUMBERED_CELLS = 20
 """Longest side of a map whose cells have room for their weight in figures."""
 Rows = Literal["predicted", "fed"]
@@ -58,8 +59,13 @@ def head_grid(attention: AttentionMap, layer: int, head: int, rows: Rows) -> Gri
         attention.mask_of(layer, head),
         attention.rows(rows),
         attention.key_tokens,
-        " · ".join([f"{KIND_NAMES[attention.kind]} · layer {layer + 1}, head {head + 1}", *_module(attention, layer)]),
+        " · ".join([head_title(attention.kind, layer, head), *_module(attention, layer)]),
     )
+
+
+def head_title(kind: str, layer: int, head: int) -> str:
+    """A head, counted from 0, as titles name it."""
+    return say("{kind} · layer {layer}, head {head}", kind=say(KIND_NAMES[kind]), layer=layer + 1, head=head + 1)
 
 
 def _module(attention: AttentionMap, layer: int) -> list[str]:
@@ -176,7 +182,7 @@ def _masked(mask: np.ndarray, palette: Palette) -> list[dict]:
         "zmax": 1,
         "colorscale": [(0, "rgba(0,0,0,0)"), (1, palette.masked)],
         "showscale": False,
-        "hovertemplate": "%{y} → %{x}<br>masked: may not attend<extra></extra>",
+        "hovertemplate": MASKED_HOVER.format(say("masked: may not attend")),
     }
     line = {"color": palette.hatch, "width": 1}
     return [
@@ -225,7 +231,7 @@ def _colorbar(palette: Palette, scale: Scale, top: float) -> dict:
         "yanchor": "top",
         "x": 1.01,
         "tickvals": [share * top for share in shares],
-        "ticktext": [f"{share * top:.2g}" for share in shares],
+        "ticktext": [number(share * top, ".2g") for share in shares],
         "tickfont": {"size": 12, "color": palette.soft},
     }
 
@@ -236,7 +242,7 @@ def _layout(palette: Palette, title: str, model: str) -> dict:
         "title": heading(palette, f"<b>{escaped(title)}</b>{after}"),
         "annotations": [
             {
-                "text": "query ↓  key →",
+                "text": say("query ↓  key →"),
                 "xref": "paper",
                 "yref": "paper",
                 "x": 0,

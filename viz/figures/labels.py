@@ -5,11 +5,11 @@ from __future__ import annotations
 import html
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 
-from .speech import say, to_say
+from .speech import number, say, to_say
 
 KIND_NAMES = {
     "encoder": to_say("Encoder self-attention"),
@@ -23,6 +23,8 @@ STREAM_PLACES = {
     "feed-forward": to_say("layer {layer} feed-forward"),
 }
 """Names of places along a residual stream, by what follows the layer in their codes."""
+LETTER = 7.2
+"""Pixels of a letter in the name of a place."""
 LONGEST = 11
 LONGEST_WITH_LABELS = 64
 """Tokens along an axis beyond which not each can be named."""
@@ -37,7 +39,7 @@ def readable(token: str) -> str:
 
 def quoted(token: str) -> str:
     """A token inside a sentence, isolated so that right-to-left text does not reorder the words around it."""
-    return f"“\u2068{readable(token)}\u2069”"
+    return say("“{token}”", token=f"\u2068{readable(token)}\u2069")
 
 
 def place_name(place: str) -> str:
@@ -65,16 +67,22 @@ def label_text(token: str, longest: int = 18) -> str:
     return text if ends[-1] <= longest else text[: bisect_right(ends, longest - 1)] + "…"
 
 
+def room(names: Iterable[str], least: int) -> int:
+    """Pixels that the longest of some names, of one or more lines each, needs beside a plot, and `least` of them."""
+    lines = [line for name in names for line in name.split("\n")]
+    return max(least, int(LETTER * max((sum(map(_width, line)) for line in lines), default=0)) + 16)
+
+
 def signed(value: float, digits: int = 2, plus: bool = False) -> str:
     """A number as it is printed, with a minus sign as wide as its digits; `plus` writes the other sign too."""
-    return f"{value:{'+' if plus else ''}.{digits}f}".replace("-", "−")
+    return number(value, f"{'+' if plus else ''}.{digits}f").replace("-", "−")
 
 
 def percent(share: float) -> str:
     """A probability as it is printed, as ``percent`` of the decode player does: what is not zero never reads so."""
     if share == 0:
-        return "0%"
-    return "<0.1%" if share < 0.0005 else f"{share:.{1 if share < 0.0995 else 0}%}"
+        return number(0.0, ".0%")
+    return f"<{number(0.001, '.1%')}" if share < 0.0005 else number(share, f".{1 if share < 0.0995 else 0}%")
 
 
 def labels(tokens: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 
@@ -15,6 +16,10 @@ class Speaker(Protocol):
     def number(self, value: float, form: str = "") -> str: ...
 
     def separators(self) -> str: ...
+
+    def sentences(self, *texts: str) -> str: ...
+
+    def listed(self, items: Iterable[str]) -> str: ...
 
 
 class English:
@@ -35,6 +40,14 @@ class English:
     def separators(self) -> str:
         """Return the signs before decimals and between thousands."""
         return ".,"
+
+    def sentences(self, *texts: str) -> str:
+        """Return sentences in a row, without the empty ones."""
+        return " ".join(filter(None, texts))
+
+    def listed(self, items: Iterable[str]) -> str:
+        """Return items in a row."""
+        return ", ".join(items)
 
 
 _speaker: Speaker = English()
@@ -64,6 +77,16 @@ def number(value: float, form: str = "") -> str:
 def separators() -> str:
     """The signs before decimals and between thousands, as plotly's ``layout.separators`` has them."""
     return _speaker.separators()
+
+
+def sentences(*texts: str) -> str:
+    """Whole sentences one after the other, as the language parts them; empty ones are left out."""
+    return _speaker.sentences(*texts)
+
+
+def listed(items: Iterable[str]) -> str:
+    """Items in a row, as the language parts them."""
+    return _speaker.listed(items)
 
 
 def to_say(message: str) -> str:

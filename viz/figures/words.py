@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .heatmap import HEIGHT, ROW_NAMES
-from .labels import LONGEST_WITH_LABELS, quoted
+from .heatmap import HEIGHT
+from .labels import LONGEST_WITH_LABELS, place_name, quoted
 from .pooled import block
+from .speech import listed, number, say, say_many, sentences, to_say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,31 +21,40 @@ if TYPE_CHECKING:
     from .palette import Scale
 
 READS = {
-    "encoder": "how one piece of the sentence looks at all pieces of the sentence",
-    "decoder": "how one step of the translation looks back at what is already written",
-    "cross": "how one step of the translation looks at the pieces of the sentence",
+    "encoder": to_say(
+        "Each row is how one piece of the sentence looks at all pieces of the sentence, and sums to 1; {colour}."
+    ),
+    "decoder": to_say(
+        "Each row is how one step of the translation looks back at what is already written, and sums to 1; {colour}."
+    ),
+    "cross": to_say(
+        "Each row is how one step of the translation looks at the pieces of the sentence, and sums to 1; {colour}."
+    ),
 }
 POINTS_DOWN = HEIGHT - 104
 """How many pixels the rows of a heatmap share."""
-_SOME_NAMED = "There is room for the names of some tokens only: hover over a cell to read its pair."
-_AVERAGED = (
-    "There are more weights than points in the picture: neighbours are averaged in colour. The mouse and the arrow "
-    "keys read each by itself."
-)
 SCALE_WORDS = {
-    "sqrt": "colour grows with the square root of the weight",
-    "linear": "colour grows with the weight",
-    "log": "colour grows with the logarithm of the weight, from 0.001",
+    "sqrt": to_say("colour grows with the square root of the weight"),
+    "linear": to_say("colour grows with the weight"),
+    "log": to_say("colour grows with the logarithm of the weight, from 0.001"),
+}
+NAMED_BY = {
+    "predicted": to_say("Rows are named by the token predicted."),
+    "fed": to_say("Rows are named by the token fed in."),
 }
 
 
 def overview_in_words(attention: AttentionMap) -> str:
     """What the grid of tiles is."""
     shared = block(*attention.mask.shape)
-    return (
-        f"{attention.layers} layers down, {attention.heads} heads across. Every tile is one head; click one to open it."
-        + _own_numbers(attention)
-        + (f" Each point of a tile is the largest of {shared} × {shared} weights." if shared > 1 else "")
+    return sentences(
+        say(
+            "{layers} layers down, {heads} heads across. Every tile is one head; click one to open it.",
+            layers=attention.layers,
+            heads=attention.heads,
+        ),
+        _own_numbers(attention),
+        say("Each point of a tile is the largest of {side} × {side} weights.", side=shared) if shared > 1 else "",
     )
 
 
@@ -53,19 +63,25 @@ def _own_numbers(attention: AttentionMap) -> str:
     numbers = attention.layer_numbers
     if numbers == tuple(range(attention.layers)):
         return ""
-    return f" They are layers {', '.join(str(number + 1) for number in numbers)} of the model."
+    return say("They are layers {numbers} of the model.", numbers=listed(str(one + 1) for one in numbers))
 
 
 def heatmap_in_words(attention: AttentionMap, rows: Rows, scale: Scale) -> str:
     """How to read a heatmap of this kind."""
-    return " ".join(
-        [
-            f"Each row is {READS[attention.kind]}, and sums to 1; {SCALE_WORDS[scale]}.",
-            *([] if attention.kind == "encoder" else [f"Rows are named by the token {ROW_NAMES[rows]}."]),
-            *([] if attention.mask.all() else [_grey(attention)]),
-            *([] if max(attention.mask.shape) <= LONGEST_WITH_LABELS else [_SOME_NAMED]),
-            *([] if max(attention.mask.shape) <= POINTS_DOWN else [_AVERAGED]),
-        ]
+    longest = max(attention.mask.shape)
+    return sentences(
+        say(READS[attention.kind], colour=say(SCALE_WORDS[scale])),
+        "" if attention.kind == "encoder" else say(NAMED_BY[rows]),
+        "" if attention.mask.all() else _grey(attention),
+        ""
+        if longest <= LONGEST_WITH_LABELS
+        else say("There is room for the names of some tokens only: hover over a cell to read its pair."),
+        ""
+        if longest <= POINTS_DOWN
+        else say(
+            "There are more weights than points in the picture: neighbours are averaged in colour. The mouse and the "
+            "arrow keys read each by itself."
+        ),
     )
 
 
@@ -73,35 +89,58 @@ def head_in_words(attention: AttentionMap, layer: int, head: int, rows: Rows) ->
     """The strongest link of one head, counted from 0."""
     weights = attention.weights[layer, head]
     query, key = np.unravel_index(int(weights.argmax()), weights.shape)
-    link = f"{quoted(attention.rows(rows)[query])} → {quoted(attention.key_tokens[key])}"
-    return f"Layer {layer + 1}, head {head + 1}: its strongest link is {link}, {weights[query, key]:.2f}."
+    return say(
+        "Layer {layer}, head {head}: its strongest link is {query} → {key}, {weight:.2f}.",
+        layer=layer + 1,
+        head=head + 1,
+        query=quoted(attention.rows(rows)[query]),
+        key=quoted(attention.key_tokens[key]),
+        weight=float(weights[query, key]),
+    )
 
 
 def row_in_words(attention: AttentionMap, layer: int, head: int, row: int, rows: Rows) -> str:
     """Where one pinned row looks: its three strongest keys."""
     weights = attention.weights[layer, head, row]
-    return f"Pinned: {row_of_weights(attention.rows(rows)[row], attention.key_tokens, weights)}"
+    return say("Pinned: {row}", row=row_of_weights(attention.rows(rows)[row], attention.key_tokens, weights))
 
 
 def row_of_weights(query: str, keys: Sequence[str], weights: np.ndarray) -> str:
     """Where a row of weights (K,) looks: its three strongest keys."""
     best = np.argsort(-weights, kind="stable")[:3]
-    named = ", ".join(f"{quoted(keys[key])} {weights[key]:.2f}" for key in best if weights[key] > 0)
-    return f"{quoted(query)} looks at {named}." if named else f"{quoted(query)} may attend to nothing."
+    found = [f"{quoted(keys[key])} {number(float(weights[key]), '.2f')}" for key in best if weights[key] > 0]
+    if not found:
+        return say("{query} may attend to nothing.", query=quoted(query))
+    return say("{query} looks at {keys}.", query=quoted(query), keys=listed(found))
 
 
 def lens_in_words(lens: Lens, position: int) -> str:
     """After which place along the stream the written token is the best one, and stays it."""
     ranks = lens.ranks[:, position]
-    token = f"Position {position + 1}, {quoted(lens.target_tokens[position])}:"
+    of = {"position": position + 1, "token": quoted(lens.target_tokens[position])}
     if ranks[-1] != 1:
-        return f"{token} not the model's own best choice; its rank at the end is {ranks[-1]:,}."
+        return say(
+            "Position {position}, {token}: not the model's own best choice; its rank at the end is {rank:,}.",
+            rank=int(ranks[-1]),
+            **of,
+        )
     first = int(np.flatnonzero(np.append(2, ranks) != 1)[-1])
-    return f"{token} first choice from {lens.places[first]} on; its rank was {ranks[0]:,} at the {lens.places[0]}."
+    return say(
+        "Position {position}, {token}: first choice from {place} on; its rank was {rank:,} at the {start}.",
+        place=place_name(lens.places[first]),
+        rank=int(ranks[0]),
+        start=place_name(lens.places[0]),
+        **of,
+    )
 
 
 def _grey(attention: AttentionMap) -> str:
     empty = int((~attention.mask.any(axis=1)).sum())
-    why = "masked: not yet written when the row was computed" if attention.kind == "decoder" else "masked"
-    nothing = f" {empty} {'row' if empty == 1 else 'rows'} may attend to nothing: all zero." if empty else ""
-    return f"Grey and hatched is {why}.{nothing}"
+    return sentences(
+        say("Grey and hatched is masked: not yet written when the row was computed.")
+        if attention.kind == "decoder"
+        else say("Grey and hatched is masked."),
+        say_many("{count} row may attend to nothing: all zero.", "{count} rows may attend to nothing: all zero.", empty)
+        if empty
+        else "",
+    )

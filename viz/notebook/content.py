@@ -10,6 +10,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from model.language.current import current_language
+from model.language.say import say
+
 from ..components.bundle import style
 from ..components.packing import pack
 from ..export.parts import Component, Part, Slide, View, leaves
@@ -23,9 +26,13 @@ COMPONENTS = ("overview", "heatmap", "links", "text", "decode_player")
 THEMES = {"light": LIGHT, "dark": DARK}
 
 
-@functools.cache
 def script() -> str:
     """Return the module that anywidget runs: the components, their styles, and what mounts them."""
+    return _script(current_language())
+
+
+@functools.cache
+def _script(_language: str) -> str:
     styles = json.dumps({name: style(name) for name in COMPONENTS})
     css = json.dumps((HERE / "widget.css").read_text(encoding="utf-8"))
     return (
@@ -56,7 +63,9 @@ def packed(shown: Shown, look: Look) -> bytes:
 
 def _place(shown: Shown) -> str:
     """Which head is shown, where its picture does not say so itself."""
-    return f"layer {shown.layer + 1}, head {shown.head + 1}" if shown.view in ("links", "text") else ""
+    if shown.view not in ("links", "text"):
+        return ""
+    return say("layer {layer}, head {head}", layer=shown.layer + 1, head=shown.head + 1)
 
 
 def _differences(light: Sequence[Part], dark: Sequence[Part]) -> list[dict[str, Any]]:

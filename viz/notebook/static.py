@@ -13,8 +13,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from model.language.say import say
 from model.trace import AttentionMap, AttentionTrace, Head
 
+from ..figures.heatmap import head_title
 from ..figures.labels import KIND_NAMES, LONGEST_WITH_LABELS, label_text
 from ..figures.palette import Look
 from ..figures.pooled import pooled
@@ -37,8 +39,9 @@ def static_html(trace: AttentionTrace, head: Head | None = None, look: Look | No
         attention = trace.maps[kind]
         pictures = [_picture(_overview(attention, look)), _picture(_one_head(attention, layer, number, look))]
     texts = " → ".join(html.escape(text) for text in (trace.source, trace.target) if text)
-    name = html.escape(trace.model) or "an unnamed model"
-    said = f"Attention of {name}" + (f": {texts}" if texts else "")
+    name = html.escape(trace.model or say("an unnamed model"))
+    said = say("Attention of {model}: {texts}", model=name, texts=texts) if texts else ""
+    said = said or say("Attention of {model}", model=name)
     return f"<div>{''.join(pictures)}<p>{said}</p></div>"
 
 
@@ -57,7 +60,7 @@ def _picture(drawing: Drawing) -> str:
 def _overview(attention: AttentionMap, look: Look) -> Drawing:
     weights, mask = pooled(attention.weights, attention.masks)
     layers, heads = weights.shape[:2]
-    name = KIND_NAMES[attention.kind]
+    name = say(KIND_NAMES[attention.kind])
     drawn = [_words(MARGIN, 16, name, look.palette.ink, 13)]
     for layer in range(layers):
         y = 26 + layer * (TILE + GAP)
@@ -66,7 +69,8 @@ def _overview(attention: AttentionMap, look: Look) -> Drawing:
             own = mask[layer, head if mask.shape[1] > 1 else 0]
             drawn.append(_tile(weights[layer, head], own, look, MARGIN + head * (TILE + GAP), y, TILE, TILE))
     width, height = MARGIN + heads * (TILE + GAP), 30 + layers * (TILE + GAP)
-    return _on_paper(drawn, width, height, look), width, height, f"{name}: {layers} layers down, {heads} heads across"
+    alt = say("{kind}: {layers} layers down, {heads} heads across", kind=name, layers=layers, heads=heads)
+    return _on_paper(drawn, width, height, look), width, height, alt
 
 
 def _one_head(attention: AttentionMap, layer: int, head: int, look: Look) -> Drawing:
@@ -78,7 +82,7 @@ def _one_head(attention: AttentionMap, layer: int, head: int, look: Look) -> Dra
     )
     weights, mask = attention.weights[layer, head], attention.mask_of(layer, head)
     wide, high, top = size * len(keys), size * len(queries), LABELS + 26
-    title = f"{KIND_NAMES[attention.kind]} · layer {layer + 1}, head {head + 1}"
+    title = head_title(attention.kind, layer, head)
     drawn = [_words(0, 16, title, look.palette.ink, 13), _tile(weights, mask, look, LABELS, top, wide, high)]
     if size == CELL:
         ink, middle = look.palette.ink, 0.7 * size
@@ -88,7 +92,7 @@ def _one_head(attention: AttentionMap, layer: int, head: int, look: Look) -> Dra
             name = _words(0, 0, label_text(token), ink, 12)
             drawn.append(f"<g transform='translate({LABELS + at * size + middle:g} {top - 6}) rotate(-45)'>{name}</g>")
     width, height = LABELS + wide + LABELS // 2, top + high + 8
-    return _on_paper(drawn, width, height, look), width, height, f"{title}: queries down, keys across"
+    return _on_paper(drawn, width, height, look), width, height, say("{title}: queries down, keys across", title=title)
 
 
 def _on_paper(drawn: list[str], width: int, height: int, look: Look) -> str:

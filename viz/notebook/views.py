@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from model.analysis.difference import single_head
 from model.analysis.joint import joint
+from model.language.say import say, to_say
 from model.trace import AttentionMap, AttentionTrace, Kind, TraceError
 
 from ..components.decode_player import PlayerStart
@@ -32,7 +33,7 @@ NotebookView = Literal["overview", "heatmap", "links", "text", "joint", "decode"
 VIEWS: tuple[NotebookView, ...] = get_args(NotebookView)
 SHARES = (0.42, 0.58)
 """Widths of the overview and of the picture beside it, as on Explore."""
-NO_STEPS = (
+NO_STEPS = to_say(
     "The view decode needs the steps of a decoding, which a trace does not hold: show the Translation that "
     "Translator.translate(...) returns."
 )
@@ -77,7 +78,12 @@ def _overview(shown: Shown, look: Look) -> list[Part]:
 def _heatmap(shown: Shown, look: Look) -> list[Part]:
     attention, layer, head = shown.attention, shown.layer, shown.head
     grid = head_grid(attention, layer, head, shown.rows)
-    options: dict[str, Any] = {"model": "", "pinned": shown.pinned, "follows": KIND_NAMES[shown.kind], "pins": True}
+    options: dict[str, Any] = {
+        "model": "",
+        "pinned": shown.pinned,
+        "follows": say(KIND_NAMES[shown.kind]),
+        "pins": True,
+    }
     picture = Component("heatmap", packed_heatmap(grid, look, _alt(shown), **options), follows=_follows(shown))
     line = heatmap_in_words(single_head(attention, layer, head), shown.rows, look.scale)
     return _beside_the_heads(shown, look, [picture, Words(line)])
@@ -104,7 +110,7 @@ def _joint(shown: Shown, look: Look) -> list[Part]:
 
 def _decode(shown: Shown, look: Look) -> list[Part]:
     if shown.translation is None:
-        raise TraceError(NO_STEPS)
+        raise TraceError(say(NO_STEPS))
     maps = shown.translation.to_source, shown.translation.to_target
     places = [(min(shown.layer, one.layers - 1) + 1, min(shown.head, one.heads - 1) + 1) for one in maps]
     to_source, to_target = (f"{layer}.{head}" for layer, head in places)

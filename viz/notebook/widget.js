@@ -2,9 +2,21 @@ import { unpack } from "../components/shared/packed.js";
 import { element, shadowed } from "../export/browser/element.js";
 import { leaves, stateOf } from "../export/browser/follow.js";
 import { mountAll, NEEDS_MODEL } from "../export/browser/slide.js";
+import { say } from "../components/shared/say.js";
 import { themeOf, watchTheme } from "./theme.js";
 
-const KINDS = { encoder: "encoder", decoder: "decoder", cross: "cross" };
+/** What is chosen, as people read it. */
+const CHOICE_NAMES = {
+  encoder: say("encoder"),
+  decoder: say("decoder"),
+  cross: say("cross"),
+  overview: say("overview"),
+  heatmap: say("heatmap"),
+  links: say("links"),
+  text: say("text"),
+  joint: say("joint"),
+  decode: say("decode"),
+};
 const outline = (slide) => JSON.stringify(leaves(slide.parts).map(({ is, name }) => name ?? is));
 
 /** The names of the theme that Streamlit hands to components; a notebook has to say them itself. */
@@ -21,7 +33,7 @@ function choice(parent, label, options, chosen, choose) {
   group.setAttribute("role", "group");
   group.setAttribute("aria-label", label);
   for (const option of options) {
-    const button = group.appendChild(element("button", "", KINDS[option] ?? option));
+    const button = group.appendChild(element("button", "", CHOICE_NAMES[option] ?? option));
     button.setAttribute("aria-pressed", option === chosen);
     button.onclick = () => choose(option);
   }
@@ -91,8 +103,8 @@ class Widget {
     const set = (name) => (value) => this.send({ [name]: value });
     const had = this.root.getRootNode().activeElement?.textContent;
     this.nav.replaceChildren();
-    choice(this.nav, "Attention", view === "joint" || view === "decode" ? [] : kinds, kind, set("kind"));
-    choice(this.nav, "View", views, view, set("view"));
+    choice(this.nav, say("Attention"), view === "joint" || view === "decode" ? [] : kinds, kind, set("kind"));
+    choice(this.nav, say("View"), views, view, set("view"));
     this.nav.append(element("span", "of", of));
     [...this.nav.querySelectorAll("button")].find((button) => button.textContent === had)?.focus();
   }

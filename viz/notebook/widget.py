@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from model.language.say import listed, say
 from model.trace import AttentionTrace, Head, Kind, TraceError
 
 from ..figures.heatmap import Rows
@@ -22,7 +23,7 @@ try:
     import traitlets
 except ModuleNotFoundError as error:
     raise ImportError(
-        "The notebook widget needs anywidget, which is not installed here: pip install 'attenscope[notebook]'."
+        say("The notebook widget needs anywidget, which is not installed here: pip install 'attenscope[notebook]'.")
     ) from error
 
 FIRST: tuple[Kind, ...] = ("cross", "decoder", "encoder")
@@ -48,9 +49,11 @@ def show(
     """
     trace = what if isinstance(what, AttentionTrace) else getattr(what, "trace", None)
     if not isinstance(trace, AttentionTrace):
-        raise TraceError(f"A {type(what).__name__} cannot be shown: give a trace, a capture or a Translation.")
+        raise TraceError(
+            say("A {type} cannot be shown: give a trace, a capture or a Translation.", type=type(what).__name__)
+        )
     if not trace.maps:
-        raise TraceError("This trace has no map, so there is nothing to show.")
+        raise TraceError(say("This trace has no map, so there is nothing to show."))
     chosen = kind or next(one for one in FIRST if one in trace.maps)
     translation = what if hasattr(what, "steps") else None
     look = Look(ramp=ramp, scale=scale)
@@ -104,16 +107,20 @@ class AttentionWidget(anywidget.AnyWidget):
     def _a_view(self, proposal: Mapping[str, Any]) -> str:
         view = str(proposal["value"])
         if view not in VIEWS:
-            raise traitlets.TraitError(f"There is no view {view!r}: choose one of {', '.join(VIEWS)}.")
+            raise traitlets.TraitError(
+                say("There is no view {view!r}: choose one of {views}.", view=view, views=listed(VIEWS))
+            )
         if view == "decode" and self._translation is None:
-            raise traitlets.TraitError(NO_STEPS)
+            raise traitlets.TraitError(say(NO_STEPS))
         return view
 
     @traitlets.validate("kind")
     def _a_kind(self, proposal: Mapping[str, Any]) -> str:
         kind = str(proposal["value"])
         if kind not in self._trace.maps:
-            raise traitlets.TraitError(f"This trace has no {kind!r} map: it has {', '.join(self._trace.maps)}.")
+            raise traitlets.TraitError(
+                say("This trace has no {kind!r} map: it has {kinds}.", kind=kind, kinds=listed(self._trace.maps))
+            )
         return kind
 
     @traitlets.validate("layer", "head")
@@ -122,7 +129,12 @@ class AttentionWidget(anywidget.AnyWidget):
         attention = self._trace.maps.get(self._shown.kind)
         last = (attention.layers if name == "layer" else attention.heads) - 1 if attention else value
         if not 0 <= value <= last:
-            raise traitlets.TraitError(f"The {self.kind} map has {name}s 0 to {last}: {value} is none of them.")
+            said = {"kind": self.kind, "last": last, "value": value}
+            raise traitlets.TraitError(
+                say("The {kind} map has layers 0 to {last}: {value} is none of them.", **said)
+                if name == "layer"
+                else say("The {kind} map has heads 0 to {last}: {value} is none of them.", **said)
+            )
         return value
 
     def _repr_mimebundle_(self, **arguments: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from model.language.say import say
 from model.live.live_model import LiveModel
 from model.positions.forms import FORMS
 from model.positions.geometry import wavelengths
@@ -28,7 +29,6 @@ from ..ui.addresses.positions import (
     POSITIONS,
     TABLE,
     TABLE_BASE,
-    TABLE_LABELS,
     WITHOUT_PICTURES,
     View,
 )
@@ -72,8 +72,8 @@ class TableChoice:
 def view(model: LiveModel) -> View:
     """Which view of the positions is shown; pictures of tables and heads only where there are any."""
     if model.can("position pictures"):
-        return widgets.segmented_control("View", PLOT)
-    return widgets.segmented_control("View", PLOT, WITHOUT_PICTURES)
+        return widgets.segmented_control(say("View"), PLOT)
+    return widgets.segmented_control(say("View"), PLOT, WITHOUT_PICTURES)
 
 
 def table(model: Translator, text: str, shown: View) -> TableChoice:
@@ -81,17 +81,17 @@ def table(model: Translator, text: str, shown: View) -> TableChoice:
     learned = model.config.positions == "learned"
     kinds = [kind for kind in TABLE.options if kind != "own_target" or learned]
     forget_unless(TABLE, kinds)
-    kind = widgets.selectbox("Table", TABLE, kinds, width=270)
+    kind = widgets.selectbox(say("Table"), TABLE, kinds, width=270)
     own = kind in ("own", "own_target")
     most = min(model.config.max_length, MOST) if own else MOST
-    positions = int(number("Positions", POSITIONS, 2, most, min(128, most)))
+    positions = int(number(say("Positions"), POSITIONS, 2, most, min(128, most)))
     width, base = model.config.d_model, BASE
     if not own:
-        width = int(number("Dimensions", D_MODEL))
-        base = number("Base", TABLE_BASE)
+        width = int(number(say("Dimensions"), D_MODEL))
+        base = number(say("Base"), TABLE_BASE)
     form = "float64"
     if shown == "precision" or not own:
-        form = widgets.selectbox("Computed", FORM, width=280)
+        form = widgets.selectbox(say("Computed"), FORM, width=320)
     if own:
         side = model.model.source_embedding if kind == "own" else model.model.target_embedding
         made = table_of(side.positional_encoding)
@@ -99,20 +99,20 @@ def table(model: Translator, text: str, shown: View) -> TableChoice:
     of: TableKind = "sinusoidal" if kind == "sinusoidal" else "sinusoidal_pad_row"
     values = cache.position_values(form, positions, width, base)
     made = formula_table(positions, width, base, of, values)
-    return TableChoice(made, TABLE_LABELS[kind], False, form, made.real, _pieces(model, text), text)
+    return TableChoice(made, TABLE.label(kind), False, form, made.real, _pieces(model, text), text)
 
 
 def order() -> Order:
     """In which order the dimensions stand."""
-    return widgets.segmented_control("Order", ARRANGED)
+    return widgets.segmented_control(say("Order"), ARRANGED)
 
 
 def cell(choice: TableChoice) -> tuple[int, int]:
     """The row and dimension looked at closely."""
     rows, width = choice.table.values.shape
     with st.container(key="cell", horizontal=True):
-        row = number("Position", POS, 0, rows - 1, min(12, rows - 1))
-        dimension = number("Dimension", DIM, 0, width - 1, min(4, width - 1))
+        row = number(say("Position"), POS, 0, rows - 1, min(12, rows - 1))
+        dimension = number(say("Dimension"), DIM, 0, width - 1, min(4, width - 1))
     return int(row), int(dimension)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from model.language.say import say, sentences
 from model.live.live_model import LiveModel
 from model.live.translation import Translation
 from model.positions.experiments import ExperimentError, ExperimentResult, Move, PositionExperiment
@@ -58,7 +59,7 @@ def show(model: LiveModel, before: Translation) -> SavedView | None:
     st.html(experiment_texts.before_and_after(before.text, marked))
     length = len(before.trace.maps["encoder" if model.can("translate") else "decoder"].query_tokens)
     does = experiment_texts.experiment(experiment, length, _positions(model), alone=not model.can("translate"))
-    says = f"{does} {experiment_texts.effect(result, model.writes)}"
+    says = sentences(does, experiment_texts.effect(result, model.writes))
     caption(says)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         kind: Kind = shared.kind() if model.can("translate") else "decoder"
@@ -71,20 +72,17 @@ def show(model: LiveModel, before: Translation) -> SavedView | None:
             layer, head = shared.place(old)
             with tiles:
                 overview(_change(old, new), layer, head, look, key="changes", on_pick=shared.choose)
-            caption("How much each head's attention changed. Click one to open it.")
+            caption(say("How much each head's attention changed. Click one to open it."))
         with right:
 
             def drawn(palette: Palette) -> Chart:
-                maps = [("before", old), ("after", new)]
+                maps = [(say("before"), old), (say("after"), new)]
                 figure = compared(maps, layer, head, replace(look, palette=palette), rows, difference=True)
-                return Chart(figure, "Attention before, after, and the difference")
+                return Chart(figure, say("Attention before, after, and the difference"))
 
             shown = drawn(look.palette)
             chart(shown.figure, shown.alt, key="compared", on_cell=lambda _, __: None)
-    caption(
-        f"All three while the old {model.writes} is fed, so that rows stay comparable. Difference: indigo where "
-        "attention was gained, orange where it was lost."
-    )
+    caption(say(experiment_texts.FED[model.writes]))
     if experiment.move in SIZES:
         _curve(model, before, experiment, look.palette)
 
@@ -101,7 +99,9 @@ def show(model: LiveModel, before: Translation) -> SavedView | None:
         ]
 
     facts = facts_of(before.trace, experiment=f"{experiment.move}, {SIDE_LABELS[experiment.sides]}")
-    return SavedView("positions-experiment", parts, lambda: numbers(result), "Positions changed", facts, width=1280)
+    return SavedView(
+        "positions-experiment", parts, lambda: numbers(result), say("Positions changed"), facts, width=1280
+    )
 
 
 def numbers(result: ExperimentResult) -> pd.DataFrame:
@@ -114,17 +114,17 @@ def numbers(result: ExperimentResult) -> pd.DataFrame:
 
 def _chosen(model: LiveModel, before: Translation) -> PositionExperiment:
     """The experiment that the controls stand at."""
-    move = widgets.segmented_control("Experiment", MOVE)
-    sides = widgets.selectbox("Of", SIDES_MOVED, width=190) if model.can("translate") else "both"
+    move = widgets.segmented_control(say("Experiment"), MOVE)
+    sides = widgets.selectbox(say("Of"), SIDES_MOVED, width=190) if model.can("translate") else "both"
     experiment = PositionExperiment(move, sides=sides)
     if move == "shift":
-        return replace(experiment, amount=number("By", BY))
+        return replace(experiment, amount=number(say("By"), BY))
     if move == "stretch":
-        return replace(experiment, amount=number("Factor", FACTOR, step=0.25))
+        return replace(experiment, amount=number(say("Factor"), FACTOR, step=0.25))
     if move == "beyond":
-        return replace(experiment, amount=number("Begin at", START, default=_positions(model)))
+        return replace(experiment, amount=number(say("Begin at"), START, default=_positions(model)))
     if move == "shuffle":
-        return replace(experiment, amount=number("Draw", DRAW))
+        return replace(experiment, amount=number(say("Draw"), DRAW))
     if move == "swap":
         return replace(experiment, pair=_pair(before))
     return experiment
@@ -145,8 +145,8 @@ def _pair(before: Translation) -> tuple[int, int]:
         forget_unless(of, places)
     names = [f"{place} {readable(before.source_tokens[place - 1])}" for place in places]
     name = lambda at: names[at - 1]  # noqa: E731
-    one = st.selectbox("Position", places, format_func=name, width=190, **ONE.binding)
-    other = st.selectbox("with", places, min(2, last - 1), format_func=name, width=170, **OTHER.binding)
+    one = st.selectbox(say("Position"), places, format_func=name, width=190, **ONE.binding)
+    other = st.selectbox(say("with"), places, min(2, last - 1), format_func=name, width=170, **OTHER.binding)
     return one - 1, other - 1
 
 
@@ -161,5 +161,5 @@ def _curve(model: LiveModel, before: Translation, experiment: PositionExperiment
         curve = cache.position_belief(model.name, before.source, replace(experiment, amount=0.0), sizes)
     except ExperimentError:
         return  # A learned table ends before the largest size; the picture above stands on its own.
-    title = f"How much of its old {model.writes} the model still believes, by size of the experiment"
+    title = say(experiment_texts.BELIEF[model.writes])
     chart(belief(sizes, curve, experiment.amount, title, palette), title, key="belief", on_cell=lambda _, __: None)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
+from model.language.say import say, sentences
 from model.positions.head_scores import HeadScore, PositionalHeads
 from model.translate import Translation, Translator
 
@@ -30,14 +31,14 @@ def show(model: Translator, result: Translation) -> SavedView | None:
         layer, head = shared.place(result.trace.maps[kind])
         look, rows = shared.look()
     top = found.scores[:SHOWN]
-    pair = [("the sentence", result.trace.maps[kind]), ("its words shuffled", found.shuffled.maps[kind])]
+    pair = [(say("the sentence"), result.trace.maps[kind]), (say("its words shuffled"), found.shuffled.maps[kind])]
 
     def bars(palette: Palette) -> Chart:
-        return Chart(ranking(top, (kind, layer, head), palette), "Heads ranked by how positional they are")
+        return Chart(ranking(top, (kind, layer, head), palette), say("Heads ranked by how positional they are"))
 
     def maps(palette: Palette) -> Chart:
         figure = compared(pair, layer, head, replace(look, palette=palette), rows, difference=False)
-        return Chart(figure, "One head on the sentence and on its words shuffled")
+        return Chart(figure, say("One head on the sentence and on its words shuffled"))
 
     ranked, shuffled = bars(look.palette), maps(look.palette)
     with st.container(key="picture"):
@@ -47,12 +48,15 @@ def show(model: Translator, result: Translation) -> SavedView | None:
         with right:
             chart(shuffled.figure, shuffled.alt, key="shuffled", on_cell=lambda _, __: None)
     one = next(score for score in found.scores if (score.kind, score.layer, score.head) == (kind, layer, head))
-    says = (
-        f"This head: {one.stays:.0%} of its attention stays at its place when the words are shuffled (mean of "
-        f"{found.shuffles} orders); {one.chance:.0%} would be expected if it looked at random (the mark in each bar). "
-        "A head that only knows places keeps its picture; one that follows words does not."
+    says = say(
+        "This head: {stays:.0%} of its attention stays at its place when the words are shuffled (mean of {orders} "
+        "orders); {chance:.0%} would be expected if it looked at random (the mark in each bar). A head that only knows "
+        "places keeps its picture; one that follows words does not.",
+        stays=one.stays,
+        orders=found.shuffles,
+        chance=one.chance,
     )
-    caption(f"{says} Click a bar to open that head.")
+    caption(sentences(says, say("Click a bar to open that head.")))
 
     def parts(palette: Palette) -> list[Part]:
         return [
@@ -61,7 +65,7 @@ def show(model: Translator, result: Translation) -> SavedView | None:
             Words(says),
         ]
 
-    title = "Heads that look at places"
+    title = say("Heads that look at places")
     return SavedView("positions-heads", parts, lambda: numbers(found), title, facts_of(result.trace), width=1280)
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from model.language.say import say
 from model.positions.forms import FORMS
 
 from ..components.curves import curves
@@ -35,10 +36,10 @@ def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
     found = cache.position_errors(*size)
     names = list(found)
     difference = np.abs(cache.position_values(choice.form, *size) - cache.position_values("reference", *size))
-    says = texts.precision(found[choice.form], FORMS[choice.form].note)
+    says = texts.precision(found[choice.form], say(FORMS[choice.form].note))
 
     def dots(palette: Palette) -> Curves:
-        titles, values = [FORMS[name].title for name in names], [found[name] for name in names]
+        titles, values = [FORM.label(name) for name in names], [found[name] for name in names]
         return errors(titles, values, choice.form, palette)
 
     with st.container(key="picture"):
@@ -62,7 +63,7 @@ def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
             Words(says),
         ]
 
-    return SavedView("positions-precision", parts, partial(numbers, found), "How exact each form is", width=1280)
+    return SavedView("positions-precision", parts, partial(numbers, found), say("How exact each form is"), width=1280)
 
 
 def numbers(found: dict) -> pd.DataFrame:
@@ -74,8 +75,8 @@ def numbers(found: dict) -> pd.DataFrame:
 
 def _picture(difference: np.ndarray, choice: TableChoice, palette: Palette) -> Matrix:
     positions, dimensions = (list(range(count)) for count in difference.shape)
-    title = f"Error of {FORMS[choice.form].title}, logarithmic"
-    names = ("position", "dimension")
+    title = say("Error of {form}, logarithmic", form=FORM.label(choice.form))
+    names = (say("position"), say("dimension"))
     return Matrix(
         difference, title, positions, dimensions, *names, FLOOR, CEILING, ramp(palette), height=440, exponent=True
     )

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from model.language.say import say, sentences
 from model.positions.forms import FORMS
 from model.positions.geometry import shift_blocks, shift_error, shift_matrix
 
@@ -32,14 +33,14 @@ CORNER = 16
 
 def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
     if choice.table.width < 2:
-        st.info("A single dimension has no pair to turn. Choose at least two dimensions above.")
+        st.info(say("A single dimension has no pair to turn. Choose at least two dimensions above."))
         return None
     most = choice.positions - 1
     first, width, base = choice.table.first, choice.table.width, choice.table.base
     with bar:
-        position = int(controls.number("Position", POS, first, most + first, min(12, most))) - first
+        position = int(controls.number(say("Position"), POS, first, most + first, min(12, most))) - first
         low, high = -position, most - position
-        shift = int(controls.number("Shift k", SHIFT, low, high, min(8, high))) if low < high else 0
+        shift = int(controls.number(say("Shift k"), SHIFT, low, high, min(8, high))) if low < high else 0
     pairs = spread(width // 2, _chosen_pair())
     inclusive = FORMS[choice.form].inclusive
     blocks, lengths = shift_blocks(width, shift, base, inclusive=inclusive), choice.wavelengths
@@ -65,10 +66,14 @@ def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
                     st.latex(line)
     says = (
         texts.rotation(choice, shift, float(errors.max())),
-        f"Grey: position {position + first}; coloured: position {position + shift + first}. Cosine across, sine up.",
+        say(
+            "Grey: position {position}; coloured: position {shifted}. Cosine across, sine up.",
+            position=position + first,
+            shifted=position + shift + first,
+        ),
     )
     caption(says[0])
-    caption(f"{says[1]} Click a circle to see its block of the matrix.")
+    caption(sentences(says[1], say("Click a circle to see its block of the matrix.")))
 
     def parts(palette: Palette) -> list[Part]:
         return [
@@ -82,7 +87,7 @@ def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
             *map(Words, says),
         ]
 
-    title = f"A shift by {shift} as a rotation"
+    title = say("A shift by {shift} as a rotation", shift=shift)
     return SavedView("positions-rotation", parts, lambda: numbers(lengths, shift, errors), title, width=1280)
 
 
@@ -103,9 +108,13 @@ def spread(pairs: int, chosen: int) -> list[int]:
 
 def _picture(corner: np.ndarray, shift: int, width: int, palette: Palette) -> Matrix:
     names = list(range(len(corner)))
-    part = "" if width <= CORNER else f", first {CORNER} of {width} dimensions"
-    stops = diverging(palette)
-    return Matrix(corner, f"M for k = {shift}{part}", names, names, "to", "from", -1, 1, stops, square=True, height=240)
+    title = (
+        say("M for k = {shift}", shift=shift)
+        if width <= CORNER
+        else say("M for k = {shift}, first {shown} of {width} dimensions", shift=shift, shown=CORNER, width=width)
+    )
+    ends = say("to"), say("from")
+    return Matrix(corner, title, names, names, *ends, -1, 1, diverging(palette), square=True, height=240)
 
 
 def _chosen_pair() -> int:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from model.language.say import say
 from model.live.live_model import LiveModel
 from model.live.translation import Translation
 from model.positions.embedding_parts import EmbeddingParts, embedding_parts
@@ -26,11 +27,11 @@ from . import controls, texts
 
 def show(model: LiveModel, result: Translation) -> SavedView | None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        side = widgets.segmented_control("Side", SIDE) if model.can("translate") else "target"
+        side = widgets.segmented_control(say("Side"), SIDE) if model.can("translate") else "target"
         parts = embedding_parts(model, result, side)
         last = len(parts.pieces)
-        piece = int(controls.number("Piece", PIECE, 1, last, min(2, last))) - 1
-    alt = "Length of embeddings and encodings"
+        piece = int(controls.number(say("Piece"), PIECE, 1, last, min(2, last))) - 1
+    alt = say("Length of embeddings and encodings")
     with st.container(key="picture"):
         bars = lengths(parts, piece, theme.palette())
         chart(bars, alt, key="lengths-bars", on_cell=lambda _, x: _take(round(x), last))
@@ -63,9 +64,9 @@ def numbers(parts: EmbeddingParts) -> pd.DataFrame:
 def _picture(parts: EmbeddingParts, piece: int, palette: Palette) -> Matrix:
     values = np.stack([parts.tokens[piece], parts.encoding[piece], parts.total[piece]])
     high = float(np.abs(values).max())
-    title = f"What “{readable(parts.pieces[piece])}” is made of"
-    rows, columns = ["embedding", "encoding", "sum"], list(range(values.shape[1]))
-    return Matrix(values, title, rows, columns, "", "dimension", -high, high, diverging(palette), height=96)
+    title = say("What “{piece}” is made of", piece=readable(parts.pieces[piece]))
+    rows, columns = [say("embedding"), say("encoding"), say("sum")], list(range(values.shape[1]))
+    return Matrix(values, title, rows, columns, "", say("dimension"), -high, high, diverging(palette), height=96)
 
 
 def _take(at: int, last: int) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from model.language.say import say, to_say
 from model.positions.geometry import by_distance
 from model.positions.table import formula_table
 
@@ -27,10 +28,19 @@ from ..ui.captions import caption
 from . import texts
 from .controls import TableChoice
 
+BY_DISTANCE: dict[Measure, str] = {
+    "cosine": to_say("Cosine by distance"),
+    "dot product": to_say("Dot product by distance"),
+}
+OF_TWO: dict[Measure, str] = {
+    "cosine": to_say("Cosine of two positions · {table}"),
+    "dot product": to_say("Dot product of two positions · {table}"),
+}
+
 
 def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
     with bar:
-        measure = widgets.segmented_control("Measure", MEASURE)
+        measure = widgets.segmented_control(say("Measure"), MEASURE)
     cosine = measure == "cosine"
     first = choice.table.first
     values = cache.similarities(choice.table.real, cosine)
@@ -42,7 +52,7 @@ def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
     row, column = _pair(choice)
 
     def by(palette: Palette) -> Curves:
-        return profile(own, other, ("learned", "sinusoidal"), f"{measure.capitalize()} by distance", palette)
+        return profile(own, other, (say("learned"), say("sinusoidal")), say(BY_DISTANCE[measure]), palette)
 
     pairs = _picture(values, measure, choice, theme.palette())
     with st.container(key="picture"):
@@ -84,8 +94,8 @@ def _picture(values: np.ndarray, measure: Measure, choice: TableChoice, palette:
     names = list(range(choice.table.first, choice.table.first + len(values)))
     low, high = _limits(values)
     stops = ramp(palette) if low >= 0 else diverging(palette)
-    title = f"{measure.capitalize()} of two positions · {choice.name}"
-    return Matrix(values, title, names, names, "position", "position", low, high, stops, square=True)
+    title = say(OF_TWO[measure], table=choice.name)
+    return Matrix(values, title, names, names, say("position"), say("position"), low, high, stops, square=True)
 
 
 def _limits(values: np.ndarray) -> tuple[float, float]:

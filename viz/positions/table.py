@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from model.language.say import say, sentences
 from model.positions.forms import FORMS
 from model.positions.table import Cell, cell, dimension_order
 
@@ -60,11 +61,11 @@ def picture(choice: TableChoice, order: np.ndarray, palette: Palette = LIGHT) ->
     ends = [] if choice.sentence is None else [choice.sentence - 1 + first]
     return Matrix(
         values,
-        f"Positional encoding · {choice.name}",
+        say("Positional encoding · {table}", table=choice.name),
         row_names(choice),
         order.tolist(),
-        "position",
-        "dimension",
+        say("position"),
+        say("dimension"),
         -high,
         high,
         diverging(palette),
@@ -86,10 +87,11 @@ def explained(choice: TableChoice, row: int, dimension: int) -> tuple[Cell | Non
     stored = float(choice.table.values[row, dimension])
     position = row - choice.table.first
     if position < 0:
-        return None, "PAD's row is all zero: nothing is added to padding."
+        return None, say("PAD's row is all zero: nothing is added to padding.")
     if not choice.sinusoidal:
-        return None, f"This table was learned, so there is no formula: its value here is {stored:.6f}."
+        said = say("This table was learned, so there is no formula: its value here is {value:.6f}.", value=stored)
+        return None, said
     if choice.form == "inclusive":
-        return None, f"{FORMS[choice.form].note} Its value here is {stored:.6f}."
+        return None, sentences(say(FORMS[choice.form].note), say("Its value here is {value:.6f}.", value=stored))
     worked = cell(position, dimension, choice.table.width, choice.table.base)
     return worked, texts.stored_value(worked, stored, choice.table.first)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from model.language.say import number, say, sentences
 from model.positions.table import Cell
 
 from ..figures.labels import signed
@@ -25,15 +26,24 @@ ROUNDING = 1e-4
 
 def table(choice: TableChoice) -> str:
     """How to read the heatmap."""
-    whose = "the tensor the loaded model adds" if choice.own else "made from the formula"
-    parts = [f"Each row is what is added to the token at that position ({whose}): orange below zero, indigo above."]
+    parts = [
+        say(
+            "Each row is what is added to the token at that position (the tensor the loaded model adds): orange below "
+            "zero, indigo above."
+        )
+        if choice.own
+        else say(
+            "Each row is what is added to the token at that position (made from the formula): orange below zero, "
+            "indigo above."
+        )
+    ]
     if choice.sinusoidal:
-        parts.append("Early dimensions swing from row to row, late ones hardly at all.")
+        parts.append(say("Early dimensions swing from row to row, late ones hardly at all."))
     if choice.table.first:
-        parts.append("The row PAD is all zero; positions count from 1.")
+        parts.append(say("The row PAD is all zero; positions count from 1."))
     if choice.sentence is not None and choice.sentence < choice.positions:
-        parts.append(f"Dashed: the last of the {choice.sentence} pieces of your sentence.")
-    return " ".join([*parts, "Click a cell to see its number worked out."])
+        parts.append(say("Dashed: the last of the {count} pieces of your sentence.", count=choice.sentence))
+    return sentences(*parts, say("Click a cell to see its number worked out."))
 
 
 def equation(cell: Cell, d_model: int, base: float, *, inclusive: bool = False) -> str:
@@ -54,9 +64,9 @@ def equation_in_a_line(cell: Cell, table: PositionTable) -> str:
     """:func:`equation` where no LaTeX is set: in a saved file."""
     exponent = f"{2 * cell.pair}/{table.width}"
     steps = (
-        f"{cell.position} / {table.base:g}^({exponent})",
-        f"{cell.position} / {cell.divisor:.6g}",
-        f"{cell.angle:.6g}",
+        f"{cell.position} / {number(table.base, 'g')}^({exponent})",
+        f"{cell.position} / {number(cell.divisor, '.6g')}",
+        number(cell.angle, ".6g"),
     )
     functions = " = ".join(f"{cell.function}({step})" for step in steps)
     return f"PE({cell.position}, {cell.dimension}) = {functions} = {signed(cell.value, 6)}"
@@ -64,81 +74,121 @@ def equation_in_a_line(cell: Cell, table: PositionTable) -> str:
 
 def stored_value(cell: Cell, value: float, first: int) -> str:
     """The worked value beside the stored one."""
-    kind = "cosine" if cell.dimension % 2 else "sine"
-    counted = " Positions count from 1 here, so the formula's number is one less." if first else ""
-    return (
-        f"Pair i = {cell.pair}, exponent {cell.exponent:.4f}: dimension {cell.dimension} is its {kind}. "
-        f"The table holds {value:.6f}, off by {abs(value - cell.value):.1e}.{counted}"
+    at = {"pair": cell.pair, "exponent": cell.exponent, "dimension": cell.dimension}
+    return sentences(
+        say("Pair i = {pair}, exponent {exponent:.4f}: dimension {dimension} is its cosine.", **at)
+        if cell.dimension % 2
+        else say("Pair i = {pair}, exponent {exponent:.4f}: dimension {dimension} is its sine.", **at),
+        say("The table holds {value:.6f}, off by {error:.1e}.", value=value, error=abs(value - cell.value)),
+        say("Positions count from 1 here, so the formula's number is one less.") if first else "",
     )
 
 
 def waves(choice: TableChoice, lengths: np.ndarray) -> str:
     if not choice.sinusoidal:
-        return "A learned table has no wavelengths: each line is one dimension of it over position."
-    complete = int((lengths <= choice.positions).sum())
-    if len(lengths) == 1:
-        grows = "There is one pair, with a wavelength of 2π"
-    else:
-        grows = (
+        return say("A learned table has no wavelengths: each line is one dimension of it over position.")
+    grows = (
+        say("There is one pair, with a wavelength of 2π.")
+        if len(lengths) == 1
+        else say(
             "Sine and cosine of a pair share one wavelength; from pair to pair it grows by the same factor, from 2π to "
-            f"{lengths[-1] / (2 * np.pi):,.6g} · 2π"
+            "{turns:,.6g} · 2π.",
+            turns=float(lengths[-1] / (2 * np.pi)),
         )
-    return (
-        f"{grows}. {complete} of {len(lengths)} pairs complete a turn within the {choice.positions} positions shown; "
-        "the others only tell near from far."
     )
+    complete = say(
+        "{complete} of {pairs} pairs complete a turn within the {positions} positions shown; the others only tell near "
+        "from far.",
+        complete=int((lengths <= choice.positions).sum()),
+        pairs=len(lengths),
+        positions=choice.positions,
+    )
+    return sentences(grows, complete)
 
 
 def similarity(choice: TableChoice, cosine: bool, pair: tuple[int, int], value: float, profile: DistanceProfile) -> str:
     """The similarity of the two positions `pair`, and whether distance alone decides it, from the whole profile."""
     first, second = pair
-    what = "cosine" if cosine else "dot product"
-    said = f"Positions {first} and {second}, {abs(second - first)} apart: {what} {value:.3f}."
+    places = {"first": first, "second": second, "distance": abs(second - first), "value": value}
+    said = (
+        say("Positions {first} and {second}, {distance} apart: cosine {value:.3f}.", **places)
+        if cosine
+        else say("Positions {first} and {second}, {distance} apart: dot product {value:.3f}.", **places)
+    )
     even = choice.sinusoidal and choice.table.width % 2 == 0
     if even and profile.spread <= ROUNDING * np.abs(profile.mean).max():
-        return f"{said} Along every diagonal it is the same, up to {profile.spread:.1e}: the distance alone decides it."
-    why = _why_not_by_distance(choice)
-    return f"{said} Pairs at one distance differ by up to {profile.spread:.2g}: {why}."
+        alike = say(
+            "Along every diagonal it is the same, up to {spread:.1e}: the distance alone decides it.",
+            spread=profile.spread,
+        )
+        return sentences(said, alike)
+    return sentences(said, _why_not_by_distance(choice, profile.spread))
 
 
-def _why_not_by_distance(choice: TableChoice) -> str:
+def _why_not_by_distance(choice: TableChoice, spread: float) -> str:
     if not choice.sinusoidal:
-        return "a learned table knows more than distance"
+        return say(
+            "Pairs at one distance differ by up to {spread:.2g}: a learned table knows more than distance.",
+            spread=spread,
+        )
     if choice.table.width % 2:
-        return "the width is odd, so the last sine has no cosine beside it"
-    return "this way of computing the table rounds its angles or values"
+        return say(
+            "Pairs at one distance differ by up to {spread:.2g}: the width is odd, so the last sine has no cosine "
+            "beside it.",
+            spread=spread,
+        )
+    return say(
+        "Pairs at one distance differ by up to {spread:.2g}: this way of computing the table rounds its angles or "
+        "values.",
+        spread=spread,
+    )
 
 
 def uniqueness(found: Uniqueness, positions: int, first: int) -> str:
     one, other = sorted(found.pair)
+    of = {"positions": positions, "one": one + first, "other": other + first}
     if found.smallest == 0:
-        return (
-            f"Not unique: of all {positions} positions of the table, {one + first} and {other + first} have the "
-            "very same row, so the model cannot tell them apart."
+        return say(
+            "Not unique: of all {positions} positions of the table, {one} and {other} have the very same row, so the "
+            "model cannot tell them apart.",
+            **of,
         )
-    return (
-        f"Unique: of all {positions} positions of the table, the two most alike are {one + first} and {other + first}, "
-        f"{found.smallest:.4f} apart."
+    return say(
+        "Unique: of all {positions} positions of the table, the two most alike are {one} and {other}, {distance:.4f} "
+        "apart.",
+        distance=found.smallest,
+        **of,
     )
 
 
 def rotation(choice: TableChoice, shift: int, error: float) -> str:
     """Whether one matrix shifts every position, from the largest error of all positions and pairs."""
     if not choice.sinusoidal:
-        return (
-            f"A learned table does not turn: the matrix that shifts a sinusoidal table by {shift} misses this one by "
-            f"up to {error:.2f}."
+        return say(
+            "A learned table does not turn: the matrix that shifts a sinusoidal table by {shift} misses this one by up "
+            "to {error:.2f}.",
+            shift=shift,
+            error=error,
         )
-    odd = " The width is odd, so the last dimension is a sine without its cosine and is left out." * (
-        choice.table.width % 2
+    shifted = (
+        say(
+            "One matrix shifts every position by {shift}, wherever it stands: of all positions and pairs of this "
+            "table, |M·PE(pos) − PE(pos + {shift})| is at most {error:.1e}.",
+            shift=shift,
+            error=error,
+        )
+        if error <= ROUNDING
+        else say(
+            "One matrix would shift every position by {shift}, but this way of computing the table rounds its angles "
+            "or values: of all positions and pairs of this table, |M·PE(pos) − PE(pos + {shift})| is at most "
+            "{error:.1e}.",
+            shift=shift,
+            error=error,
+        )
     )
-    checked = f"of all positions and pairs of this table, |M·PE(pos) − PE(pos + {shift})| is at most {error:.1e}"
-    if error <= ROUNDING:
-        return f"One matrix shifts every position by {shift}, wherever it stands: {checked}.{odd}"
-    return (
-        f"One matrix would shift every position by {shift}, but this way of computing the table rounds its angles or "
-        f"values: {checked}.{odd}"
-    )
+    odd = choice.table.width % 2
+    without = say("The width is odd, so the last dimension is a sine without its cosine and is left out.")
+    return sentences(shifted, without if odd else "")
 
 
 def block(pair: int, matrix: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[str, ...]:
@@ -154,26 +204,46 @@ def block(pair: int, matrix: np.ndarray, before: np.ndarray, after: np.ndarray) 
 
 
 def precision(error: FormError, note: str) -> str:
-    return (
-        f"{note} At most {error.largest:.1e} from the float64 formula, at position {error.position}, dimension "
-        f"{error.dimension}; {error.rms:.1e} on average (root mean square)."
+    measured = say(
+        "At most {largest:.1e} from the float64 formula, at position {position}, dimension {dimension}; {rms:.1e} on "
+        "average (root mean square).",
+        largest=error.largest,
+        position=error.position,
+        dimension=error.dimension,
+        rms=error.rms,
     )
+    return sentences(note, measured)
 
 
 def three_vectors(parts: EmbeddingParts) -> str:
     """What the vectors of the piece that is clicked are."""
-    reads = "the first layer reads the third" + (", which a norm takes first" if parts.normalised else "")
-    return f"Click a piece to see its three vectors: the first two are added, {reads}."
+    if parts.normalised:
+        return say(
+            "Click a piece to see its three vectors: the first two are added, the first layer reads the third, which a "
+            "norm takes first."
+        )
+    return say("Click a piece to see its three vectors: the first two are added, the first layer reads the third.")
 
 
 def sentence(parts: EmbeddingParts) -> str:
-    tokens, encoding = np.linalg.norm(parts.tokens, axis=1).mean(), np.linalg.norm(parts.encoding, axis=1).mean()
+    tokens, encoding = (float(np.linalg.norm(one, axis=1).mean()) for one in (parts.tokens, parts.encoding))
     if parts.scale == 1:
-        ratio = f"This model adds embeddings as they are: {tokens:.2f} long on average, the encoding {encoding:.2f}."
-        return f"{ratio} Position is {encoding / tokens:.1f} times as long as meaning."
-    return (
-        f"Embeddings are multiplied by √{len(parts.tokens[0])} = {parts.scale:.3g}: from {tokens / parts.scale:.2f} "
-        f"(the mark) to {tokens:.2f} on average, beside an encoding of {encoding:.2f}. Without that factor position "
-        f"would be {encoding * parts.scale / tokens:.1f} times as long as meaning; with it, "
-        f"{encoding / tokens:.1f} times."
+        return say(
+            "This model adds embeddings as they are: {tokens:.2f} long on average, the encoding {encoding:.2f}. "
+            "Position is {ratio:.1f} times as long as meaning.",
+            tokens=tokens,
+            encoding=encoding,
+            ratio=encoding / tokens,
+        )
+    return say(
+        "Embeddings are multiplied by √{width} = {scale:.3g}: from {before:.2f} (the mark) to {tokens:.2f} on average, "
+        "beside an encoding of {encoding:.2f}. Without that factor position would be {without:.1f} times as long as "
+        "meaning; with it, {ratio:.1f} times.",
+        width=len(parts.tokens[0]),
+        scale=parts.scale,
+        before=tokens / parts.scale,
+        tokens=tokens,
+        encoding=encoding,
+        without=encoding * parts.scale / tokens,
+        ratio=encoding / tokens,
     )

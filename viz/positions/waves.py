@@ -8,6 +8,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from model.language.say import say, sentences
+
 from ..components.curves import curves, packed
 from ..export.parts import Columns, Component, Part, Words
 from ..export.save import SavedView
@@ -27,7 +29,7 @@ def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
     width = choice.table.width
     chosen = _dimensions(width)
     if not chosen:
-        st.info("Choose at least one dimension above.")
+        st.info(say("Choose at least one dimension above."))
         return None
     lengths = choice.wavelengths
 
@@ -44,7 +46,7 @@ def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
             curves(drawn(theme.palette()), key="waves", on_point=lambda wave, x: controls.choose_cell(x, chosen[wave]))
         with right:
             curves(steps(theme.palette()), key="lengths", on_point=lambda _, pair: _add(chosen, pair))
-    caption(says + " Click the line of wavelengths to add a pair.")
+    caption(sentences(says, say("Click the line of wavelengths to add a pair.")))
 
     def parts(palette: Palette) -> list[Part]:
         return [
@@ -55,7 +57,9 @@ def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
             Words(says),
         ]
 
-    return SavedView("positions-waves", parts, partial(numbers, choice, chosen), "Waves and wavelengths", width=1280)
+    return SavedView(
+        "positions-waves", parts, partial(numbers, choice, chosen), say("Waves and wavelengths"), width=1280
+    )
 
 
 def numbers(choice: TableChoice, chosen: list[int]) -> pd.DataFrame:
@@ -74,7 +78,7 @@ def _dimensions(width: int) -> list[int]:
     if before is not None and any(dimension >= width for dimension in before):
         st.session_state[DIMS.key] = [dimension for dimension in before if dimension < width]
     every = range(width), spread(width)
-    return st.multiselect("Dimensions", *every, max_selections=MOST, label_visibility="collapsed", **DIMS.binding)
+    return st.multiselect(say("Dimensions"), *every, max_selections=MOST, label_visibility="collapsed", **DIMS.binding)
 
 
 def _add(chosen: list[int], pair: int) -> None:

@@ -14,10 +14,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from model.language.say import say, to_say
+
 from ..serving.settings import MEGABYTE, Settings
 
 LASTS = 12 * 3600.0
 """Seconds for which a thing is kept that nobody asks for."""
+FULL_OF_ONE = to_say("Files beside your talks may have {most} MB together, so this one is not kept.")
+FULL_OF_ALL = to_say("The files beside all visitors' talks may have {most} MB together, so this one is not kept.")
 
 
 def new_key() -> str:
@@ -56,12 +60,9 @@ class Kept:
             self._things.pop(key, None)
             own = sum(one.size for one in self._things.values() if one.owner == owner)
             everybody = sum(one.size for one in self._things.values())
-            for used, limit, whose in (
-                (own, self._of_one, "Files beside your talks"),
-                (everybody, self._of_all, "The files beside all visitors' talks"),
-            ):
+            for used, limit, full in ((own, self._of_one, FULL_OF_ONE), (everybody, self._of_all, FULL_OF_ALL)):
                 if used + size > limit:
-                    raise KeptError(f"{whose} may have {limit // MEGABYTE} MB together, so this one is not kept.")
+                    raise KeptError(say(full, most=limit // MEGABYTE))
             key = key or new_key()
             self._things[key] = _Thing(owner, value, size, self._clock())
             return key

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from model.language.say import say
 from model.untrusted_trace import MEGABYTES, OpenError, read_trace
 from viz.ui import widgets
 from viz.ui.captions import plain
@@ -15,8 +16,8 @@ _COUNT = "files-opened"
 
 def offer() -> None:
     """Draw the menu with the uploader and, after a file that cannot be opened, the sentence that says why."""
-    with st.popover("Open a trace", type="tertiary", key="open"):
-        st.markdown("A trace that `capture.trace.save(…)` or *Save* has written. It stays in your session alone.")
+    with st.popover(say("Open a trace"), type="tertiary", key="open"):
+        st.markdown(say("A trace that `capture.trace.save(…)` or *Save* has written. It stays in your session alone."))
         _uploader()
     error = st.session_state.pop(ERROR, None)
     if error:
@@ -37,4 +38,4 @@ def _uploader() -> None:
         except OpenError as error:
             st.session_state[ERROR] = str(error)
 
-    widgets.file_uploader("Trace", MEGABYTES, key=key, label_visibility="collapsed", on_change=open_file)
+    widgets.file_uploader(say("Trace"), MEGABYTES, key=key, label_visibility="collapsed", on_change=open_file)

@@ -11,9 +11,11 @@ from model.diagnosis import NAMES, Diagnosis, DiagnosisError, Finding, arrange, 
 from model.diagnosis.readers.files import padding_of
 from model.diagnosis.rules.findings import with_origins
 from model.language.current import current_language
+from model.language.say import listed, say, say_many, sentences, to_say
 from model.masking.attention_call import AttentionCall
 from model.trace import AttentionMap, AttentionTrace, Kind
 from model.untrusted_trace import OpenedTrace, clean
+from viz.ui.addresses.shared import KIND
 from viz.ui.captions import caption, plain
 
 from .session import remember
@@ -22,6 +24,14 @@ LONGEST_ORIGIN = 400
 """Characters; the file of a trace is not trusted."""
 MOST_CELLS = 2**20
 """Cells that are judged while a visitor waits; of a larger map, every n-th head is judged."""
+
+SAID = {
+    "open": to_say("no contradiction (if {meaning} was meant: {sure:.0%} sure)"),
+    "sound": to_say("sound (if {meaning} was meant: {sure:.0%} sure)"),
+    "question": to_say("likely {codes} (if {meaning} was meant: {sure:.0%} sure)"),
+    "faulty": to_say("{codes} (if {meaning} was meant: {sure:.0%} sure)"),
+}
+RANKS = {"error": to_say("error"), "warning": to_say("warning"), "info": to_say("info"), "likely": to_say("likely")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +57,11 @@ def verdict(trace: AttentionTrace, kind: Kind) -> Verdict:
     heads = attention.layers * attention.heads
     step = max(1, int(np.ceil(attention.weights.size / MOST_CELLS)))
     rows = np.arange(0, heads, step)
-    coverage = f"{len(rows)} of {heads} heads were judged; python -m model diagnose judges all." if step > 1 else ""
+    coverage = ""
+    if step > 1:
+        coverage = say(
+            "{judged} of {heads} heads were judged; python -m model diagnose judges all.", judged=len(rows), heads=heads
+        )
     try:
         diagnosis = judge(arrange(_arrays(attention, rows) | padding_of(trace, kind), kind))
         calls = AttentionCall.all_from_json(attention.layer_calls)
@@ -55,19 +69,15 @@ def verdict(trace: AttentionTrace, kind: Kind) -> Verdict:
             diagnosis, calls if step == 1 else [calls[row // attention.heads] for row in rows if calls]
         )
     except (DiagnosisError, ValueError) as error:
-        return Verdict(attention.kind, None, f"cannot be judged: {error}", coverage)
+        return Verdict(attention.kind, None, say("cannot be judged: {error}", error=error), coverage)
     codes = list(dict.fromkeys(finding.code for finding in diagnosis.findings if finding.severity != "info"))
-    summary = {"open": "no contradiction", "sound": "sound", "question": f"likely {', '.join(codes)}"}
-    sentence = (
-        f"{summary.get(diagnosis.verdict, ', '.join(codes))} (if {diagnosis.meaning} was meant: "
-        f"{diagnosis.sure:.0%} sure)"
-    )
+    sentence = say(SAID[diagnosis.verdict], codes=listed(codes), meaning=diagnosis.meaning, sure=diagnosis.sure)
     return Verdict(attention.kind, diagnosis, sentence, coverage)
 
 
 def where_in_code(one: Finding) -> str:
     """The line that calls attention and the argument that carried the fault, as a sentence; empty where unknown."""
-    return f"Where: {clean(one.origin, LONGEST_ORIGIN)}." if one.origin else ""
+    return say("Where: {origin}.", origin=clean(one.origin, LONGEST_ORIGIN)) if one.origin else ""
 
 
 def _arrays(attention: AttentionMap, rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -82,11 +92,13 @@ def _arrays(attention: AttentionMap, rows: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def verdicts(opened: OpenedTrace) -> list[Verdict]:
-    """The verdict on every map, computed once for a visitor and a language."""
-    with st.spinner("Looking at the masks …"):
-        language = current_language()  # A verdict is kept in the words in which it was said.
+    """The verdict on every map, computed once for a visitor and their language."""
+    with st.spinner(say("Looking at the masks …")):
         return remember(
-            opened, "verdict", language, lambda: [verdict(opened.trace, kind) for kind in opened.trace.maps]
+            opened,
+            "verdict",
+            current_language(),
+            lambda: [verdict(opened.trace, kind) for kind in opened.trace.maps],
         )
 
 
@@ -94,12 +106,13 @@ def show(opened: OpenedTrace) -> None:
     """Draw the verdict on every map in one line, and the findings folded away."""
     every = verdicts(opened)
     coverage = list(dict.fromkeys(one.coverage for one in every if one.coverage))
-    line = " ".join(["Masks: " + " · ".join(f"{one.map} {one.sentence}" for one in every) + ".", *coverage])
+    verdicts_of_maps = " · ".join(f"{KIND.label(one.map)} {one.sentence}" for one in every)
+    line = sentences(say("Masks: {verdicts}.", verdicts=verdicts_of_maps), *coverage)
     st.error(plain(line)) if any(one.faulty for one in every) else caption(line)
     findings = [finding for one in every if one.diagnosis for finding in one.diagnosis.findings]
     if findings:
-        with st.expander(f"{len(findings)} finding{'s' * (len(findings) > 1)}"):
+        with st.expander(say_many("{count} finding", "{count} findings", len(findings))):
             for finding in findings:
-                st.markdown(f"**{plain(finding.map)} · {finding.code}** ({finding.rank})")
-                caption(" ".join(filter(None, [finding.message, where_in_code(finding)])))
+                st.markdown(f"**{plain(say(finding.map))} · {finding.code}** ({say(RANKS[finding.rank])})")
+                caption(sentences(finding.message, where_in_code(finding)))
                 st.code(finding.fix, language="python")

@@ -32,6 +32,8 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
         "A column is a step, its best candidate on top. Click a node, or go there with the arrow keys and press "
         "Enter, and the player shows the way to it.",
         "Keys",
+        "There are more weights than points in the picture: neighbours are averaged in colour. The mouse and "
+        "the arrow keys read each by itself.",
     ),
     "mask": (
         "Paste what torch, numpy or a nested list printed. Several arrays need a name each: weights = …, mask = "

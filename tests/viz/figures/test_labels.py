@@ -1,10 +1,12 @@
-"""Numbers as they are printed."""
+"""Numbers as they are printed, places as they are named, and the room that names need."""
 
 from __future__ import annotations
 
 import pytest
 
-from viz.figures.labels import percent
+from model.language.current import speaking
+from viz import language  # noqa: F401  (pictures speak through it)
+from viz.figures.labels import LETTER, percent, place_name, quoted, room, signed
 
 
 @pytest.mark.parametrize(
@@ -13,3 +15,23 @@ from viz.figures.labels import percent
 )
 def test_what_is_not_zero_does_not_read_so(share: float, printed: str) -> None:
     assert percent(share) == printed
+
+
+def test_numbers_and_quotation_marks_are_the_languages() -> None:
+    with speaking("de"):
+        assert (signed(-0.5, 2), percent(0.0512)) == ("−0,50", "5,1\N{NARROW NO-BREAK SPACE}%")
+        assert quoted("Hund") == "„\u2068Hund\u2069“"
+    assert quoted("dog") == "“\u2068dog\u2069”"
+
+
+def test_places_of_a_stream_are_named_and_others_stay() -> None:
+    names = ["embedding", "layer 2", "layer 2 self-attention", "layer 2 mixer", "somewhere"]
+    assert [place_name(name) for name in names] == names
+    with speaking("de"):
+        assert [place_name(name) for name in names[:3]] == ["Embedding", "Schicht 2", "Schicht 2, Self-Attention"]
+
+
+def test_room_is_that_of_the_longest_line() -> None:
+    assert room(["a", "b\n" + 30 * "m"], 10) == room([30 * "m"], 10) == int(LETTER * 30) + 16
+    assert room([15 * "层"], 10) == room([30 * "m"], 10)
+    assert room(["short"], 300) == room([], 300) == 300

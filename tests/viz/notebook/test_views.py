@@ -16,10 +16,12 @@ import pytest
 
 from model.analysis.joint import joint
 from model.trace import TraceError
+from viz.components.bundle import HERE as COMPONENT
+from viz.components.bundle import bundle
 from viz.components.packing import FINE_FULL, FINE_MASKED
 from viz.export.parts import Component, leaves
 from viz.figures.palette import DARK, Look
-from viz.notebook.content import COMPONENTS, packed, script
+from viz.notebook.content import COMPONENTS, HERE, packed, script
 from viz.notebook.views import VIEWS, Shown, parts
 
 from ..fakes import FakeTranslator, attention
@@ -130,6 +132,13 @@ def test_the_script_is_one_module_that_fetches_nothing() -> None:
     assert not any(line.startswith("import ") for line in code.splitlines())
     assert code.rstrip().splitlines()[-1].startswith("export default { render:")
     assert "http" not in code.replace("http://www.w3.org/", "")
+
+
+def test_modules_that_share_a_scope_declare_each_name_once() -> None:
+    joined = [bundle(HERE / "widget.js"), *(bundle(COMPONENT / name / f"{name}.js") for name in COMPONENTS)]
+    for code in joined:
+        names = re.findall(r"^(?:export )?(?:default )?(?:const|let|class|function) (\w+)", code, re.MULTILINE)
+        assert len(names) == len(set(names)) > 10
 
 
 @pytest.mark.walk

@@ -7,14 +7,17 @@ import re
 import numpy as np
 import pytest
 
-from model.positions.experiments import PositionExperiment, Sides
+from model.language.catalogue import PSEUDO
+from model.language.current import speaking
+from model.positions.experiments import MOVES, PositionExperiment, Sides
 from model.positions.forms import FORMS, form_values
-from model.positions.geometry import by_distance, shift_error, similarity
+from model.positions.geometry import by_distance, shift_error, similarity, uniqueness
 from model.positions.table import PositionTable, cell, formula_table
 from viz.positions import experiment_texts, texts
 from viz.positions.controls import TableChoice
 
 SIDES: tuple[Sides, ...] = ("source", "target", "both")
+WORD = re.compile(r"[A-Za-z]{4,}")
 SHAPES = [(64, 512), (512, 64), (64, 7), (64, 2), (40, 1)]
 
 
@@ -104,3 +107,20 @@ def test_a_bag_of_words_is_said_of_the_encoder_alone() -> None:
 )
 def test_where_a_sentence_begins(begin: int, said: str) -> None:
     assert experiment_texts.experiment(PositionExperiment("beyond", amount=begin), 9, 512) == said
+
+
+@pytest.mark.parametrize(("form", "width"), [("float64", 64), ("half", 7), ("inclusive", 1)])
+def test_all_that_is_said_of_a_table_is_in_the_readers_language(form: str, width: int) -> None:
+    made = choice(form, 64, width)
+    values = similarity(made.table.real)
+    with speaking(PSEUDO):
+        said = [
+            texts.table(made),
+            texts.waves(made, made.wavelengths),
+            texts.similarity(made, False, (3, 9), float(values[3, 9]), by_distance(values)),
+            texts.uniqueness(uniqueness(made.whole), 64, 0),
+            texts.rotation(made, 8, 1.0),
+            texts.stored_value(cell(12, 0, width), 0.5, 1),
+            *(experiment_texts.experiment(PositionExperiment(move, 60.0), 9, 64) for move in MOVES),
+        ]
+    assert [WORD.findall(one) for one in said] == [[]] * len(said)

@@ -1,6 +1,7 @@
 import { FULL, MASKED } from "../shared/packed.js";
 import { position } from "../shared/colours.js";
 import { drawn } from "../shared/picture.js";
+import { say } from "../shared/say.js";
 import { colours } from "./cells.js";
 
 const LABELS_UP_TO = 64; // tokens
@@ -115,7 +116,7 @@ export function drawFrame(svg, header, map, place, height) {
   const axes = { x: place.left - 8, y: place.top - 8, "text-anchor": "end", "font-size": 13, fill: palette.soft };
   svg.replaceChildren(
     named,
-    drawn("text", axes, "query ↓  key →"),
+    drawn("text", axes, say("query ↓  key →")),
     ...tokens(header, place, palette),
     ...bar(header, place, height, palette),
     ...numbers(header, map, place, palette),

@@ -4,6 +4,7 @@ import { hearChoices } from "../shared/choices.js";
 import { leastType } from "../shared/stage_sizes.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { drawn, standing } from "../shared/picture.js";
+import { say } from "../shared/say.js";
 import { coarse, exact, paintCells } from "./cells.js";
 import { drawFrame, placed } from "./frame.js";
 import { withoutSpecial, withSpecial } from "./special.js";
@@ -65,7 +66,7 @@ function show(view, data) {
 /** A head chosen in the overview, from its bytes: drawn now, before Python has answered. */
 function preview(view, { layer, head, rows, columns, bytes }) {
   if (!view.header?.follows) return;
-  const title = `${view.header.follows} · layer ${layer + 1}, head ${head + 1}`;
+  const title = say("{kind} · layer {layer}, head {head}", { kind: view.header.follows, layer: layer + 1, head: head + 1 });
   show(view, { header: { ...view.header, title, alt: title, sketch: { rows, columns } }, body: bytes });
 }
 
@@ -81,7 +82,7 @@ function read(view, row, column) {
   view.at = [row, column];
   const value = map.value(row * map.columns + column);
   const said = document.createElement("b");
-  said.textContent = Number.isNaN(value) ? "masked: may not attend" : value.toFixed(map.decimals);
+  said.textContent = Number.isNaN(value) ? say("masked: may not attend") : value.toFixed(map.decimals);
   tip.replaceChildren(`${header.rows[row]} → ${header.columns[column]}`, said);
   tip.hidden = view.across.hidden = view.down.hidden = false;
   const [x, y] = [(column + 0.5) * place.w, (row + 0.5) * place.h];

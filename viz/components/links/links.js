@@ -4,6 +4,7 @@ import { hearChoices } from "../shared/choices.js";
 import { leastType } from "../shared/stage_sizes.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
 import { drawn, standing } from "../shared/picture.js";
+import { say } from "../shared/say.js";
 import { layout } from "./layout.js";
 import { chosenLinks, drawLinks } from "./paths.js";
 import { drawLegend } from "./legend.js";
@@ -25,7 +26,7 @@ function build(root, view, header) {
   svg.style.fontSize = `${place.fontSize}px`;
   const lines = drawn("g", { class: "lines" });
   const numbers = drawn("g", { class: "numbers" });
-  const headings = ["query (attends)", "key (attended to)"].map((text, i) =>
+  const headings = [say("query (attends)"), say("key (attended to)")].map((text, i) =>
     textAt(place.headings[i], { class: "heading" }, text),
   );
   const token = (side) => (text, i) =>

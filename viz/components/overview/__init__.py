@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from model.language.say import say
+
 from ...figures.labels import KIND_NAMES
 from ...figures.pooled import pooled
 from ..bundle import component, told
@@ -77,7 +79,7 @@ def packed(
         "keys": keys,
         "layer": layer,
         "head": head,
-        "label": f"{KIND_NAMES[attention.kind]}: all layers and heads",
+        "label": say("{kind}: all layers and heads", kind=say(KIND_NAMES[attention.kind])),
         "stops": look.stops,
         "scale": look.scale,
         "masked": look.palette.masked,

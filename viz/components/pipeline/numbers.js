@@ -1,3 +1,5 @@
+import { say } from "../shared/say.js";
+
 /** The arrays after the header, in order, with their sizes: K keys of D numbers. */
 const ARRAYS = [
   ["q", (keys, width) => width],
@@ -28,54 +30,57 @@ export const shown = (number) => number.toFixed(2).replace("-", "−");
 /** What each step does: its name, its equation, and the same with the numbers of one key. */
 export const STEPS = [
   {
-    name: "Query, keys",
+    name: say("Query, keys"),
     equation: "q, k₁ … kₙ",
-    says: "The head has made a query vector from the token that attends, and a key vector from every token.",
-    numbers: ({ width }) => `Each has ${width} numbers; colour is their sign and size.`,
+    says: say("The head has made a query vector from the token that attends, and a key vector from every token."),
+    numbers: ({ width }) => say("Each has {width} numbers; colour is their sign and size.", { width }),
   },
   {
-    name: "Multiply",
+    name: say("Multiply"),
     equation: "qᵢ · kᵢ",
-    says: "Query and key are multiplied number by number: large where both point the same way.",
+    says: say("Query and key are multiplied number by number: large where both point the same way."),
     numbers: ({ q, k, product, width }, key) => {
       const at = strongest(product.subarray(key * width, (key + 1) * width));
-      return `Largest part, number ${at + 1}: ${shown(q[at])} · ${shown(k[key * width + at])} = ${shown(product[key * width + at])}`;
+      const [one, other, result] = [q[at], k[key * width + at], product[key * width + at]].map(shown);
+      return say("Largest part, number {number}: {one} · {other} = {result}", { number: at + 1, one, other, result });
     },
   },
   {
-    name: "Add up",
+    name: say("Add up"),
     equation: "q · k = Σᵢ qᵢ kᵢ",
-    says: "The products are added up: one number a key says how well it answers the query.",
-    numbers: ({ dot, width }, key) => `The ${width} products add up to ${shown(dot[key])}`,
+    says: say("The products are added up: one number a key says how well it answers the query."),
+    numbers: ({ dot, width }, key) => say("The {width} products add up to {sum}", { width, sum: shown(dot[key]) }),
   },
   {
-    name: "Scale",
+    name: say("Scale"),
     equation: "s = q · k / √d",
-    says: "Long vectors make large sums, so they are divided by the root of the width, or softmax would take all or nothing.",
+    says: say("Long vectors make large sums, so they are divided by the root of the width, or softmax would take all or nothing."),
     numbers: ({ dot, scores, scale, width }, key) =>
       scale === 1
-        ? `This model does not scale: ${shown(scores[key])}`
+        ? say("This model does not scale: {score}", { score: shown(scores[key]) })
         : `${shown(dot[key])} / √${width} = ${shown(scores[key])}`,
   },
   {
-    name: "Mask",
-    equation: "s = −∞ where a query may not attend",
-    says: "Keys that may not be attended to are taken out.",
+    name: say("Mask"),
+    equation: say("s = −∞ where a query may not attend"),
+    says: say("Keys that may not be attended to are taken out."),
     numbers: ({ mask, scores }, key) =>
-      mask[key] ? `This key may be attended to: ${shown(scores[key])} stays` : "This key is masked: −∞",
+      mask[key] ? say("This key may be attended to: {score} stays", { score: shown(scores[key]) }) : say("This key is masked: −∞"),
   },
   {
-    name: "Softmax",
+    name: say("Softmax"),
     equation: "w = eˢ / Σ eˢ",
-    says: "The scores become shares that add up to 1: these are the attention weights.",
+    says: say("The scores become shares that add up to 1: these are the attention weights."),
     numbers: ({ mask, scores, weights }, key) =>
-      mask[key] ? `e^${shown(scores[key])} over the sum of all: ${shown(100 * weights[key])}%` : "Masked: exactly 0",
+      mask[key]
+        ? say("e^{score} over the sum of all: {share}%", { score: shown(scores[key]), share: shown(100 * weights[key]) })
+        : say("Masked: exactly 0"),
   },
   {
-    name: "Values",
+    name: say("Values"),
     equation: "Σₖ wₖ vₖ",
-    says: "Every key has a value vector too. Weighted and added up, the values are what the head passes on.",
-    numbers: ({ weights }, key) => `The value of this key goes in with ${shown(100 * weights[key])}%`,
+    says: say("Every key has a value vector too. Weighted and added up, the values are what the head passes on."),
+    numbers: ({ weights }, key) => say("The value of this key goes in with {share}%", { share: shown(100 * weights[key]) }),
   },
 ];
 

@@ -2,6 +2,7 @@ import { unpack } from "../shared/packed.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { asPicture } from "../shared/as_picture.js";
 import { drawn } from "../shared/picture.js";
+import { say } from "../shared/say.js";
 import { readArrays, shown, STEPS } from "./numbers.js";
 import { strips } from "./strips.js";
 
@@ -57,14 +58,14 @@ function columns(numbers, { query, tokens, mask, width, colours }) {
   };
   const masked = (text) => (key) => (mask[key] ? text(key) : "−∞");
   return [
-    column(0, "", `q of “\u2068${query}\u2069”`, tokens.map((token, key) => cell(key, element("span", "token", token)))),
-    column(0, "keys", draw(numbers.q), cut(numbers.k)),
+    column(0, "", say("q of “{token}”", { token: `\u2068${query}\u2069` }), tokens.map((token, key) => cell(key, element("span", "token", token)))),
+    column(0, say("keys"), draw(numbers.q), cut(numbers.k)),
     column(1, "q × k", "", cut(numbers.product)),
-    column(2, "sum", "", each((key) => shown(numbers.dot[key]))),
-    column(3, "scaled", "", each((key) => shown(numbers.scores[key]))),
-    column(4, "masked", "", each(masked((key) => shown(numbers.scores[key])))),
-    column(5, "weight", "", each((key) => bar(numbers.weights[key], mask[key] ? `${shown(100 * numbers.weights[key])}%` : "masked", !mask[key]))),
-    column(6, "weight × value", "", cut(numbers.weighted), draw(numbers.context)),
+    column(2, say("sum"), "", each((key) => shown(numbers.dot[key]))),
+    column(3, say("scaled"), "", each((key) => shown(numbers.scores[key]))),
+    column(4, say("masked"), "", each(masked((key) => shown(numbers.scores[key])))),
+    column(5, say("weight"), "", each((key) => bar(numbers.weights[key], mask[key] ? `${shown(100 * numbers.weights[key])}%` : say("masked"), !mask[key]))),
+    column(6, say("weight × value"), "", cut(numbers.weighted), draw(numbers.context)),
   ];
 }
 
@@ -74,7 +75,7 @@ function build(root) {
     button.dataset.to = i;
     return element("li", "", button);
   }));
-  const [back, next] = [element("button", "move", "Back"), element("button", "move", "Next")];
+  const [back, next] = [element("button", "move", say("Back")), element("button", "move", say("Next"))];
   const [equation, says, numbers] = ["equation", "says", "numbers"].map((name) => element("p", name));
   const words = element("div", "words", element("div", "", equation, says, numbers), element("div", "moves", back, next));
   words.setAttribute("aria-live", "polite");
@@ -90,7 +91,8 @@ function speak(view) {
   const { equation, says, numbers } = STEPS[view.step];
   view.equation.textContent = equation;
   view.says.textContent = says;
-  view.numbers.textContent = `“\u2068${view.values.tokens[view.at]}\u2069”: ${numbers(view.values, view.at)}`;
+  const token = `\u2068${view.values.tokens[view.at]}\u2069`;
+  view.numbers.textContent = say("“{token}”: {numbers}", { token, numbers: numbers(view.values, view.at) });
   for (const one of view.table.querySelectorAll(".cell")) one.classList.toggle("at", Number(one.dataset.key) === view.at);
 }
 

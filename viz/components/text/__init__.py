@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from model.language.say import say
+from model.language.say import say, to_say
 
 from ...figures.labels import KIND_NAMES, readable
 from ..bundle import component, told
@@ -20,8 +20,16 @@ if TYPE_CHECKING:
     from ...figures.palette import Look
 
 _mount = component("text")
-QUERIES = {"encoder": "The sentence, attending", "decoder": "The translation, attending", "cross": "The translation"}
-KEYS = {"encoder": "The sentence, attended to", "decoder": "The translation so far", "cross": "The sentence"}
+QUERIES = {
+    "encoder": to_say("The sentence, attending"),
+    "decoder": to_say("The translation, attending"),
+    "cross": to_say("The translation"),
+}
+KEYS = {
+    "encoder": to_say("The sentence, attended to"),
+    "decoder": to_say("The translation so far"),
+    "cross": to_say("The sentence"),
+}
 
 
 def text(
@@ -62,10 +70,15 @@ def packed(
     """What text.js reads: tokens and colours, then (Q, K) bytes of the head and (K,) of its mean over the queries."""
     palette = look.palette
     header = {
-        "query": {"title": QUERIES[attention.kind], "tokens": _tokens(attention.rows(rows))},
-        "key": {"title": KEYS[attention.kind], "tokens": _tokens(attention.key_tokens)},
+        "query": {"title": say(QUERIES[attention.kind]), "tokens": _tokens(attention.rows(rows))},
+        "key": {"title": say(KEYS[attention.kind]), "tokens": _tokens(attention.key_tokens)},
         "alt": alt,
-        "label": f"{KIND_NAMES[attention.kind]}, layer {layer + 1}, head {head + 1}, as shaded text",
+        "label": say(
+            "{kind}, layer {layer}, head {head}, as shaded text",
+            kind=say(KIND_NAMES[attention.kind]),
+            layer=layer + 1,
+            head=head + 1,
+        ),
         "stops": look.stops,
         "follows": say(KIND_NAMES[attention.kind]),
         "scale": look.scale,

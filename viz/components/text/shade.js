@@ -1,4 +1,5 @@
 import { FULL, MASKED } from "../shared/packed.js";
+import { say } from "../shared/say.js";
 
 /** What shades the tokens of `side`, a byte each: its row or column at the spot on the other side. */
 export function shades(side, spot, bytes, queries, keys) {
@@ -15,4 +16,4 @@ export function nearMeans(bytes, queries, keys) {
 }
 
 /** A byte in words, for the tooltip and for screen readers. */
-export const inWords = (byte) => (byte === MASKED ? "masked" : `${Math.round((byte / FULL) * 100)}%`);
+export const inWords = (byte) => (byte === MASKED ? say("masked") : `${Math.round((byte / FULL) * 100)}%`);

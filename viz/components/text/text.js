@@ -5,6 +5,7 @@ import { hearChoices } from "../shared/choices.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
 import { paragraph } from "../shared/paragraph.js";
 import { asPicture } from "../shared/as_picture.js";
+import { say } from "../shared/say.js";
 import { inWords, nearMeans, shades } from "./shade.js";
 
 const SIDES = ["query", "key"];
@@ -65,14 +66,16 @@ function shade(view, spot) {
       button.title = on ? read(levels[i]) : "";
     });
     sides[side].says.classList.toggle("hint", !on);
-    sides[side].says.textContent = on ? caption(header, spot) : "hover over a token, or click to pin it";
+    sides[side].says.textContent = on ? caption(header, spot) : say("hover over a token, or click to pin it");
   }
 }
 
 function caption(header, spot) {
-  if (!spot) return "shaded by the mean over all queries";
-  const token = `“\u2068${header[spot.side].tokens[spot.index].text}\u2069”`;
-  return spot.side === "query" ? `shaded by how much ${token} attends to it` : `shaded by how much it attends to ${token}`;
+  if (!spot) return say("shaded by the mean over all queries");
+  const token = `\u2068${header[spot.side].tokens[spot.index].text}\u2069`;
+  return spot.side === "query"
+    ? say("shaded by how much “{token}” attends to it", { token })
+    : say("shaded by how much it attends to “{token}”", { token });
 }
 
 const spotOf = ({ target }) => {

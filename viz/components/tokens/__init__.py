@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from model.language.say import listed, say
+
 from ...figures.labels import percent, readable
 from ..bundle import component
 
@@ -69,5 +71,5 @@ def _note(step: DecodingStep) -> str:
         for one in step.candidates
         if one.token_id != step.token_id
     ]
-    after = f"; next best: {', '.join(others[:3])}" if others else ""
-    return f"{readable(step.token)} {percent(math.exp(step.log_prob))}{after}"
+    own = f"{readable(step.token)} {percent(math.exp(step.log_prob))}"
+    return say("{piece}; next best: {others}", piece=own, others=listed(others[:3])) if others else own

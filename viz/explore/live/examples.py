@@ -11,6 +11,7 @@ import numpy as np
 import streamlit as st
 
 from model.language.current import current_language
+from model.language.say import say
 from model.language.texts import texts_in
 from viz.ui import cache
 from viz.ui.addresses.explore import VIEW
@@ -101,7 +102,7 @@ def menu(model: LiveModel) -> None:
 
     # Keyed by the sentence, so that the list closes once one is chosen.
     key = f"examples beside {st.session_state.get(SENTENCE.key)}"
-    with st.popover("Examples", type="tertiary", key=key), st.container(key="example-list"):
+    with st.popover(say("Examples"), type="tertiary", key=key), st.container(key="example-list"):
         for at, example in enumerate(examples()):
             text = f"**{plain(example.phenomenon)}** {plain(example.sentence)}"
             st.button(text, key=f"phenomenon-{at}", type="tertiary", on_click=open_example, args=(example,))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from model.interventions.changes import Change, HeadChange, InterventionError, parse, text_of
+from model.language.say import say, to_say
 from viz.components.switchboard import switchboard
 from viz.ui import cache
 from viz.ui.addresses.explore import PICTURES, Pictured
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from model.live.live_model import LiveModel
     from model.trace import AttentionMap, Head, Kind
 
-UNCHANGED = "as it is"
+UNCHANGED = to_say("as it is")
 
 
 def changes() -> tuple[Change, ...]:
@@ -46,7 +47,7 @@ def head_switch(attention: AttentionMap, layer: int, head: int) -> None:
     place = attention.kind, layer, head
     own = [one for one in _head_changes() if (one.kind, one.layer, one.head) == place]
     options = {UNCHANGED: None} | {
-        change_name(one): one
+        _key(one): one
         for one in (
             HeadChange(attention.kind, layer, head, "off"),
             HeadChange(attention.kind, layer, head, "uniform"),
@@ -58,14 +59,23 @@ def head_switch(attention: AttentionMap, layer: int, head: int) -> None:
         )
     }
     key = f"switch-{attention.kind}-{layer}-{head}"
-    st.session_state[key] = change_name(own[0]) if own else UNCHANGED
+    st.session_state[key] = _key(own[0]) if own else UNCHANGED
 
     def switch() -> None:
         rest = tuple(one for one in changes() if one not in own)
         change = options[st.session_state[key]]
         CHANGES.set(text_of((*rest, change) if change else rest))
 
-    st.selectbox("This head", list(options), key=key, width=200, on_change=switch)
+    def name(option: str) -> str:
+        change = options[option]
+        return change_name(change) if change else say(UNCHANGED)
+
+    st.selectbox(say("This head"), list(options), key=key, format_func=name, width=200, on_change=switch)
+
+
+def _key(change: HeadChange) -> str:
+    """What is done to a head, as the text form of the change says it."""
+    return str(change).partition(":")[2]
 
 
 def board(maps: Mapping[Kind, AttentionMap]) -> None:
@@ -76,10 +86,13 @@ def board(maps: Mapping[Kind, AttentionMap]) -> None:
     def switch(heads: Collection[Head]) -> None:
         CHANGES.set(text_of(with_heads_off(changes(), heads)))
 
-    with st.popover("Switch heads off", type="tertiary", key="board"):
+    with st.popover(say("Switch heads off"), type="tertiary", key="board"):
         caption(
-            "Press a head to turn it off, or the name of a layer for all of its heads. The translation is made again, "
-            "and what changes in it is marked. “This head” can do more: look at all keys alike, or copy another head."
+            say(
+                "Press a head to turn it off, or the name of a layer for all of its heads. The translation is made "
+                "again, and what changes in it is marked. “This head” can do more: look at all keys alike, or copy "
+                "another head."
+            )
         )
         switchboard(sizes, off, key="switches", on_switch=switch)
 
@@ -125,9 +138,11 @@ def _head_changes() -> list[HeadChange]:
 def _version() -> Pictured:
     """Return whether the pictures are of the changed model or of the unchanged one."""
     PICTURES.hold()
-    name = lambda version: f"{version} model"  # noqa: E731
-    return st.segmented_control("Pictures show", PICTURES.options, required=True, format_func=name, **PICTURES.storage)
+    names: dict[Pictured, str] = {"changed": say("changed model"), "unchanged": say("unchanged model")}
+    return st.segmented_control(
+        say("Pictures show"), PICTURES.options, required=True, format_func=names.__getitem__, **PICTURES.storage
+    )
 
 
 def _undo_button() -> None:
-    st.button("Undo all changes", key="undo", type="tertiary", on_click=CHANGES.reset)
+    st.button(say("Undo all changes"), key="undo", type="tertiary", on_click=CHANGES.reset)

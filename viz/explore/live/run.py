@@ -10,6 +10,7 @@ import streamlit as st
 
 from model.analysis.head_statistics import head_statistics
 from model.analysis.value_norm import value_weighted_trace
+from model.language.say import say, sentences
 from viz.components.tokens import SURE, line, tokens
 from viz.export.parts import Component, Part, Words
 from viz.figures.labels import quoted
@@ -95,7 +96,7 @@ class LiveRun:
 
     def effects(self, kind: Kind) -> tuple[np.ndarray, str]:
         effects = head_effects(self.run.model, self.translation, self.run.changes)
-        of = "the translation" if self.pinned is None else quoted(self.translation.target_tokens[self.pinned])
+        of = say("the translation") if self.pinned is None else quoted(self.translation.target_tokens[self.pinned])
         return effects.total(kind, self.pinned), of
 
     def of_run(self, run: RunKey) -> LiveRun:
@@ -122,8 +123,12 @@ def live_run(model: LiveModel, text: str) -> LiveRun:
     """Draw the translation in large type with the controls that change the run under it, and return the run."""
     above = st.container()
     with st.container(key="underline", horizontal=True, vertical_alignment="center"):
-        card = " and open its card" if model.can("word facts") else ""
-        caption(f"Underlined: a probability below {SURE:.0%}. Click a piece to pin its row{card}.")
+        click = (
+            say("Click a piece to pin its row and open its card.")
+            if model.can("word facts")
+            else say("Click a piece to pin its row.")
+        )
+        caption(sentences(say("Underlined: a probability below {sure:.0%}.", sure=SURE), click))
         own = cache.translation(model.name, text)[0]
         interventions.board(own.trace.maps)
         forced = given_toggle(text, model.writes)
@@ -135,6 +140,10 @@ def live_run(model: LiveModel, text: str) -> LiveRun:
         pin = lambda at: toggle_pins(text, {"target": at + first})  # noqa: E731
         tokens(run.translation.steps, run.pinned, key="translation", on_pin=pin)
     if first:
-        caption(f"The first {first + 1} rows and columns are the prompt; what was written after it follows.")
+        caption(
+            say(
+                "The first {count} rows and columns are the prompt; what was written after it follows.", count=first + 1
+            )
+        )
     hints(model, run.translation)
     return run

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.language.say import say, sentences
 from viz.tour.steps import TourStep, tour_steps
 from viz.ui.addresses.explore import PAGE, TOUR
 from viz.ui.addresses.pins import PIN
@@ -24,7 +25,7 @@ def offer(model: LiveModel, *, first_look: bool) -> None:
     """Draw the button that begins the tour, once in the accent colour; nothing for a model of other languages."""
     if model.can("examples") and languages(model) == LANGUAGES:
         kind = "primary" if first_look else "tertiary"
-        st.button("Start here", type=kind, key="tour-begins", on_click=_go_to, args=(1,))  # type: ignore[arg-type]
+        st.button(say("Start here"), type=kind, key="tour-begins", on_click=_go_to, args=(1,))  # type: ignore[arg-type]
 
 
 def panel(model: LiveModel) -> None:
@@ -34,14 +35,14 @@ def panel(model: LiveModel) -> None:
         return
     step = steps[at - 1]
     with st.container(key="tour", horizontal=True, vertical_alignment="center"):
-        st.markdown(f"{at}/{len(steps)} **{plain(step.title)}** {plain(step.text)}")
+        st.markdown(f"{at}/{len(steps)} {sentences(f'**{plain(step.title)}**', plain(step.text))}")
         with st.container(key="tour-buttons", horizontal=True, vertical_alignment="center", width="content"):
             st.button(step.button, key="tour-try", on_click=_attempt, args=(model, step))
             if at > 1:
-                st.button("Back", key="tour-back", type="tertiary", on_click=_go_to, args=(at - 1,))
+                st.button(say("Back"), key="tour-back", type="tertiary", on_click=_go_to, args=(at - 1,))
             if at < len(steps):
-                st.button("Next", key="tour-next", type="primary", on_click=_go_to, args=(at + 1,))
-            st.button("Leave", key="tour-leave", type="tertiary", on_click=TOUR.reset)
+                st.button(say("Next"), key="tour-next", type="primary", on_click=_go_to, args=(at + 1,))
+            st.button(say("Leave"), key="tour-leave", type="tertiary", on_click=TOUR.reset)
 
 
 def _attempt(model: LiveModel, step: TourStep) -> None:

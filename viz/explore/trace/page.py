@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from model.capture.foreign.observed import of_settings
+from model.language.say import say
 from model.untrusted_trace import clean
 from viz.explore.views.screen import screen
 from viz.traces import verdict
@@ -28,8 +29,11 @@ LONGEST_NOTE = 1000
 def show(opened: OpenedTrace) -> None:
     """Draw the page of an opened trace."""
     with st.container(key="openedbar", horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{plain(opened.name)}** · an opened trace of {plain(opened.drawable.model)}", width="content")
-        st.button("Back to the model", key="close", on_click=close)
+        opened_trace = say(
+            "**{name}** · an opened trace of {model}", name=plain(opened.name), model=plain(opened.model)
+        )
+        st.markdown(opened_trace, width="content")
+        st.button(say("Back to the model"), key="close", on_click=close)
         offer()
     show_trace(opened)
 

@@ -12,6 +12,7 @@ import numpy as np
 from model.analysis.attention_flow import attention_flow
 from model.analysis.head_statistics import Measure, head_statistics
 from model.analysis.value_norm import value_weighted_trace
+from model.language.say import say
 from model.trace import AttentionMap, TraceError
 from viz.explore.token_display import Display, TokenDisplay, display_tokens
 from viz.export.parts import Part, Words
@@ -54,7 +55,7 @@ class StaticTrace:
 
     @property
     def model(self) -> str:
-        return self.opened.drawable.model
+        return self.opened.model
 
     @property
     def identity(self) -> str:
@@ -74,7 +75,7 @@ class StaticTrace:
 
     def lens(self) -> Lens:
         raise TraceError(
-            "What each layer would write needs a running model of this project: a trace holds attention only."
+            say("What each layer would write needs a running model of this project: a trace holds attention only.")
         )
 
     def attention_flow(self, trace: AttentionTrace, kind: Kind, layer: int, *, weighted: bool) -> AttentionMap:
@@ -82,7 +83,7 @@ class StaticTrace:
         return remember(self.opened, "attention flow", arguments, lambda: attention_flow(trace, kind, layer))
 
     def of_run(self, run: RunKey) -> NoReturn:
-        raise TraceError("This trace has no model that could run another sentence.")
+        raise TraceError(say("This trace has no model that could run another sentence."))
 
     def effects(self, kind: Kind) -> None:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from model.language.say import say
 from model.user_model import LocalError, LocalModel
 from viz.traces.upload import offer
 from viz.ui import cache, controls
@@ -16,7 +17,7 @@ def show(local: LocalModel) -> None:
     """Draw the page: the sentence, and what the model attends to."""
     text = controls.plain_sentence(offer)
     if not text.strip():
-        st.info("Type a sentence for the model to read.")
+        st.info(say("Type a sentence for the model to read."))
         return
     try:
         trace = cache.local_trace(local.name, text)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from model.analysis.difference import Difference, Pairs, difference, shared_axes, single_head
+from model.language.say import say, sentences
 from model.trace import TraceError
 from viz.components.chart import chart
 from viz.components.presenter import on_stage
@@ -80,16 +81,16 @@ def heatmaps(scene: Scene, second: SecondSide) -> DrawnView:
         rows=scene.rows,
         on_stage=on_stage(),
     )
-    sentences = in_words(pair, among)
-    text = " ".join(sentences)
+    said = in_words(pair, among)
+    text = sentences(*said)
     chart(draw(look=scene.look), text, key="compare", on_cell=pair.pin)
-    for sentence in sentences:
+    for sentence in said:
         caption(sentence)
-    caption(VIEW_TEXTS["compare"].line)
+    caption(say(VIEW_TEXTS["compare"].line))
     change = pair.difference
     numbers = (lambda: table(change, scene)) if change else None
-    displays = {"first": pair.scene.tokens, "second": pair.tokens}
-    return DrawnView(lambda look: [Chart(draw(look=look), text), *map(Words, sentences)], numbers, displays=displays)
+    displays = {say("first map"): pair.scene.tokens, say("second map"): pair.tokens}
+    return DrawnView(lambda look: [Chart(draw(look=look), text), *map(Words, said)], numbers, displays=displays)
 
 
 def compare_heads(scene: Scene, second: SecondSide) -> HeadComparison:
@@ -113,20 +114,38 @@ def in_words(pair: HeadComparison, pinned: Pins) -> list[str]:
     """What the comparison shows, a sentence each."""
     if pair.difference is None:
         return [_nothing_shared(pair)]
-    sentences = [comparison_in_words(pair.difference, pinned, pair.scene.rows)]
-    counts = [
-        f"{len(pairs)} of {one} and {two} {name}"
-        for pairs, one, two, name in (
-            (pair.queries, len(pair.first.query_tokens), len(pair.second.query_tokens), "rows"),
-            (pair.keys, len(pair.first.key_tokens), len(pair.second.key_tokens), "columns"),
-        )
-        if not len(pairs) == one == two
-    ]
-    if counts:
-        sentences.append(f"Both share {' and '.join(counts)}; the difference is taken on these.")
+    said = [comparison_in_words(pair.difference, pinned, pair.scene.rows)]
+    if shared := _shared(pair):
+        said.append(shared)
     if pair.tokens.merged and not pair.scene.display.merge:
-        sentences.append("The two models cut words into other pieces, so both are shown in words.")
-    return sentences
+        said.append(say("The two models cut words into other pieces, so both are shown in words."))
+    return said
+
+
+def _shared(pair: HeadComparison) -> str:
+    """On how many rows and columns the difference is taken, where these are not all."""
+    rows, first_rows, second_rows = len(pair.queries), len(pair.first.query_tokens), len(pair.second.query_tokens)
+    columns, first_columns, second_columns = len(pair.keys), len(pair.first.key_tokens), len(pair.second.key_tokens)
+    of_rows = {"rows": rows, "first_rows": first_rows, "second_rows": second_rows}
+    of_columns = {"columns": columns, "first_columns": first_columns, "second_columns": second_columns}
+    all_rows, all_columns = rows == first_rows == second_rows, columns == first_columns == second_columns
+    if all_rows and all_columns:
+        return ""
+    if all_columns:
+        return say(
+            "Both share {rows} of {first_rows} and {second_rows} rows; the difference is taken on these.", **of_rows
+        )
+    if all_rows:
+        return say(
+            "Both share {columns} of {first_columns} and {second_columns} columns; the difference is taken on these.",
+            **of_columns,
+        )
+    return say(
+        "Both share {rows} of {first_rows} and {second_rows} rows and {columns} of {first_columns} and "
+        "{second_columns} columns; the difference is taken on these.",
+        **of_rows,
+        **of_columns,
+    )
 
 
 def table(change: Difference, scene: Scene) -> pd.DataFrame:
@@ -147,12 +166,14 @@ def table(change: Difference, scene: Scene) -> pd.DataFrame:
 
 def _nothing_shared(pair: HeadComparison) -> str:
     if pair.queries:
-        return "Both have the same rows but other columns, so there is no difference; a pinned row is marked twice."
+        return say(
+            "Both have the same rows but other columns, so there is no difference; a pinned row is marked twice."
+        )
     if pair.keys:
-        return (
+        return say(
             "Both have the same columns but other rows, so there is no difference; a pinned column is marked in both."
         )
-    return "The two share no token, so there is nothing to take the difference of."
+    return say("The two share no token, so there is nothing to take the difference of.")
 
 
 def across(place: Pins, pairs: tuple[Pairs, Pairs], to: int) -> Pins:

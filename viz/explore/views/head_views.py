@@ -9,6 +9,7 @@ import streamlit as st
 
 from model.analysis.attention_steps import pipeline
 from model.analysis.difference import single_head
+from model.language.say import say, sentences, to_say
 from model.trace import TraceError
 from viz.components.heatmap import heatmap
 from viz.components.heatmap import packed as packed_heatmap
@@ -23,6 +24,7 @@ from viz.figures.heatmap import head_grid, room_for_numbers
 from viz.figures.labels import KIND_NAMES
 from viz.figures.words import heatmap_in_words, row_of_weights
 from viz.ui.addresses.explore import SINGLE_VIEWS, SingleView
+from viz.ui.addresses.shared import KIND
 from viz.ui.addresses.why import Cell
 from viz.ui.captions import caption, plain
 from viz.ui.links import follow, open_why_here
@@ -44,7 +46,7 @@ READY: tuple[SingleView, ...] = ("heatmap", "links", "text")
 """Views that are sent to the page together, one of them visible: changing between them needs no rerun."""
 READY_UP_TO = 128 * 128
 """Cells of a head: of larger ones only the chosen view is sent."""
-NO_TENSORS = (
+NO_TENSORS = to_say(
     "This trace holds no queries, keys, values and scores. Capture it with "
     "capture_attention(model, tensors=['q', 'k', 'v', 'scores', 'masked_scores'])."
 )
@@ -92,7 +94,7 @@ def _heatmap(scene: Scene) -> DrawnView | None:
         "model": scene.source.model,
         "pinned": (scene.query, scene.key),
         "numbers": scene.display.numbers,
-        "follows": KIND_NAMES[scene.kind],
+        "follows": say(KIND_NAMES[scene.kind]),
         "special": special_places(scene.attention, scene.rows),
     }
 
@@ -103,7 +105,7 @@ def _heatmap(scene: Scene) -> DrawnView | None:
     line = heatmap_in_words(single_head(scene.attention, scene.layer, scene.head), scene.rows, scene.look.scale)
     caption(line)
     if scene.display.numbers and not room_for_numbers(scene.attention.weights):
-        caption("There is no room for numbers in so many cells: hover over one to read it.")
+        caption(say("There is no room for numbers in so many cells: hover over one to read it."))
 
     _why_here(scene)
 
@@ -111,7 +113,7 @@ def _heatmap(scene: Scene) -> DrawnView | None:
         data = packed_heatmap(grid, look, alternative, **options, pins=True)
         return [Component("heatmap", data, follows=True), Words(line)]
 
-    return DrawnView(parts, follows=True, displays={scene.kind: scene.tokens})
+    return DrawnView(parts, follows=True, displays={KIND.label(scene.kind): scene.tokens})
 
 
 def _why_here(scene: Scene) -> None:
@@ -121,7 +123,7 @@ def _why_here(scene: Scene) -> None:
     if scene.source.run and query is not None and key is not None:
         cell = Cell(scene.kind, scene.layer, scene.head, query, key)
         go = lambda: open_why_here(scene.source.identity, cell)  # noqa: E731
-        st.button("Why here?", key="why-here", type="tertiary", on_click=go)
+        st.button(say("Why here?"), key="why-here", type="tertiary", on_click=go)
 
 
 def _links(scene: Scene) -> DrawnView | None:
@@ -131,21 +133,21 @@ def _links(scene: Scene) -> DrawnView | None:
     options = scene.rows, (scene.query, scene.key), alt(scene)
     heard: dict[str, Any] = {"on_pin": _pin(scene), "on_beside": choices.draw_beside}
     links(scene.attention, lines, scene.look, *options, key=scene.element_key("links"), **heard)
-    caption(VIEW_TEXTS["links"].line)
+    caption(say(VIEW_TEXTS["links"].line))
     return _component("links", lambda look: packed_links(scene.attention, lines, look, *options), scene)
 
 
 def _text(scene: Scene) -> DrawnView | None:
     head, options = (scene.attention, scene.layer, scene.head), (scene.rows, (scene.query, scene.key), alt(scene))
     text(*head, scene.look, *options, key=scene.element_key("text"), on_pin=_pin(scene), fixed=not scene.is_first_side)
-    caption(VIEW_TEXTS["text"].line)
+    caption(say(VIEW_TEXTS["text"].line))
     return _component("text", lambda look: packed_text(*head, look, *options), scene)
 
 
 def _pipeline(scene: Scene) -> DrawnView | None:
     attention = scene.source.whole_trace.maps[scene.kind]
     if "q" not in attention.tensors:
-        st.info(plain(NO_TENSORS))
+        st.info(plain(say(NO_TENSORS)))
         return None
     query = choices.query(scene)
     try:
@@ -155,11 +157,12 @@ def _pipeline(scene: Scene) -> DrawnView | None:
         return None
     token = attention.rows(scene.rows)[query]
     step = choices.step(STEPS)
-    alternative = f"{scene.title}. {row_of_weights(token, steps.key_tokens, steps.weights)}"
+    alternative = sentences(say("{title}.", title=scene.title), row_of_weights(token, steps.key_tokens, steps.weights))
     pipeline_steps(
         steps, token, scene.look, step, alternative, key=scene.element_key("pipeline"), on_step=choices.go_to_step
     )
-    caption(f"{VIEW_TEXTS['pipeline'].line} Computed again here, they differ by at most {steps.difference:.1g}.")
+    differ = say("Computed again here, they differ by at most {difference:.1g}.", difference=float(steps.difference))
+    caption(sentences(say(VIEW_TEXTS["pipeline"].line), differ))
     return _component("pipeline", lambda look: packed_pipeline(steps, token, look, step, alternative))
 
 
@@ -168,9 +171,9 @@ def _component(name: SingleView, packed: Callable[[Look], bytes], scene: Scene |
     follows = scene is not None
 
     def parts(look: Look) -> list[Part]:
-        return [Component(name, packed(look), follows=follows), Words(VIEW_TEXTS[name].line)]
+        return [Component(name, packed(look), follows=follows), Words(say(VIEW_TEXTS[name].line))]
 
-    return DrawnView(parts, follows=follows, displays={scene.kind: scene.tokens} if scene else {})
+    return DrawnView(parts, follows=follows, displays={KIND.label(scene.kind): scene.tokens} if scene else {})
 
 
 def _pin(scene: Scene) -> Callable[[str, int], None]:

@@ -11,9 +11,11 @@ import streamlit as st
 
 from model.analysis.joint import Joint
 from model.analysis.joint import joint as join
+from model.language.say import say, sentences
 from model.trace import TraceError
 from viz.components.chart import chart
 from viz.figures.explore.joint import joint_heatmap, joint_in_words
+from viz.ui.addresses.shared import KIND
 from viz.ui.captions import caption, plain
 
 from .. import choices
@@ -50,8 +52,8 @@ def joint(scene: Scene) -> DrawnView | None:
     key = scene.element_key("joint")
     pin = lambda row, column: blocks.pin(scene, row, column)  # noqa: E731
     chart(draw(look=scene.look), text, key=key, on_cell=pin)
-    caption(f"{VIEW_TEXTS['joint'].line} {text}")
-    displays = {str(kind): tokens for kind, tokens in blocks.maps.items()}
+    caption(sentences(say(VIEW_TEXTS["joint"].line), text))
+    displays = {KIND.label(kind): tokens for kind, tokens in blocks.maps.items()}
     names = matrix.predicted_tokens if scene.rows == "predicted" else matrix.row_tokens
     return chart_view(
         draw, text, lambda: grid_table(matrix.weights, matrix.mask, names, matrix.column_tokens), displays

@@ -12,12 +12,14 @@ from model.analysis.attention_flow import EXPLAINED as ATTENTION_FLOW
 from model.analysis.rollout import EXPLAINED as ROLLOUT
 from model.analysis.rollout import EXTENDED, mean_map, rollout
 from model.analysis.value_norm import VALUES_ALONE, WITH_PROJECTION
+from model.language.say import say, sentences
 from model.trace import TraceError
 from viz.components.chart import chart, plot
 from viz.export.parts import Chart, Part, Words
 from viz.figures.explore.flow import flow_heatmap, flow_in_words, flow_weights
 from viz.figures.explore.lens import lens_grid, lens_ranks
 from viz.figures.words import lens_in_words
+from viz.ui.addresses.explore import FLOW
 from viz.ui.captions import caption, plain
 
 from .. import choices
@@ -62,13 +64,13 @@ def flow(scene: Scene) -> DrawnView | None:
     )
     text = flow_in_words(attention, layer, scene.head, scene.rows)
     if weighted:
-        text = f"{text} {VALUES_ALONE if scene.source.run is None else WITH_PROJECTION}"
+        text = sentences(text, say(VALUES_ALONE if scene.source.run is None else WITH_PROJECTION))
     name = scene.element_key("flow-map")
     chart(draw(look=scene.look), text, key=name, on_cell=lambda query, key: scene.pin(query=query, key=key))
-    caption(f"{explained} {text}")
+    caption(sentences(explained, text))
     weights = flow_weights(attention, layer, scene.head)
     names = attention.rows(scene.rows), attention.key_tokens
-    return chart_view(draw, text, lambda: grid_table(weights, attention.mask, *names), {which: tokens})
+    return chart_view(draw, text, lambda: grid_table(weights, attention.mask, *names), {FLOW.label(which): tokens})
 
 
 def layers(scene: Scene) -> DrawnView | None:
@@ -79,23 +81,26 @@ def layers(scene: Scene) -> DrawnView | None:
         st.info(plain(str(error)))
         return None
     position = scene.position(len(lens.target_tokens))
-    column, line = position or 0, VIEW_TEXTS["layers"].line
+    column, line = position or 0, say(VIEW_TEXTS["layers"].line)
     text = lens_in_words(lens, column)
 
     def pin(row: int, column: int) -> None:
         scene.pin_places({"target": column + scene.source.first_row})
 
     chart(
-        lens_grid(lens, look=scene.look, pinned=position), f"{line} {text}", key=scene.element_key("lens"), on_cell=pin
+        lens_grid(lens, look=scene.look, pinned=position),
+        sentences(line, text),
+        key=scene.element_key("lens"),
+        on_cell=pin,
     )
     caption(line)
     ranks = lens_ranks(lens, column, look=scene.look)
     plot(ranks, text, key=scene.element_key("ranks"))
-    caption(text + ("" if position is not None else " Click a column to follow another."))
+    caption(sentences(text, "" if position is not None else say("Click a column to follow another.")))
 
     def parts(look: Look) -> list[Part]:
         grid, ranks = lens_grid(lens, look=look, pinned=position), lens_ranks(lens, column, look=look)
-        return [Chart(grid, f"{line} {text}"), Words(line), Chart(ranks, text), Words(text)]
+        return [Chart(grid, sentences(line, text)), Words(line), Chart(ranks, text), Words(text)]
 
     return DrawnView(parts, lambda: lens_table(lens))
 
@@ -123,13 +128,13 @@ def lens_table(lens: Lens) -> pd.DataFrame:
 def flow_explained(which: Flow, scene: Scene) -> str:
     """What the picture is, and where it is more than its paper defines or less than the menu Display asks for."""
     if which not in ("rollout", "attention flow"):
-        return VIEW_TEXTS["flow"].line
-    said = [ROLLOUT if which == "rollout" else ATTENTION_FLOW]
+        return say(VIEW_TEXTS["flow"].line)
+    said = [say(ROLLOUT if which == "rollout" else ATTENTION_FLOW)]
     if scene.kind != "encoder" and scene.trace.cross is not None:
-        said.append(EXTENDED)
+        said.append(say(EXTENDED))
     if which == "attention flow" and (scene.display.merge or scene.display.hide):
-        said.append("Pieces and special tokens stay as they are, since flows cannot be added up.")
-    return " ".join(said)
+        said.append(say("Pieces and special tokens stay as they are, since flows cannot be added up."))
+    return sentences(*said)
 
 
 def flow_of(trace: AttentionTrace, kind: Kind, which: Flow) -> AttentionMap:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.language.say import say
 from viz.components.overview import overview
 from viz.ui import controls
 from viz.ui.captions import caption
@@ -47,7 +48,7 @@ def screen(source: TraceSource) -> None:
         try:
             (two_sides if comparing else head_views).show(view, scene, menu)
         except source.view_errors as error:
-            caption(f"This view cannot be drawn of this trace: {error}.")
+            caption(say("This view cannot be drawn of this trace: {error}.", error=error))
     with card:  # after the pictures: it may have to run the model
         source.word_card()
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from model.language.say import say, to_say
 from model.text.language import guess
 from model.user_model import LocalError, LocalModel
 from viz.figures.labels import label_text
@@ -21,6 +22,7 @@ from viz.ui.addresses.explore import (
     WITH_SENTENCE,
     Second,
 )
+from viz.ui.addresses.shared import KIND
 from viz.ui.captions import caption
 
 from ..run_key import RunKey
@@ -32,10 +34,10 @@ if TYPE_CHECKING:
     from ..trace_source import TraceSource
 
 NAMES: dict[Second, str] = {
-    "head": "another head",
-    "sentence": "another sentence",
-    "model": "another model",
-    "original": "the model's own",
+    "head": to_say("another head"),
+    "sentence": to_say("another sentence"),
+    "model": to_say("another model"),
+    "original": to_say("the model's own"),
 }
 TITLE = 38
 """Letters that a map's title has room for."""
@@ -69,11 +71,14 @@ def second_side(scene: Scene, *, of_head: bool) -> SecondSide | None:
     """
     options = _options(scene.source.run, of_head=of_head)
     if not options:
-        caption("This view is of all heads, so only another run can be beside it, and there is no model to make one.")
+        caption(
+            say("This view is of all heads, so only another run can be beside it, and there is no model to make one.")
+        )
         return None
     with st.container(key="sidechoices", horizontal=True, vertical_alignment="center"):
         WITH.hold(options)
-        choice = st.selectbox("Compare with", options, format_func=NAMES.__getitem__, width=285, **WITH.storage)
+        name = lambda option: say(NAMES[option])  # noqa: E731
+        choice = st.selectbox(say("Compare with"), options, format_func=name, width=285, **WITH.storage)
         if choice == "head" or scene.source.run is None:
             return _head(scene)
         return OF_RUNS[choice](scene, scene.source.run)
@@ -92,7 +97,13 @@ def _head(scene: Scene) -> SecondSide:
     maps = scene.trace.maps
     kinds = tuple(maps)
     kind = widgets.following_selectbox(
-        "Its kind", WITH_KIND, kinds, scene.kind, width=120, label_visibility="collapsed"
+        say("Its kind"),
+        WITH_KIND,
+        kinds,
+        scene.kind,
+        format_func=KIND.label,
+        width=120,
+        label_visibility="collapsed",
     )
     layer, head = _place(maps[kind], scene.layer, (scene.head + 1) % maps[kind].heads)
     titles = _title(scene.kind, scene.layer, scene.head), _title(kind, layer, head)
@@ -100,10 +111,10 @@ def _head(scene: Scene) -> SecondSide:
 
 
 def _sentence(scene: Scene, run: RunKey) -> SecondSide | None:
-    hint = "Type a second sentence"
-    text = widgets.text_input("Second sentence", WITH_SENTENCE, placeholder=hint, label_visibility="collapsed")
+    hint = say("Type a second sentence")
+    text = widgets.text_input(say("Second sentence"), WITH_SENTENCE, placeholder=hint, label_visibility="collapsed")
     if not text.strip():
-        caption("Type a sentence that has some words in common with the first.")
+        caption(say("Type a sentence that has some words in common with the first."))
         return None
     second = scene.source.of_run(RunKey(run.model, text, "", run.changes))
     titles = label_text(run.sentence, TITLE), label_text(text, TITLE)
@@ -113,10 +124,10 @@ def _sentence(scene: Scene, run: RunKey) -> SecondSide | None:
 def _model(scene: Scene, run: RunKey) -> SecondSide | None:
     others = _other_models(run)
     if not others:
-        caption("There is only one model. Train another with `python -m model train`, and it can be chosen here.")
+        caption(say("There is only one model. Train another with `python -m model train`, and it can be chosen here."))
         return None
     WITH_MODEL.hold(others)
-    name = st.selectbox("Second model", others, width=215, label_visibility="collapsed", **WITH_MODEL.storage)
+    name = st.selectbox(say("Second model"), others, width=215, label_visibility="collapsed", **WITH_MODEL.storage)
     if refused := _refusal(name):
         caption(refused)
         return None
@@ -134,7 +145,7 @@ def _refusal(name: str) -> str:
     if isinstance(found, LocalError):
         return str(found)
     if isinstance(found, LocalModel):
-        return f"{name} only reads what it is given: it writes no translation to compare."
+        return say("{model} only reads what it is given: it writes no translation to compare.", model=name)
     return found.cannot("translate") if found else ""
 
 
@@ -148,8 +159,8 @@ def _other_models(run: RunKey) -> list[str]:
 
 def _original(scene: Scene, run: RunKey) -> SecondSide:
     own = scene.source.of_run(RunKey(run.model, run.sentence))
-    first = "Given translation" if run.given else "Changed model"
-    return SecondSide(own, scene.kind, scene.layer, scene.head, first, "The model's own, unchanged")
+    first = say("Given translation") if run.given else say("Changed model")
+    return SecondSide(own, scene.kind, scene.layer, scene.head, first, say("The model's own, unchanged"))
 
 
 OF_RUNS: dict[Second, Callable[[Scene, RunKey], SecondSide | None]] = {
@@ -163,10 +174,17 @@ def _place(attention: AttentionMap, layer: int, head: int) -> tuple[int, int]:
     """Return the layer and head of the second side, from 0; those given until others are chosen."""
     layers, heads = range(1, attention.layers + 1), range(1, attention.heads + 1)
     return (
-        widgets.following_selectbox("Layer", WITH_LAYER, layers, min(layer + 1, layers[-1]), width=115) - 1,
-        widgets.following_selectbox("Head", WITH_HEAD, heads, min(head + 1, heads[-1]), width=115) - 1,
+        widgets.following_selectbox(say("Layer"), WITH_LAYER, layers, min(layer + 1, layers[-1]), width=115) - 1,
+        widgets.following_selectbox(say("Head"), WITH_HEAD, heads, min(head + 1, heads[-1]), width=115) - 1,
     )
 
 
-def _title(kind: str, layer: int, head: int) -> str:
-    return f"{kind.capitalize()}, layer {layer + 1}, head {head + 1}"
+TITLES: dict[Kind, str] = {
+    "encoder": to_say("Encoder, layer {layer}, head {head}"),
+    "decoder": to_say("Decoder, layer {layer}, head {head}"),
+    "cross": to_say("Cross, layer {layer}, head {head}"),
+}
+
+
+def _title(kind: Kind, layer: int, head: int) -> str:
+    return say(TITLES[kind], layer=layer + 1, head=head + 1)

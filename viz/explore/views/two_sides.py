@@ -11,6 +11,7 @@ import streamlit as st
 
 from model.analysis.difference import Pairs, shared_axes, single_head
 from model.checkpoint.load import CheckpointError
+from model.language.say import say
 from model.translate import InputError
 from viz.components.presenter import on_stage
 from viz.export.parts import Columns, Part, Words
@@ -71,8 +72,8 @@ def both_sides(view: SingleView, scene: Scene, second: SecondSide) -> DrawnView 
         columns = tuple([Words(name, "picture", "heading"), *one.parts(look)] for name, one in titled)
         return [Columns(columns, (0.5, 0.5))] if beside else [part for column in columns for part in column]
 
-    of_sides = {"first": first.displays, "second": other.displays}
-    displays = {f"{side} {name}": one for side, maps in of_sides.items() for name, one in maps.items()}
+    displays = {say("first {map}", map=name): one for name, one in first.displays.items()}
+    displays |= {say("second {map}", map=name): one for name, one in other.displays.items()}
     return DrawnView(parts, first.numbers, displays=displays)
 
 

@@ -14,6 +14,7 @@ from ..frame import surface
 from ..heatmap import Grid, drawn_grid
 from ..labels import escaped, labels, named, quoted, signed
 from ..palette import Look, Palette
+from ..speech import say, sentences
 
 if TYPE_CHECKING:
     from model.analysis.difference import Difference
@@ -127,21 +128,29 @@ def clicked(row: int, column: int) -> tuple[int, int, int]:
 def comparison_in_words(difference: Difference, pinned: Pins, rows: Rows) -> str:
     """How much of a row lies elsewhere in the second map, and the greatest change or that of the pinned pair."""
     if not difference.weights.any():
-        return "No weight differs between the two."
+        return say("No weight differs between the two.")
     _, _, row, column = difference.largest
-    found = f"On average {difference.mass_moved:.0%} of a row's attention lies elsewhere in the second."
+    found = say(
+        "On average {share:.0%} of a row's attention lies elsewhere in the second.", share=difference.mass_moved
+    )
     if pinned[0] is not None and pinned[1] is not None:
-        return f"{found} Pinned: {_pair(difference, pinned[0], pinned[1], rows)}."
-    return f"{found} The greatest change: {_pair(difference, row, column, rows)}."
+        return sentences(found, say("Pinned: {pair}.", pair=_pair(difference, pinned[0], pinned[1], rows)))
+    return sentences(found, say("The greatest change: {pair}.", pair=_pair(difference, row, column, rows)))
 
 
 def _pair(difference: Difference, row: int, column: int, rows: Rows) -> str:
     first, second = difference.first, difference.second
-    link = f"{quoted(first.rows(rows)[row])} → {quoted(first.key_tokens[column])}"
+    link = {"query": quoted(first.rows(rows)[row]), "key": quoted(first.key_tokens[column])}
     if not difference.mask[row, column]:
-        return f"{link} is masked"
+        return say("{query} → {key} is masked", **link)
     one, two = (float(one.weights[0, 0, row, column]) for one in (first, second))
-    return f"{link} {one:.2f} in the first, {two:.2f} in the second ({signed(two - one, plus=True)})"
+    return say(
+        "{query} → {key} {first:.2f} in the first, {second:.2f} in the second ({change})",
+        first=one,
+        second=two,
+        change=signed(two - one, plus=True),
+        **link,
+    )
 
 
 def _weights(panel: int, side: Side, look: Look, rows: Rows, place: Place) -> dict[str, Any]:
@@ -154,7 +163,7 @@ def _change(difference: Difference, pinned: Pins, look: Look, rows: Rows, place:
     first = difference.first
     weights = difference.weights[0, 0]
     grid = Grid(weights, difference.mask, first.rows(rows), first.key_tokens, "")
-    panel = _panel(CHANGE, grid, "Second minus first", look, pinned, place)
+    panel = _panel(CHANGE, grid, escaped(say("Second minus first")), look, pinned, place)
     shown = np.abs(np.where(difference.mask, weights, 0))
     most = float(np.ceil(shown.max(initial=0.1) * 10) / 10)  # the same on both sides, so that zero is the middle
     for trace in panel["data"]:
@@ -217,11 +226,11 @@ def _row(difference: Difference, row: int, palette: Palette, rows: Rows, place: 
                 "symbol": symbol,
                 "line": {"width": 1.5, "color": line},
             },
-            "hovertemplate": f"%{{y}}<br>{name} <b>%{{x:.3f}}</b><extra></extra>",
+            "hovertemplate": f"%{{y}}<br>{read}<extra></extra>",
         }
-        for name, weights, colour, symbol, line in (
-            ("first", one, palette.background, "circle", negative(palette)),
-            ("second", two, palette.full, "circle", palette.full),
+        for name, read, weights, colour, symbol, line in (
+            ("first", say("first <b>%{x:.3f}</b>"), one, palette.background, "circle", negative(palette)),
+            ("second", say("second <b>%{x:.3f}</b>"), two, palette.full, "circle", palette.full),
         )
     ]
     own = {"xaxis": "x4", "yaxis": "y4"}
@@ -233,9 +242,9 @@ def _row(difference: Difference, row: int, palette: Palette, rows: Rows, place: 
     token = labels([difference.first.rows(rows)[row]])[0]
     first, second = (
         f'<span style="color:{colour}">{text}</span>'
-        for colour, text in ((negative(palette), "○ first"), (palette.full, "● second"))
+        for colour, text in ((negative(palette), say("○ first")), (palette.full, say("● second")))
     )
-    title = f"Row “{token}”: {first}  {second}"
+    title = say("Row “{token}”: {first}  {second}", token=token, first=first, second=second)
     return {
         "data": [trace | own for trace in (lines, *dots)],
         "axes": {"xaxis4": across, "yaxis4": down},
@@ -278,7 +287,11 @@ def _bar(palette: Palette, most: float, place: Place) -> dict[str, Any]:
         "yanchor": "top",
         "ypad": 12,
         "tickvals": [-most, 0, most],
-        "ticktext": [f"{signed(-most, 1)} first more", "0", f"second more {signed(most, 1, plus=True)}"],
+        "ticktext": [
+            say("{weight} first more", weight=signed(-most, 1)),
+            "0",
+            say("second more {weight}", weight=signed(most, 1, plus=True)),
+        ],
         "tickfont": {"size": 12, "color": palette.soft},
     }
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..heatmap import Grid, weight_grid
 from ..labels import KIND_NAMES, quoted
 from ..palette import Look
+from ..speech import say, to_say
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -19,6 +20,29 @@ if TYPE_CHECKING:
 
 Flow = Literal["rollout", "attention flow", "mean of heads", "mean of layers", "mean of all"]
 FLOWS: tuple[Flow, ...] = get_args(Flow)
+TITLES: dict[Flow, tuple[str, str]] = {
+    "rollout": (
+        to_say("{kind} · rollout through layer {layer}"),
+        to_say("{kind} · rollout through layer {layer}, times value norms"),
+    ),
+    "attention flow": (
+        to_say("{kind} · attention flow through layer {layer}"),
+        to_say("{kind} · attention flow through layer {layer}, times value norms"),
+    ),
+    "mean of heads": (
+        to_say("{kind} · layer {layer}, mean of heads"),
+        to_say("{kind} · layer {layer}, mean of heads, times value norms"),
+    ),
+    "mean of layers": (
+        to_say("{kind} · head {head}, mean of layers"),
+        to_say("{kind} · head {head}, mean of layers, times value norms"),
+    ),
+    "mean of all": (
+        to_say("{kind} · mean of all layers and heads"),
+        to_say("{kind} · mean of all layers and heads, times value norms"),
+    ),
+}
+"""Of weights as they are, and multiplied by the norms of the values."""
 
 
 def flow_heatmap(
@@ -37,20 +61,13 @@ def flow_heatmap(
 
     `weighted` says in the title that weights were multiplied by the norms of the values; `pinned` is (query, key).
     """
-    place = {
-        "rollout": f"rollout through layer {layer + 1}",
-        "attention flow": f"attention flow through layer {layer + 1}",
-        "mean of heads": f"layer {layer + 1}, mean of heads",
-        "mean of layers": f"head {head + 1}, mean of layers",
-        "mean of all": "mean of all layers and heads",
-    }[which]
     weights = flow_weights(flow, layer, head)
     grid = Grid(
         weights,
         flow.mask,
         flow.rows(rows),
         flow.key_tokens,
-        f"{KIND_NAMES[flow.kind]} · {place}{', times value norms' if weighted else ''}",
+        say(TITLES[which][weighted], kind=say(KIND_NAMES[flow.kind]), layer=layer + 1, head=head + 1),
         top=float(np.ceil(weights.max(initial=0.1) * 10) / 10),  # many heads as one: no weight comes near 1
     )
     return weight_grid(grid, look or Look(), model=model, pinned=pinned[0], pinned_key=pinned[1])
@@ -65,7 +82,9 @@ def flow_in_words(flow: AttentionMap, layer: int, head: int, rows: Rows) -> str:
     """The strongest link of the picture."""
     weights = flow_weights(flow, layer, head)
     query, key = np.unravel_index(int(weights.argmax()), weights.shape)
-    return (
-        f"The strongest link is {quoted(flow.rows(rows)[query])} → {quoted(flow.key_tokens[key])}, "
-        f"{weights[query, key]:.2f}."
+    return say(
+        "The strongest link is {query} → {key}, {weight:.2f}.",
+        query=quoted(flow.rows(rows)[query]),
+        key=quoted(flow.key_tokens[key]),
+        weight=float(weights[query, key]),
     )

@@ -9,6 +9,7 @@ import numpy as np
 from ..heatmap import Grid, weight_grid
 from ..labels import quoted
 from ..palette import Look
+from ..speech import say
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -38,13 +39,17 @@ def joint_heatmap(
 
 def joint_grid(joint: Joint, layer: int, head: int | None, rows: Rows) -> Grid:
     """What a picture of all three attentions draws."""
-    which = "mean of all heads" if head is None else f"head {head + 1}"
+    title = (
+        say("All three attentions · layer {layer}, mean of all heads", layer=layer + 1)
+        if head is None
+        else say("All three attentions · layer {layer}, head {head}", layer=layer + 1, head=head + 1)
+    )
     return Grid(
         joint.weights,
         joint.mask,
         joint.predicted_tokens if rows == "predicted" else joint.row_tokens,
         joint.column_tokens,
-        f"All three attentions · layer {layer + 1}, {which}",
+        title,
         (joint.source_length,),
     )
 
@@ -52,7 +57,7 @@ def joint_grid(joint: Joint, layer: int, head: int | None, rows: Rows) -> Grid:
 def joint_in_words(joint: Joint, rows: Rows) -> str:
     """The strongest link of each of the three attentions."""
     split, names = joint.source_length, joint.predicted_tokens if rows == "predicted" else joint.row_tokens
-    found = []
+    found: dict[str, str | float] = {}
     for kind, first_row, first_column, block in (
         ("encoder", 0, 0, joint.weights[:split, :split]),
         ("cross", split, 0, joint.weights[split:, :split]),
@@ -60,5 +65,9 @@ def joint_in_words(joint: Joint, rows: Rows) -> str:
     ):
         row, column = np.unravel_index(int(block.argmax()), block.shape)
         link = f"{quoted(names[first_row + row])} → {quoted(joint.column_tokens[first_column + column])}"
-        found.append(f"{kind} {link} {block[row, column]:.2f}")
-    return f"The strongest link of each: {', '.join(found)}."
+        found |= {kind: link, f"{kind}_weight": float(block[row, column])}
+    return say(
+        "The strongest link of each: encoder {encoder} {encoder_weight:.2f}, cross {cross} {cross_weight:.2f}, decoder "
+        "{decoder} {decoder_weight:.2f}.",
+        **found,
+    )

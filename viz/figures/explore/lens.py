@@ -8,16 +8,15 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ..frame import surface
-from ..labels import LONGEST_WITH_LABELS, escaped, label, label_text, named, percent
+from ..labels import LONGEST_WITH_LABELS, escaped, label, label_text, named, percent, place_name, room
 from ..palette import Look
+from ..speech import listed, number, say
 
 if TYPE_CHECKING:
     from model.experiments.logit_lens import Lens
 
 CELL = 34
 MARGIN = {"l": 112, "r": 56, "t": 76, "b": 8}
-LETTER = 7.2
-"""Pixels of a letter in the name of a place."""
 WIDEST_NAMED = 24
 """Positions across beyond which the cells have no room for a token."""
 
@@ -42,20 +41,19 @@ def lens_grid(lens: Lens, *, look: Look | None = None, pinned: int | None = None
         "ygap": 2,
         "text": texts,
         "customdata": lens.ranks,
-        "hovertemplate": "%{y}: <b>%{text}</b> %{z:.0%}<br>written: %{x}, rank %{customdata}<extra></extra>",
+        "hovertemplate": say("%{y}: <b>%{text}</b> %{z:.0%}<br>written: %{x}, rank %{customdata}") + "<extra></extra>",
     }
     axis = _axis(palette.ink)
     layout = surface(palette, CELL * len(lens.places) + 110, **_margins(lens)) | {
         "xaxis": axis | named(lens.target_tokens, pinned) | {"side": "top", "tickangle": -45},
-        "yaxis": axis
-        | {"tickvals": list(range(len(lens.places))), "ticktext": list(lens.places), "autorange": "reversed"},
+        "yaxis": axis | {"tickvals": list(range(len(lens.places))), "ticktext": _places(lens), "autorange": "reversed"},
         "shapes": [] if pinned is None else [_frame(pinned, len(lens.places), palette.accent)],
     }
     names = [_names(texts, look.ink_on(best), positions)] if positions <= WIDEST_NAMED else []
     return go.Figure({"data": [cells, *names], "layout": layout})
 
 
-def lens_ranks(lens: Lens, position: int, *, look: Look | None = None, token: str = "the written token") -> go.Figure:
+def lens_ranks(lens: Lens, position: int, *, look: Look | None = None, token: str = "") -> go.Figure:
     """The rank of the written token at one position (from 0) after each place along the stream; 1 is the best.
 
     `token` names another one whose ranks the lens holds.
@@ -64,9 +62,7 @@ def lens_ranks(lens: Lens, position: int, *, look: Look | None = None, token: st
     palette = look.palette
     ranks = lens.ranks[:, position]
     best = [
-        ", ".join(
-            f"{label(token)} {escaped(percent(np.exp(chance)))}" for token, chance in zip(tokens, chances, strict=True)
-        )
+        listed(f"{label(one)} {escaped(percent(np.exp(chance)))}" for one, chance in zip(tokens, chances, strict=True))
         for tokens, chances in zip((place[position] for place in lens.tokens), lens.log_probs[:, position], strict=True)
     ]
     line = {
@@ -77,15 +73,20 @@ def lens_ranks(lens: Lens, position: int, *, look: Look | None = None, token: st
         "mode": "lines+markers+text",
         "line": {"color": palette.accent, "width": 2},
         "marker": {"color": palette.accent, "size": 9},
-        "text": [f" {rank:,}" for rank in ranks],
+        "text": [f" {number(int(rank), ',')}" for rank in ranks],
         "textposition": "bottom right",
         "cliponaxis": False,
         "customdata": best,
-        "hovertemplate": "%{y}: rank %{x:,}<br>%{customdata}<extra></extra>",
+        "hovertemplate": say("%{y}: rank %{x:,}") + "<br>%{customdata}<extra></extra>",
     }
     most = float(np.log10(max(int(ranks.max()), 10)))
     axis = _axis(palette.ink)
-    names = {"tickvals": list(range(len(ranks))), "ticktext": list(lens.places)}
+    names = {"tickvals": list(range(len(ranks))), "ticktext": _places(lens)}
+    title = (
+        say("rank of {token} (1 is the best)", token=token)
+        if token
+        else say("rank of the written token (1 is the best)")
+    )
     layout = surface(palette, CELL * len(lens.places) + 70, **_margins(lens)) | {
         "xaxis": axis
         | {
@@ -96,15 +97,19 @@ def lens_ranks(lens: Lens, position: int, *, look: Look | None = None, token: st
             "dtick": 1,
             "gridcolor": palette.line,
         }
-        | {"showgrid": True, "title": {"text": escaped(f"rank of {token} (1 is the best)"), "font": {"size": 13}}},
+        | {"showgrid": True, "title": {"text": escaped(title), "font": {"size": 13}}},
         "yaxis": axis | names | {"range": [len(ranks) - 0.5, -0.5]},
     }
     return go.Figure({"data": [line], "layout": layout})
 
 
+def _places(lens: Lens) -> list[str]:
+    return [place_name(place) for place in lens.places]
+
+
 def _margins(lens: Lens) -> dict[str, int]:
     """Room at the left for the longest name of a place."""
-    return MARGIN | {"l": max(MARGIN["l"], int(LETTER * max(map(len, lens.places))) + 16)}
+    return MARGIN | {"l": room(_places(lens), MARGIN["l"])}
 
 
 def _names(texts: list[list[str]], inks: np.ndarray, positions: int) -> dict:

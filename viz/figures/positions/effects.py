@@ -10,9 +10,10 @@ import plotly.graph_objects as go
 
 from ..diverging import colorscale, diverging, negative
 from ..frame import axis, layout, note
-from ..heatmap import Rows, hatch
-from ..labels import KIND_NAMES, labels
+from ..heatmap import MASKED_HOVER, Rows, hatch, head_title
+from ..labels import labels, room
 from ..palette import Look, Palette, blend
+from ..speech import number, say, to_say
 
 if TYPE_CHECKING:
     from model.positions.embedding_parts import EmbeddingParts
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from model.trace import AttentionMap
 
 HEIGHT = 470
+HEADS = {
+    "encoder": to_say("encoder · layer {layer}, head {head}"),
+    "decoder": to_say("decoder · layer {layer}, head {head}"),
+    "cross": to_say("cross · layer {layer}, head {head}"),
+}
 LONGEST_WITH_LABELS = 40
 
 
@@ -28,7 +34,10 @@ def lengths(parts: EmbeddingParts, chosen: int, palette: Palette) -> go.Figure:
     place = np.arange(len(parts.pieces))
     tokens, encoding = np.linalg.norm(parts.tokens, axis=1), np.linalg.norm(parts.encoding, axis=1)
     names = labels(parts.pieces)
-    bars = [(tokens, "embedding as it is added", palette.accent, -0.2), (encoding, "encoding", negative(palette), 0.2)]
+    bars = [
+        (tokens, say("embedding as it is added"), palette.accent, -0.2),
+        (encoding, say("encoding"), negative(palette), 0.2),
+    ]
     traces: list[dict] = [
         {
             "type": "bar",
@@ -48,7 +57,7 @@ def lengths(parts: EmbeddingParts, chosen: int, palette: Palette) -> go.Figure:
         traces.append(
             {"type": "scatter", "mode": "markers", **before}
             | {"marker": {"symbol": "line-ew", "size": min(20, 400 / len(names)), "line": line}}
-            | {"hovertemplate": "%{text}<br>embedding before scaling: <b>%{y:.3f}</b><extra></extra>"}
+            | {"hovertemplate": f"%{{text}}<br>{say('embedding before scaling')}: <b>%{{y:.3f}}</b><extra></extra>"}
         )
     named = _named(len(names), chosen)
     ticks: dict = {
@@ -60,12 +69,12 @@ def lengths(parts: EmbeddingParts, chosen: int, palette: Palette) -> go.Figure:
             "data": traces,
             "layout": layout(
                 palette,
-                "How long is what is added to what",
+                say("How long is what is added to what"),
                 330,
                 annotations=[_legend(palette)],
                 xaxis=axis(palette, showgrid=False, tickangle=-45, **ticks)
                 | {"tickfont": {"size": 14, "color": palette.ink}, "range": [-0.7, len(names) - 0.3]},
-                yaxis=axis(palette, "Euclidean length", rangemode="tozero"),
+                yaxis=axis(palette, say("Euclidean length"), rangemode="tozero"),
                 margin={"l": 64, "r": 16, "t": 44, "b": 84, "autoexpand": False},
             ),
         }
@@ -79,7 +88,8 @@ def _named(count: int, chosen: int) -> list[int]:
 
 
 def _legend(palette: Palette) -> dict:
-    words = f'<b style="color:{palette.accent}">embedding</b> + <b style="color:{negative(palette)}">encoding</b>'
+    added = ((palette.accent, say("embedding")), (negative(palette), say("encoding")))
+    words = " + ".join(f'<b style="color:{colour}">{name}</b>' for colour, name in added)
     return note(words, 1, 1, palette, xref="paper", yref="paper", xanchor="right", yanchor="bottom", yshift=8)
 
 
@@ -102,14 +112,13 @@ def compared(
         stops = colorscale(diverging(look.palette))
         traces += _panel(second, change, len(maps), stops, (-1, 1), look.palette)
         frame |= _axes(second, len(maps), share, rows, look.palette)
-        notes.append(_heading("difference", len(maps), share, look.palette))
-    kind = KIND_NAMES[maps[0][1].kind]
+        notes.append(_heading(say("difference"), len(maps), share, look.palette))
     return go.Figure(
         {
             "data": traces,
             "layout": layout(
                 look.palette,
-                f"{kind} · layer {layer + 1}, head {head + 1}",
+                head_title(maps[0][1].kind, layer, head),
                 HEIGHT,
                 annotations=notes,
                 margin={"l": 96, "r": 8, "t": 112, "b": 8, "autoexpand": False},
@@ -136,7 +145,7 @@ def _panel(
         blocked = (~attention.mask).astype(np.uint8)
         made = [
             {"type": "heatmap", "z": blocked, "zmin": 0, "zmax": 1, "colorscale": fill, "showscale": False, **axes}
-            | {"hovertemplate": "%{y} → %{x}<br>masked: may not attend<extra></extra>"},
+            | {"hovertemplate": MASKED_HOVER.format(say("masked: may not attend"))},
             {"type": "scatter", "x": x, "y": y, "mode": "lines", "hoverinfo": "skip", **axes}
             | {"line": {"color": palette.hatch, "width": 1}},
         ]
@@ -175,7 +184,7 @@ def _heading(text: str, at: int, share: float, palette: Palette) -> dict:
 def belief(amounts: Sequence[float], kept: np.ndarray, chosen: float, title: str, palette: Palette) -> go.Figure:
     """Mean log-probability a piece of the untouched translation keeps, over the size of the experiment."""
     place = np.arange(len(amounts))
-    names = [f"{amount:g}" for amount in amounts]
+    names = [number(amount, "g") for amount in amounts]
     colours = [palette.accent if amount == chosen else palette.soft for amount in amounts]
     trace = {
         "type": "scatter",
@@ -205,7 +214,7 @@ def belief(amounts: Sequence[float], kept: np.ndarray, chosen: float, title: str
 def ranking(scores: Sequence[HeadScore], chosen: tuple[str, int, int], palette: Palette) -> go.Figure:
     """Heads as bars, the first of `scores` on top: what stays at its place, and what would by chance."""
     place = np.arange(len(scores))
-    names = [f"{one.kind} · layer {one.layer + 1}, head {one.head + 1}" for one in scores]
+    names = [say(HEADS[one.kind], layer=one.layer + 1, head=one.head + 1) for one in scores]
     marked = [(one.kind, one.layer, one.head) == chosen for one in scores]
     quiet = blend(palette.background, palette.accent, 5)[2]
     stays = {
@@ -217,7 +226,7 @@ def ranking(scores: Sequence[HeadScore], chosen: tuple[str, int, int], palette: 
         "textposition": "none",
         "width": 0.7,
         "marker": {"color": [palette.accent if one else quiet for one in marked]},
-        "hovertemplate": "%{text}<br><b>%{x:.0%}</b> stays at its place<extra></extra>",
+        "hovertemplate": "%{text}<br>" + say("<b>%{x:.0%}</b> stays at its place") + "<extra></extra>",
     }
     line = {"color": palette.ink, "width": 2.5}
     chance = {
@@ -226,7 +235,7 @@ def ranking(scores: Sequence[HeadScore], chosen: tuple[str, int, int], palette: 
         "x": [one.chance for one in scores],
         "y": place,
         "marker": {"symbol": "line-ns", "size": 15, "line": line},
-        "hovertemplate": "%{x:.0%} would stay by chance<extra></extra>",
+        "hovertemplate": say("%{x:.0%} would stay by chance") + "<extra></extra>",
     }
     ticks = {
         "tickvals": place,
@@ -237,11 +246,11 @@ def ranking(scores: Sequence[HeadScore], chosen: tuple[str, int, int], palette: 
             "data": [stays, chance],
             "layout": layout(
                 palette,
-                "The most positional heads",
+                say("The most positional heads"),
                 HEIGHT,
                 xaxis=axis(palette, tickformat=".0%", range=[0, 1.02]),
                 yaxis={"fixedrange": True, "range": [len(scores) - 0.4, -0.6], "tickfont": {"size": 14}} | ticks,
-                margin={"l": 190, "r": 16, "t": 44, "b": 36, "autoexpand": False},
+                margin={"l": room(names, 190), "r": 16, "t": 44, "b": 36, "autoexpand": False},
             ),
         }
     )

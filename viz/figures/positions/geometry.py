@@ -10,6 +10,7 @@ import numpy as np
 from ..curves import Axis, Curves, Mark, Note, linear
 from ..diverging import negative
 from ..palette import Palette
+from ..speech import say
 
 if TYPE_CHECKING:
     from model.positions.geometry import DistanceProfile
@@ -35,7 +36,9 @@ def profile(
     for curve, name, colour in drawn:
         distance = np.arange(len(curve.mean))
         there, back = (np.stack([distance, edge], -1) for edge in (curve.lowest, curve.highest))
-        says = f"{name}, {{x}} apart: {{0:.4f}}" if other is not None else "{x} apart: {0:.4f}"
+        says = say("{x} apart: {value}", x="{x}", value="{0:.4f}")
+        if other is not None:
+            says = say("{name}, {x} apart: {value}", name=name, x="{x}", value="{0:.4f}")
         mean = np.stack([distance, curve.mean], -1)
         marks += [
             Mark("line", mean, colour, 2.5, says, curve.mean[:, None]),
@@ -49,7 +52,7 @@ def profile(
     room = 0.05 * (high - low) or 1.0
     return Curves(
         title,
-        linear(0, max(len(own.mean) - 1, 1), "distance between two positions", whole=True),
+        linear(0, max(len(own.mean) - 1, 1), say("distance between two positions"), whole=True),
         linear(low - room, high + room, grid=True),
         marks,
         palette,
@@ -73,17 +76,22 @@ def circles(
         steps = int(min(720, 24 + abs(turn) * 8))
         rings.append(middle + _on_circle(ring))
         arcs.append(middle + ARC * _on_circle(np.arctan2(start[0], start[1]) + np.linspace(0, turn, steps)))
-        text = f"pair {pair}\nwavelength {float(lengths[pair]):,.0f}\nturns by {np.degrees(turn):,.4g}°"
+        text = say(
+            "pair {pair}\nwavelength {length:,.0f}\nturns by {degrees:,.4g}°",
+            pair=pair,
+            length=float(lengths[pair]),
+            degrees=float(np.degrees(turn)),
+        )
         notes.append(Note(text, middle[0], middle[1] - 1.1, palette.soft, down="top"))
     first, last = middles + before[:, ::-1], middles + after[:, ::-1]
     return Curves(
-        f"A shift by {shift} turns every pair by its own angle",
+        say("A shift by {shift} turns every pair by its own angle", shift=shift),
         Axis(-1.2, APART * (min(COLUMNS, len(pairs)) - 1) + 1.2),
         Axis(-DOWN * ((len(pairs) - 1) // COLUMNS) - 2.2, 1.15),
         [
-            Mark("dots", last, palette.accent, 6, "shifted: sin {0:.4f}, cos {1:.4f}", after),
+            Mark("dots", last, palette.accent, 6, say("shifted: sin {0:.4f}, cos {1:.4f}"), after),
             Mark("line", _apart(np.stack([middles, last], 1)), palette.accent, 3),
-            Mark("dots", first, palette.soft, 6, "position: sin {0:.4f}, cos {1:.4f}", before),
+            Mark("dots", first, palette.soft, 6, say("position: sin {0:.4f}, cos {1:.4f}"), before),
             Mark("line", _apart(np.stack([middles, first], 1)), palette.soft, 3),
             Mark("line", _apart(arcs), palette.soft, 2),
             Mark("line", _apart(rings), palette.line, 1.5),

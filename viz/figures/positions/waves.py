@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..curves import Axis, Curves, Mark, Note, decades, linear
+from ..labels import room
 from ..palette import Palette, blend
+from ..speech import number, say
 
 AMPLITUDE = 0.42
 """Of the largest wave, where the middles of two lie 1 apart."""
@@ -27,29 +29,35 @@ def waves(values: np.ndarray, dimensions: Sequence[int], lengths: np.ndarray | N
     for row, (dimension, colour) in enumerate(zip(dimensions, colours, strict=False)):
         wave = values[:, dimension]
         points = np.stack([position, -row + wave / size * AMPLITUDE], -1)
-        says = f"dimension {dimension}, position {{x}}: {{0:.4f}}"
+        says = say("dimension {dimension}, position {x}: {value}", dimension=dimension, x="{x}", value="{0:.4f}")
         lines.append(Mark("line", points, colour, 2.2, says, wave[:, None]))
         if len(values) <= FEW:
             dots.append(Mark("dots", points, colour, 2.2))
         rules.append(Mark("line", np.array([(0, -row), (len(values) - 1, -row)]), palette.line, 1))
         notes.append(Note(_wave_name(dimension, lengths), -0.5, -row, palette.soft, "end", shift=-12))
     return Curves(
-        "Waves: chosen dimensions over position",
-        linear(-0.5, len(values) - 0.5, "position", whole=True),
+        say("Waves: chosen dimensions over position"),
+        linear(-0.5, len(values) - 0.5, say("position"), whole=True),
         Axis(-len(dimensions) + 0.45, 0.55),
         [*lines, *rules, *dots],
         palette,
         notes,
-        left=164,
+        left=room((one.text for one in notes), 164),
     )
 
 
 def _wave_name(dimension: int, lengths: np.ndarray | None) -> str:
     if lengths is None:
-        return f"dimension {dimension}"
+        return say("dimension {dimension}", dimension=dimension)
     length = float(lengths[dimension // 2])
     function = "cos" if dimension % 2 else "sin"
-    return f"dimension {dimension} · {function}\nwavelength {length:,.1f}\nfrequency {1 / length:.2g}"
+    return say(
+        "dimension {dimension} · {function}\nwavelength {length:,.1f}\nfrequency {frequency:.2g}",
+        dimension=dimension,
+        function=function,
+        length=length,
+        frequency=1 / length,
+    )
 
 
 def wavelengths(
@@ -62,15 +70,19 @@ def wavelengths(
     pairs, last = np.arange(len(lengths)), max(len(lengths) - 1, 1)
     points = np.stack([pairs, np.log10(lengths)], -1)
     chosen = sorted({dimension // 2 for dimension in dimensions})
-    limits = [("2π", 2 * np.pi), (f"{base:g} · 2π", base * 2 * np.pi), (f"{positions} positions shown", positions)]
+    limits = [
+        ("2π", 2 * np.pi),
+        (f"{number(base, 'g')} · 2π", base * 2 * np.pi),
+        (say("{positions} positions shown", positions=positions), positions),
+    ]
     rules = [Mark("line", np.array([(0, np.log10(y)), (last, np.log10(y))]), palette.line, 1) for _, y in limits]
     return Curves(
-        "Wavelengths: one factor from pair to pair",
-        linear(0, last, "pair of dimensions i", whole=True),
-        decades(0.5, np.log10(base * 2 * np.pi) + 0.35, "wavelength, positions", grid=True),
+        say("Wavelengths: one factor from pair to pair"),
+        linear(0, last, say("pair of dimensions i"), whole=True),
+        decades(0.5, np.log10(base * 2 * np.pi) + 0.35, say("wavelength, positions"), grid=True),
         [
             Mark("dots", points[chosen], palette.accent, 5.5),
-            Mark("line", points, palette.soft, says="pair {x}: {0:,.1f} positions", values=lengths[:, None]),
+            Mark("line", points, palette.soft, says=say("pair {x}: {0:,.1f} positions"), values=lengths[:, None]),
             *rules,
         ],
         palette,
