@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import ast
 import io
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
 
 from babel.messages.catalog import Catalog, Message
-from babel.messages.extract import extract_from_dir, extract_from_file
+from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
@@ -24,8 +23,9 @@ from viz.ui.url_state.kinds import Choice
 
 ROOT = Path(__file__).parent.parent
 KEYWORDS = {"say": None, "to_say": None, "say_many": (1, 2), "sayMany": (1, 2)}
-PYTHON = "tests.messages:in_python"
-METHODS = [("**.py", PYTHON), ("**.js", "javascript")]
+METHODS = [("**.js", "javascript")]
+Said = str | tuple[str, str]
+"""A message, or one with its plural."""
 BEGUN = datetime(2026, 11, 23, tzinfo=UTC)
 """The date in a catalogue's head, which stays: what has changed is told by the history."""
 TRANSLATED = tuple(language for language in LANGUAGES if language != SOURCE)
@@ -35,30 +35,34 @@ def messages() -> Catalog:
     """Every message of the sources, in the order of the files, without a translation."""
     found = Catalog(domain=DOMAIN)
     for part in ("model", "viz"):
-        rows = extract_from_dir(ROOT / part, METHODS, keywords=KEYWORDS, strip_comment_tags=True)
-        for file, _, message, _, _ in sorted(rows, key=lambda row: row[:2]):
-            found.add(message, locations=[(f"{part}/{file}", 0)])
-    for _, message, _, _ in extract_from_file(PYTHON, ROOT / "app.py", keywords=KEYWORDS):
-        found.add(message, locations=[("app.py", 0)])
+        scripts = extract_from_dir(ROOT / part, METHODS, keywords=KEYWORDS, strip_comment_tags=True)
+        rows = [(f"{part}/{file}", line, message) for file, line, message, _, _ in scripts]
+        rows += [row for path in (ROOT / part).rglob("*.py") for row in _of_file(path)]
+        for file, _, message in sorted(rows, key=lambda row: row[:2]):
+            found.add(message, locations=[(file, 0)])
+    for file, _, message in _of_file(ROOT / "app.py"):
+        found.add(message, locations=[(file, 0)])
     for page in PAGES.values():
         for option in _choices(page.parameters.values()):
             found.add(option, locations=[(f"viz/ui/addresses/{page.name}.py", 0)])
     return found
 
 
-def in_python(
-    file: IO[bytes], keywords: Collection[str], comment_tags: Collection[str], options: Mapping[str, Any]
-) -> Iterator[tuple[int, str, tuple[Any, ...], list[str]]]:
-    """Yield the calls of `keywords` with the literals given to them, as Babel asks for them.
+def _of_file(path: Path) -> list[tuple[str, int, Said]]:
+    name = path.relative_to(ROOT).as_posix()
+    return [(name, line, message) for line, message in in_python(path.read_text(encoding="utf-8"))]
 
-    Babel's own reads tokens, and so finds none inside of an f-string before Python 3.12.
-    """
-    for node in ast.walk(ast.parse(file.read())):
-        if isinstance(node, ast.Call):
-            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            if name in keywords:
-                texts = tuple(one.value if isinstance(one, ast.Constant) else None for one in node.args)
-                yield node.lineno, name, texts, []
+
+def in_python(source: str) -> Iterator[tuple[int, Said]]:
+    """Yield line and message of all that Python code says: also inside of f-strings, where Babel looks for nothing."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        literals = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        if name in KEYWORDS and literals:
+            one, many = literals[0], literals[1] if KEYWORDS[name] else ""
+            yield node.lineno, (one, many) if many else one
 
 
 def _choices(parameters: Iterable[object]) -> list[str]:

@@ -34,7 +34,7 @@ class MeasurementFile:
     command: str
     """What makes the file, for a message; ``{model}`` stands for the checkpoint's name."""
     missing: str
-    """What is said where there is no file; ``{model}`` and ``{how}``, the command, may stand in it."""
+    """The message where there is no file; ``{model}`` and ``{how}``, the command, may stand in it."""
 
     def read(self, folder: Path, model: str, model_hash: str, made: Callable[[dict[str, Any]], M]) -> M:
         """Return what `made` makes of the file in a folder.
@@ -60,18 +60,18 @@ class MeasurementFile:
             if isinstance(error, self.error):
                 raise
             raise self.error(
-                say("{path} is damaged ({error!r}): measure again with `{how}`.", path=path, error=error, how=how)
+                say("{path} is damaged ({error}): measure again with `{how}`.", path=path, error=repr(error), how=how)
             ) from error
         if measured.model_hash != model_hash:
             raise self.error(
                 say(
-                    "{path} is of {model} with the hash {hash}; the model here is {here} with "
-                    "{hash_here}: measure again with `{how}`.",
+                    "{path} is of {of} with the hash {of_hash}; the model here is {model} with {hash}: measure again "
+                    "with `{how}`.",
                     path=path,
-                    model=measured.model,
-                    hash=measured.model_hash,
-                    here=model,
-                    hash_here=model_hash,
+                    of=measured.model,
+                    of_hash=measured.model_hash,
+                    model=model,
+                    hash=model_hash,
                     how=how,
                 )
             )
