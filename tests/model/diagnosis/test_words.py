@@ -55,7 +55,7 @@ def test_a_place_begins_with_a_capital_in_english_and_stands_where_the_language_
     case: dict[str, Any] = {"weights": softmax(SCORES), "meant": "causal", "map": "decoder"}
     assert diagnose(**case).findings[0].message.startswith("Decoder, everywhere: queries attend to keys after")
     with speaking("zh"):
-        assert diagnose(**case).findings[0].message.startswith("解码器，全部：")
+        assert diagnose(**case).findings[0].message.startswith("解码器，所有位置：")
 
 
 def test_a_structure_in_words() -> None:
