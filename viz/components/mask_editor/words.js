@@ -1,3 +1,4 @@
+import { written } from "../shared/number.js";
 import { say } from "../shared/say.js";
 
 export const HINT = say("Point at a cell, or use the arrow keys, to read it in all pictures. Sums stand at the right and below.");
@@ -17,7 +18,8 @@ export const named = (token, at) =>
 /** What a cell of a picture is, and its number. */
 export const told = (panel, at, words) => {
   const value = panel.values[at];
-  const number = Number.isNaN(value) ? "" : ` ${Math.abs(value) < 0.0005 && value !== 0 ? value.toExponential(1) : +value.toFixed(3)}`;
+  const digits = Math.abs(value) < 0.0005 && value !== 0 ? value.toExponential(1) : String(+value.toFixed(3));
+  const number = Number.isNaN(value) ? "" : ` ${written(digits)}`;
   const [state, how] = [words[panel.states[at]], HOWS[panel.marks[at]]];
   const cell = how ? say("{state} {how}", { state, how }) : state;
   return say("{picture}: {cell}", { picture: panel.title, cell }) + number;

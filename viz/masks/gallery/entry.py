@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -32,7 +33,7 @@ def show(entry: Exhibit, about: EntryText) -> None:
     with st.container(key="fault-lead"):
         st.markdown(f"### {plain(about.title)}")
         st.markdown(plain(about.how))
-        shows = say("Shows as: {symptoms}.", symptoms="; ".join(about.symptoms)) if about.symptoms else ""
+        shows = say("Shows as: {symptoms}.", symptoms=reduce(_beside, about.symptoms)) if about.symptoms else ""
         caption(sentences(shows, say("Met: {met}", met=about.met)))
     figure = picture(entry, broken, fixed, Look(theme.palette()))
     chart(figure, _alt(about), key="fault-pair", on_cell=lambda _, __: None)
@@ -44,6 +45,10 @@ def show(entry: Exhibit, about: EntryText) -> None:
             st.code(sources(function)[0], language="python", wrap_lines=True)
     _draw_fix(entry, about)
     save(_saved(entry, about, broken, fixed))
+
+
+def _beside(one: str, other: str) -> str:
+    return say("{one}; {other}", one=one, other=other)
 
 
 def verdict(side: Side) -> list[str]:
