@@ -262,7 +262,7 @@ def test_a_view_is_added_edited_moved_and_saved(page: Page, tmp_path: Path) -> N
     expect(page.get_by_label("Title", exact=True)).to_have_count(1, timeout=PATIENCE)
     enter(page.get_by_label("Title", exact=True), "Waves")
     expect(page.get_by_role("radio", name="2 Waves")).to_have_count(1, timeout=PATIENCE)
-    click(page.get_by_role("button", name="Earlier", exact=True))
+    click(page.get_by_role("button", name="Move earlier", exact=True))
     expect(page.get_by_text("Scene 1 of 2")).to_be_visible(timeout=PATIENCE)
     saved = download(page.get_by_role("button", name="Save", exact=True), tmp_path)
     talk, mistakes = read(saved.read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ from babel.messages.catalog import Catalog, Message
 
 from model.language import catalogue, current
 from model.language.catalogue import COMPLETE, LANGUAGES, PSEUDO, SOURCE, closest
-from model.language.current import speaking
+from model.language.current import in_this_language, speaking
 from model.language.say import listed, number, say, say_many, sentences, separators, to_say
 from tests import messages
 
@@ -65,6 +65,17 @@ def test_a_block_speaks_before_the_visitor_and_no_other_thread_hears_it(monkeypa
     assert heard == [current.current_language()] == ["zh"]
     with pytest.raises(ValueError, match="no catalogue of 'fr', only of en, de, zh"), speaking("fr"):
         pass
+
+
+def test_work_that_runs_later_speaks_the_language_in_which_it_was_asked_for() -> None:
+    with speaking("zh"):
+        later = in_this_language(lambda name: f"{name}: {current.current_language()}")
+    heard: list[str] = []
+    thread = threading.Thread(target=lambda: heard.append(later("here")))
+    thread.start()
+    thread.join()
+    assert heard == ["here: zh"]
+    assert current.current_language() == SOURCE
 
 
 def test_the_language_closest_to_a_browsers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import re
 import struct
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
+from model.language.current import speaking
 from viz.components import decode_player, links, overview, tokens
 from viz.components.bundle import HERE, bundle
 from viz.export import collect
@@ -26,6 +28,7 @@ from viz.export.page import BESIDE_TILES, BROWSER, talk_page, view_page
 from viz.export.parts import Chart, Columns, Component, Slide, View, Words, leaves
 from viz.figures.palette import DARK, LIGHT, Look
 from viz.notebook.content import HERE as NOTEBOOK
+from viz.talk.scenes import Scene, Talk
 
 from ..fakes import FakeTranslator
 
@@ -102,6 +105,32 @@ def test_a_file_says_what_it_was_made_from() -> None:
     columns = slide["parts"][-1]
     start, length = columns["columns"][0][0]["at"]
     assert len(body) > start + length > start
+
+
+def test_a_file_is_in_the_language_of_who_makes_it() -> None:
+    with speaking("de"):
+        german = view_page(replace(explored("a b"), facts={"settings": "none"}), LIGHT, MADE)
+    assert '<html lang="de"' in german
+    assert content(german)[0]["slides"][0]["facts"] == {"Einstellungen": "none"}
+    assert "Woraus dies entstanden ist" in german
+    with speaking("zh"):
+        assert '<html lang="zh-Hans"' in view_page(explored("a b"), LIGHT, MADE)
+    assert '<html lang="en"' in view_page(explored("a b"), LIGHT, MADE)
+
+
+def test_a_scene_of_a_talks_file_is_in_its_own_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Slide] = []
+
+    def page(title: str, slides: list[Slide], *_: object) -> str:
+        made.extend(slides)
+        return title
+
+    monkeypatch.setattr(collect, "talk_page", page)
+    scenes = Scene("One", "nowhere", {"lang": "de"}), Scene("Two", "nowhere")
+    with speaking("zh"):
+        collect.talk_file(Talk("Both", scenes), {}, LIGHT, MADE)
+    assert "Es gibt keine Seite" in made[0].missing
+    assert "没有页面" in made[1].missing
 
 
 def test_plotly_stands_in_a_file_once_or_not_at_all() -> None:

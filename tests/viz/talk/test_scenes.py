@@ -11,6 +11,7 @@ from model.network.config import TransformerConfig
 from viz.talk.checks import check
 from viz.talk.scenes import MOST_SCENES, Scene, Talk
 from viz.talk.talk_file import read, write
+from viz.ui.addresses.pages import PAGES
 
 GOOD = """title = "Two views"
 model = "small"
@@ -86,6 +87,15 @@ def test_a_live_scene_is_one_that_can_be() -> None:
     assert checked.shown[0].presenter_data(language="de")["address"].endswith("&lang=de&live=1")
     foreign = check(talk, {"hf:small": None}).mistakes
     assert "no model that a file can hold" in foreign[0].text
+
+
+def test_a_scene_keeps_its_language_and_else_has_that_of_the_visitor() -> None:
+    views = [page.view_of({"lang": "de"}) for page in PAGES.values()]
+    assert views == [{"lang": "de"}] * len(PAGES), "what is added to a talk"
+    own, other = Scene("One", "why", views[0]), Scene("Two", "why")
+    assert own.presenter_data(language="zh")["address"] == "/why?lang=de"
+    assert other.presenter_data(language="zh")["address"] == "/why?lang=zh"
+    assert other.presenter_data()["address"] == "/why"
 
 
 ENDS = [
