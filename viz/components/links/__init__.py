@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from model.language.say import say
+
 from ...figures.labels import KIND_NAMES, label_text
 from ...figures.palette import head_colour
 from ..bundle import component, told
@@ -80,6 +82,11 @@ def packed(
         "fixed": lines.fixed,
         "scale": look.scale,
         "pinned": pinned,
+        "pattern": say(
+            "{kind}, layer {layer}, as lines from queries to keys",
+            kind=say(KIND_NAMES[attention.kind]),
+            layer="{layer}",
+        ),
     }
     cells = quantise(attention.weights[lines.layer], attention.masks[lines.layer])
     return pack(header, np.ascontiguousarray(cells).tobytes())

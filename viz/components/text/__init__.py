@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from model.language.say import say
+
 from ...figures.labels import KIND_NAMES, readable
 from ..bundle import component, told
 from ..packing import pack, quantise
@@ -70,6 +72,12 @@ def packed(
         "inks": (palette.ink, palette.background),
         "pinned": pinned,
         "fixed": fixed,
+        "pattern": say(
+            "{kind}, layer {layer}, head {head}, as shaded text",
+            kind=say(KIND_NAMES[attention.kind]),
+            layer="{layer}",
+            head="{head}",
+        ),
     }
     weights, mask = attention.weights[layer, head], attention.mask_of(layer, head)
     allowed = mask.sum(axis=0)

@@ -1,3 +1,4 @@
+import { say } from "../../components/shared/say.js";
 import { pack } from "../browser/pack.js";
 import { pooled, specialPlaces } from "./attention_map.js";
 import { labelText, quoted, readable, rowInWords } from "./labels.js";
@@ -72,6 +73,7 @@ export function linksData(map, place, palette, pinned, beside = []) {
     fixed: false,
     scale: palette.scale,
     pinned,
+    pattern: say("{kind}, layer {layer}, as lines from queries to keys", { kind: KIND_NAMES[map.kind], layer: "{layer}" }),
   };
   return pack(header, quantised(map.weights(layer, 0, map.heads), map.allowed(layer)));
 }
@@ -92,6 +94,7 @@ export function textData(map, place, palette, pinned) {
     inks: [palette.ink, palette.background],
     pinned,
     fixed: false,
+    pattern: say("{kind}, layer {layer}, head {head}, as shaded text", { kind: KIND_NAMES[map.kind], layer: "{layer}", head: "{head}" }),
   };
   const [sums, counts] = [new Float64Array(map.keys), new Float64Array(map.keys)];
   weights.forEach((weight, at) => {
