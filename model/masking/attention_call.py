@@ -81,6 +81,7 @@ class AttentionCall:
     def from_json(cls, text: str) -> AttentionCall:
         """Return a call from the text of :meth:`as_json`. Raises ValueError and TypeError for other text."""
         call = cls(**json.loads(text))
+        call = replace(call, readings=tuple(call.readings))
         texts = [call.path, call.module, call.function, call.file, call.passed or ""]
         texts += [*call.arguments, *call.arguments.values()]
         right = isinstance(call.line, int) and isinstance(call.passed_cells, bool)

@@ -57,7 +57,7 @@ def passed_in_words(call: AttentionCall, passed: np.ndarray, in_force: np.ndarra
     ``passed`` and ``in_force`` are (H, Q, K) bool, True = may attend; a cell counts once, in whatever head.
     """
     if not call.passed_cells:
-        return say("What was passed is not drawn: {passed}.", passed=call.passed)
+        return say("What was passed is not drawn: {passed}.", passed=call.passed_in_words)
     blocked = {"blocked": len(_cells(~in_force)), "cells": passed.shape[1] * passed.shape[2]}
     if not call.passed:
         if not blocked["blocked"]:
@@ -70,9 +70,11 @@ def passed_in_words(call: AttentionCall, passed: np.ndarray, in_force: np.ndarra
     ignored, added = _cells(~passed & in_force), _cells(passed & ~in_force)
     if not len(ignored) and not len(added):
         return say(
-            "In force as passed ({passed}): {blocked:,} of {cells:,} cells are blocked.", passed=call.passed, **blocked
+            "In force as passed ({passed}): {blocked:,} of {cells:,} cells are blocked.",
+            passed=call.passed_in_words,
+            **blocked,
         )
-    said = [say("Passed was {passed}.", passed=call.passed)]
+    said = [say("Passed was {passed}.", passed=call.passed_in_words)]
     hidden = len(_cells(~passed))
     if len(ignored) and not (~passed & ~in_force).any():
         said.append(

@@ -87,6 +87,11 @@ def packed(
         "fixed": lines.fixed,
         "scale": look.scale,
         "pinned": pinned,
+        "pattern": say(
+            "{kind}, layer {layer}, as lines from queries to keys",
+            kind=say(KIND_NAMES[attention.kind]),
+            layer="{layer}",
+        ),
     }
     cells = quantise(attention.weights[lines.layer], attention.masks[lines.layer])
     return pack(header, np.ascontiguousarray(cells).tobytes())

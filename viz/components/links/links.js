@@ -63,10 +63,10 @@ function draw(view, change) {
 
 /** A head chosen in the overview, from its bytes: drawn now, before Python has answered. */
 function follow(view, { layer, head, rows, columns, ofLayer }) {
-  const { queries, keys, beside, label } = view.header;
+  const { queries, keys, beside, pattern } = view.header;
   if (rows !== queries.length || columns !== keys.length) return; // A long map's tiles are coarser than it.
   view.bytes = ofLayer;
-  draw(view, { head, beside: beside.filter((one) => one !== head), label: relabelled(label, { layer, head }), alt: "" });
+  draw(view, { head, beside: beside.filter((one) => one !== head), label: relabelled(pattern, { layer, head }), alt: "" });
 }
 
 /** Highlight the links of a token, or of the pinned ones when `spot` is null. */

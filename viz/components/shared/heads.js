@@ -17,6 +17,5 @@ export function hearHeads(root, heard) {
   return () => document.removeEventListener(EVENT, listener);
 }
 
-/** The label of a view, of another head. */
-export const relabelled = (label, { layer, head }) =>
-  label.replace(/layer \d+/, `layer ${layer + 1}`).replace(/head \d+/, `head ${head + 1}`);
+/** The label of a view of another head: `pattern` is its label with {layer} and {head} in place of the numbers. */
+export const relabelled = (pattern, { layer, head }) => pattern.replace("{layer}", layer + 1).replace("{head}", head + 1);

@@ -86,6 +86,12 @@ def packed(
         "inks": (palette.ink, palette.background),
         "pinned": pinned,
         "fixed": fixed,
+        "pattern": say(
+            "{kind}, layer {layer}, head {head}, as shaded text",
+            kind=say(KIND_NAMES[attention.kind]),
+            layer="{layer}",
+            head="{head}",
+        ),
     }
     weights, mask = attention.weights[layer, head], attention.mask_of(layer, head)
     allowed = mask.sum(axis=0)

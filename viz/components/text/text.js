@@ -38,10 +38,10 @@ function draw(view, change) {
 
 /** A head chosen in the overview, from its bytes: drawn now, before Python has answered. */
 function follow(view, chosen) {
-  const { query, key, label } = view.header;
+  const { query, key, pattern } = view.header;
   if (chosen.rows !== query.tokens.length || chosen.columns !== key.tokens.length) return; // Its tiles are coarser.
   take(view, chosen.bytes);
-  draw(view, { label: relabelled(label, chosen), alt: "" });
+  draw(view, { label: relabelled(pattern, chosen), alt: "" });
 }
 
 /** The bytes of a head; those of its mean stand behind them where Python has sent it. */

@@ -77,6 +77,7 @@ export function linksData(map, place, palette, pinned, beside = []) {
     fixed: false,
     scale: palette.scale,
     pinned,
+    pattern: say("{kind}, layer {layer}, as lines from queries to keys", { kind: KIND_NAMES[map.kind], layer: "{layer}" }),
   };
   return pack(header, quantised(map.weights(layer, 0, map.heads), map.allowed(layer)));
 }
@@ -98,6 +99,7 @@ export function textData(map, place, palette, pinned) {
     inks: [palette.ink, palette.background],
     pinned,
     fixed: false,
+    pattern: say("{kind}, layer {layer}, head {head}, as shaded text", { kind: KIND_NAMES[map.kind], layer: "{layer}", head: "{head}" }),
   };
   const [sums, counts] = [new Float64Array(map.keys), new Float64Array(map.keys)];
   weights.forEach((weight, at) => {
