@@ -73,7 +73,11 @@ def packed(
         "queries": [label_text(token) for token in attention.rows(rows)],
         "keys": [label_text(token) for token in attention.key_tokens],
         "alt": alt,
-        "label": f"{KIND_NAMES[attention.kind]}, layer {lines.layer + 1}, as lines from queries to keys",
+        "label": say(
+            "{kind}, layer {layer}, as lines from queries to keys",
+            kind=say(KIND_NAMES[attention.kind]),
+            layer=lines.layer + 1,
+        ),
         "head": lines.head,
         "beside": sorted(lines.beside),
         "colours": [head_colour(look.palette, head) for head in range(attention.heads)],

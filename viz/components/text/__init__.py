@@ -65,7 +65,12 @@ def packed(
         "query": {"title": QUERIES[attention.kind], "tokens": _tokens(attention.rows(rows))},
         "key": {"title": KEYS[attention.kind], "tokens": _tokens(attention.key_tokens)},
         "alt": alt,
-        "label": f"{KIND_NAMES[attention.kind]}, layer {layer + 1}, head {head + 1}, as shaded text",
+        "label": say(
+            "{kind}, layer {layer}, head {head}, as shaded text",
+            kind=say(KIND_NAMES[attention.kind]),
+            layer=layer + 1,
+            head=head + 1,
+        ),
         "stops": look.stops,
         "scale": look.scale,
         "masked": palette.masked,
