@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from model import devices
 from model.devices import OutOfMemory, chosen_device, has_left_gpu
+from model.language.current import speaking
 from model.translate import InputError
 from viz.computed import computed
 from viz.decode import runs
@@ -46,6 +47,20 @@ def test_the_cpu_goes_on(with_gpu: None) -> None:
     assert chosen_device() == torch.device("cpu")
     assert (work("a"), work("b")) == ("A", "B")
     assert tried == ["cuda", "cpu", "cpu"]  # kept, and no second try on the GPU
+
+
+def test_results_are_shared_by_all_languages() -> None:
+    tried: list[str] = []
+
+    @computed(2, "Searching …")
+    def work(sentence: str) -> str:
+        tried.append(sentence)
+        return sentence.upper()
+
+    for language in ("en", "de", "zh"):
+        with speaking(language):
+            assert work("a") == "A"
+    assert tried == ["a"]
 
 
 def test_other_errors_pass(with_gpu: None) -> None:

@@ -16,13 +16,6 @@ KIND_NAMES = {
     "decoder": to_say("Decoder self-attention"),
     "cross": to_say("Cross-attention"),
 }
-STREAM_PLACES = {
-    "": to_say("layer {layer}"),
-    "self-attention": to_say("layer {layer} self-attention"),
-    "cross-attention": to_say("layer {layer} cross-attention"),
-    "feed-forward": to_say("layer {layer} feed-forward"),
-}
-"""Names of places along a residual stream, by what follows the layer in their codes."""
 LETTER = 7.2
 """Pixels of a letter in the name of a place."""
 LONGEST = 11
@@ -40,14 +33,6 @@ def readable(token: str) -> str:
 def quoted(token: str) -> str:
     """A token inside a sentence, isolated so that right-to-left text does not reorder the words around it."""
     return say("“{token}”", token=f"\u2068{readable(token)}\u2069")
-
-
-def place_name(place: str) -> str:
-    """A place along a residual stream, as a lens calls it ("embedding", "layer 1", "layer 1 self-attention")."""
-    of_layer, _, sublayer = place.removeprefix("layer ").partition(" ")
-    if not of_layer.isdecimal() or sublayer not in STREAM_PLACES:
-        return say("embedding") if place == "embedding" else place
-    return say(STREAM_PLACES[sublayer], layer=int(of_layer))
 
 
 def escaped(text: str) -> str:

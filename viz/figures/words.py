@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .heatmap import HEIGHT
-from .labels import LONGEST_WITH_LABELS, place_name, quoted
+from .labels import LONGEST_WITH_LABELS, quoted
+from .places import place_name
 from .pooled import block
 from .speech import listed, number, say, say_many, sentences, to_say
 

@@ -11,10 +11,14 @@ import numpy as np
 import pytest
 
 from model.decoding.steps import DecodingStep
+from model.language.catalogue import LANGUAGES
 from model.language.current import speaking
 from viz.components.bundle import HERE, bundle
+from viz.components.links import Lines
+from viz.components.links import packed as links
 from viz.components.overview import packed
 from viz.components.packing import FULL, MASKED, pack, quantise
+from viz.components.text import packed as text
 from viz.components.tokens import line
 from viz.figures.palette import Look
 
@@ -40,6 +44,18 @@ def test_quantise_by_hand() -> None:
 
 def test_no_weight_looks_masked() -> None:
     assert quantise(np.ones((1, 1)), np.ones((1, 1), bool)).max() == FULL < MASKED
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_label_of_another_head_is_made_of_a_pattern_in_the_readers_language(language: str) -> None:
+    one = attention("cross", (" a",), (" b",))
+    with speaking(language):
+        headers = [
+            unpack(links(one, Lines(1, 2), Look(), "fed", (None, None), ""))[0],
+            unpack(text(one, 1, 2, Look(), "fed", (None, None), ""))[0],
+        ]
+    for header in headers:  # as shared/heads.js fills it
+        assert header["pattern"].replace("{layer}", "2").replace("{head}", "3") == header["label"]
 
 
 def test_the_overview_is_one_byte_a_weight_and_a_small_header() -> None:

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 import torch
 
+from model.devices import OutOfMemory
+from model.language.current import speaking
+from model.language.say import say
 from model.translate import Translation
 from viz.decode import runs
 from viz.decode.request import Request
@@ -59,6 +62,20 @@ def test_who_comes_back_to_a_replaced_decoding_gets_all_of_it(model: Slow) -> No
     assert text_of(second) == "TWO WORDS"
     assert text_of(ask(model, "greedy")) == "TWO WORDS"
     assert len(runs.finished_runs(model, "two words")) == 2  # type: ignore[arg-type]
+
+
+def test_a_decoding_that_failed_speaks_the_language_of_who_asks(model: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> Translation:
+        raise OutOfMemory
+
+    monkeypatch.setattr(model, "translate", fail)
+    monkeypatch.setattr(runs, "leave_gpu", lambda: None)
+    for language in ("de", "en", "zh"):
+        with speaking(language):
+            one = ask(model, "greedy")
+            one.wait(10)
+            assert runs.input_problem(one) == say(runs.GPU_IS_FULL)
+            assert ask(model, "greedy") is one
 
 
 def test_what_a_visitor_stopped_stays_as_it_was(model: Slow) -> None:

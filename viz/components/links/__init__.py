@@ -73,7 +73,6 @@ def packed(
         "queries": [label_text(token) for token in attention.rows(rows)],
         "keys": [label_text(token) for token in attention.key_tokens],
         "alt": alt,
-        "follows": say(KIND_NAMES[attention.kind]),
         "label": say(
             "{kind}, layer {layer}, as lines from queries to keys",
             kind=say(KIND_NAMES[attention.kind]),

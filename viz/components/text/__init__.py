@@ -80,7 +80,6 @@ def packed(
             head=head + 1,
         ),
         "stops": look.stops,
-        "follows": say(KIND_NAMES[attention.kind]),
         "scale": look.scale,
         "masked": palette.masked,
         "inks": (palette.ink, palette.background),

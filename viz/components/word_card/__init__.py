@@ -12,7 +12,8 @@ import streamlit as st
 from model.heads.names import head_name
 from model.language.say import say
 
-from ...figures.labels import percent, place_name, quoted, readable, signed
+from ...figures.labels import percent, quoted, readable, signed
+from ...figures.places import place_name
 from ..bundle import component
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ..frame import surface
-from ..labels import LONGEST_WITH_LABELS, escaped, label, label_text, named, percent, place_name, room
+from ..labels import LONGEST_WITH_LABELS, escaped, label, label_text, named, percent, room
 from ..palette import Look
+from ..places import place_name
 from ..speech import listed, number, say
 
 if TYPE_CHECKING:
