@@ -54,7 +54,7 @@ def test_a_mask_is_tried_on_the_model(page: Page, tmp_path: Path) -> None:
     expect(tried).to_contain_text("● fault")
     menu = open_menu(page, "save")
     file = download(menu.get_by_role("button", name="Interactive page (HTML)"), tmp_path)
-    assert "Decoder self-attention: no causal mask" in file.read_text()
+    assert "Decoder self-attention: No causal mask" in file.read_text()
     assert "future-token" in download(menu.get_by_role("button", name="Numbers (CSV)"), tmp_path).read_text()
 
 

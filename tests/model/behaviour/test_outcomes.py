@@ -9,6 +9,8 @@ import pytest
 
 from model.behaviour.checks import TESTS
 from model.behaviour.outcomes import CACHE, CHECKS, FUTURE_TOKEN, PADDING_CONTENT, checks_named, verdict
+from model.language.current import speaking
+from model.language.say import say
 
 
 def test_every_test_has_a_number_and_a_code_of_its_own() -> None:
@@ -28,6 +30,13 @@ def test_both_spellings_are_read_and_the_order_is_that_of_the_tests() -> None:
     assert checks_named(()) == ()
     with pytest.raises(ValueError, match=r"no behaviour test B9, causal; there are future-token \(B1\), "):
         checks_named(["B9", "causal", "B1"])
+
+
+def test_a_reason_is_in_the_language_in_which_the_test_runs() -> None:
+    with speaking("de"):
+        outcome = verdict(CACHE, 0.5, where=say("padded at the left"))
+    assert outcome.reason.startswith("stimmt nicht: Dekodieren mit Cache")
+    assert outcome.reason.endswith("die größte Änderung ist 0,5, mit Padding links")
 
 
 def test_a_difference_is_judged_by_its_limit() -> None:

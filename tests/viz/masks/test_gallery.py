@@ -10,6 +10,7 @@ import pytest
 from model.faults.exhibits import Side, run
 from model.faults.gallery import EXHIBITS
 from model.faults.reported.reports import REPORTS
+from model.language.current import speaking
 from viz.figures.masks.pair import Panel, cells, gallery_pair
 from viz.figures.palette import DARK, LIGHT, Look
 from viz.masks.gallery.entries import ENTRIES, PLACES, about
@@ -47,6 +48,13 @@ def test_a_symptom_leads_to_the_fault(typed: str, expected: str) -> None:
 def test_no_search_finds_all_and_nonsense_none() -> None:
     assert matching("") == list(ENTRIES)
     assert matching("xyzzy") == []
+
+
+def test_the_gallery_is_searched_in_the_readers_language_and_in_english() -> None:
+    with speaking("de"):
+        assert "future-visible" in matching("kausale Maske vergessen")
+        assert "future-visible" in matching("causal mask forgotten")
+    assert matching("kausale Maske vergessen") == []
 
 
 def test_a_cell_is_one_thing_only() -> None:
