@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import streamlit as st
@@ -65,9 +65,9 @@ def with_meanings(markdown: str) -> str:
     shown: set[Entry] = set()
 
     def mark(found: re.Match[str]) -> str:
-        if found.lastindex is None:
+        if found[1] is None:
             return found[0]
-        entry = _forms(language)[found.lastindex - 1][1]
+        entry = _entry_of(found[1], language)
         if entry in shown:
             return found[0]
         shown.add(entry)
@@ -97,13 +97,20 @@ def _forms(language: str) -> list[tuple[str, Entry]]:
 
 @cache
 def _pattern(language: str) -> re.Pattern[str]:
-    """A form of a term, each a group; or, without a group, what is passed over: quotations and the file's `passed`."""
-    terms = "|".join(f"({_written(form, ENDINGS.get(language, ''))})" for form, _ in _forms(language))
+    """A form of a term, as a group; or, without the group, what is passed over: quotations and the file's `passed`."""
+    terms = "|".join(_written(form, ENDINGS.get(language, "")) for form, _ in _forms(language))
     passed = "|".join(map(_written, texts_in(FILE, language)["passed"]))
     longer = LONGER.get(language, r"[\w-]")
     before, after = rf"(?:(?<!{longer})(?<!\\_)|(?!\w))", rf"(?:(?!\\?{longer})|(?<!\w))"
-    whole = rf"„[^“]*“|“[^”]*”|(?:{passed}){after}|{before}(?:{terms}){after}"
+    whole = rf"„[^“]*“|“[^”]*”|(?:{passed}){after}|{before}({terms}){after}"
     return re.compile(whole, re.IGNORECASE | LETTERS.get(language, re.NOFLAG))
+
+
+@lru_cache(maxsize=1024)
+def _entry_of(found: str, language: str) -> Entry:
+    """The entry of a form as the pattern finds it."""
+    ending = ENDINGS.get(language, "")
+    return next(one for form, one in _forms(language) if re.fullmatch(_written(form, ending), found, re.IGNORECASE))
 
 
 def _written(form: str, ending: str = "") -> str:
