@@ -13,7 +13,7 @@ LANGUAGES = {SOURCE: "English", "de": "Deutsch", "zh": "中文"}
 """What there is a catalogue of, by code, named as its readers name it."""
 TAGS = {"zh": "zh-Hans"}
 """How HTML and browsers call a language, where its code alone says too little."""
-COMPLETE = (SOURCE,)
+COMPLETE = (SOURCE, "de", "zh")
 """The languages that every page speaks; no other is offered."""
 PSEUDO = "en-XA"
 """English with accents and 40% longer: what stands without them is not translated, and what is cut off has no room.

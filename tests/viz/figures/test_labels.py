@@ -6,7 +6,8 @@ import pytest
 
 from model.language.current import speaking
 from viz import language  # noqa: F401  (pictures speak through it)
-from viz.figures.labels import LETTER, percent, place_name, quoted, room, signed
+from viz.figures.labels import LETTER, percent, quoted, room, signed
+from viz.figures.places import place_name
 
 
 @pytest.mark.parametrize(
