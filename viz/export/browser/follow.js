@@ -1,5 +1,6 @@
-import { say } from "../../components/shared/say.js";
+import { relabelled } from "../../components/shared/heads.js";
 import { unpack } from "../../components/shared/packed.js";
+import { say } from "../../components/shared/say.js";
 import { pack } from "./pack.js";
 
 const SIDES = ["query", "key"];
@@ -25,21 +26,17 @@ function chosenBytes({ tiles: { header, body }, chosen }, layer) {
   return body.subarray(first * size, (first + (layer ? header.heads : 1)) * size);
 }
 
-const placeOf = ({ follows }, { layer, head }) => ({ kind: follows, layer: layer + 1, head: head + 1 });
-
-/** What screen readers are told of the chosen head. */
-const LABELS = {
-  links: (place) => say("{kind}, layer {layer}, as lines from queries to keys", place),
-  text: (place) => say("{kind}, layer {layer}, head {head}, as shaded text", place),
-};
-
 /** How each component that follows the overview shows another head: what changes in its header, and its bytes. */
 const ANOTHER = {
   overview: (state, header, body) => body,
   links: (state) => chosenBytes(state, true),
   text: (state) => chosenBytes(state, false),
   heatmap(state, header) {
-    header.title = header.alt = say("{kind} · layer {layer}, head {head}", placeOf(header, state.chosen));
+    header.title = header.alt = say("{kind} · layer {layer}, head {head}", {
+      kind: header.follows,
+      layer: state.chosen.layer + 1,
+      head: state.chosen.head + 1,
+    });
     header.sketch = { rows: header.rows.length, columns: header.columns.length };
     return chosenBytes(state, false);
   },
@@ -57,7 +54,7 @@ export function followed(part, { state, file }) {
   if (!chosen) return pack(header, body);
   Object.assign(header, chosen);
   header.alt = ""; // It described the head before.
-  header.label = LABELS[part.name]?.(placeOf(header, chosen)) ?? header.label;
+  if (header.pattern) header.label = relabelled(header.pattern, chosen);
   return pack(header, ANOTHER[part.name](state, header, body));
 }
 
