@@ -27,7 +27,7 @@ SHOWN = {"address", "try", "view"}
 """Tables of what is shown, whose names are those of an address."""
 MAY_STAY = {"passed", "formula"}
 """What holds in another language as it stands, where that says nothing else."""
-OWN = {"reading", "also"}
+OWN = {"reading"}
 """What a translation may have where the English text has none."""
 KEYBOARD = re.compile("pressing the key|number keys")
 """Keys that are no keys of attention."""
