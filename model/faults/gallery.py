@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ..behaviour.subject import Subject
+from ..language.say import to_say
 from ..masking.padding import PaddingSide
 from . import field_pairs as field
 from . import softmax_pairs as softmax
@@ -62,7 +63,8 @@ def _with_and_without_weights(function: Callable[..., Tensor]) -> Subject:
     def without(states: Tensor, keep: Tensor) -> Tensor:
         return run(states, keep, need_weights=False)
 
-    return Subject(run, _states(), _keep("left"), True, layers=2, others={"against need_weights=False": without})
+    others = {to_say("against need_weights=False"): without}
+    return Subject(run, _states(), _keep("left"), True, layers=2, others=others)
 
 
 def one_batch(function: Callable[..., Tensor]) -> Subject:

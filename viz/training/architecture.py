@@ -89,6 +89,8 @@ def value_text(value: Any) -> str:
         return say("yes") if value else say("no")
     if isinstance(value, tuple):
         return ", ".join(value)
+    if isinstance(value, float):
+        return number(value, "g")
     return number(value, ",") if isinstance(value, int) else str(value)
 
 
