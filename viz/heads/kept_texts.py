@@ -124,13 +124,13 @@ def pruned_on(found: Pruning) -> str:
 def over_training(found: Timeline, measure: str) -> str:
     """How a measure changed from the first snapshot to the last, and when heads were first labelled with it."""
     name, names = say(MEASURE_NAMES[measure]), [stop_name(step) for step in found.steps]
-    means = _means(found, measure)
+    means = [say(KINDS_IN_A_ROW[kind], first=one, last=other) for kind, (one, other) in _means(found, measure).items()]
     mean = say(
         "Mean {measure}, {first} and {last}: {kinds}.",
         measure=name,
         first=names[0],
         last=names[-1],
-        kinds="; ".join(say(KINDS_IN_A_ROW[kind], first=first, last=last) for kind, (first, last) in means.items()),
+        kinds=say("; ").join(means),
     )
     if measure not in PLACES:
         return mean
@@ -140,7 +140,7 @@ def over_training(found: Timeline, measure: str) -> str:
     labelled = say(
         "Heads labelled “{measure}”: {counts}; the first at: {first}.",
         measure=name,
-        counts=listed(f"{count} ({one})" for count, one in zip(counts, names, strict=True)),
+        counts=listed(say("{count} ({stop})", count=count, stop=one) for count, one in zip(counts, names, strict=True)),
         first=names[next(at for at, count in enumerate(counts) if count)],
     )
     return sentences(mean, labelled)

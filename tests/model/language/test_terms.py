@@ -12,6 +12,7 @@ TABLE = messages.ROOT / "CONTRIBUTING.md"
 ROW = re.compile(r"^\| (?P<en>[^|]+) \| (?P<de>[^|]+) \| (?P<zh>[^|]+) \|$", re.MULTILINE)
 FIELD = re.compile(r"\{[^}]*\}")
 OTHERWISE: dict[str, tuple[str, ...]] = {
+    "attribution": ("attribution",),  # whom a licence says to name
     "causal": (
         "x is a batch: x.scores (batch, heads, queries, keys) before the mask, x.keep and x.key_keep True at "
         "real tokens, x.causal True on and below the diagonal, x.allowed where both are.",

@@ -89,7 +89,8 @@ def strongest(found: Attribution) -> str:
     """The pieces with the largest scores of either sign."""
     pieces = [*found.target.source_tokens, *found.target.prefix_tokens][: len(found.scores)]
     order = sorted(range(len(pieces)), key=lambda at: -abs(found.scores[at]))[:2]
-    named = [f"{quoted(pieces[at])} ({signed(float(found.scores[at]), plus=True)})" for at in order]
+    scores = {at: signed(float(found.scores[at]), plus=True) for at in order}
+    named = [say("{piece} ({score})", piece=quoted(pieces[at]), score=score) for at, score in scores.items()]
     return sentences(
         say("The largest: {pieces}.", pieces=both(named)),
         "" if len(found.prefix) else say("This method says nothing of the prefix."),
