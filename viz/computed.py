@@ -60,12 +60,33 @@ def computed(
                     leave_gpu()
                 return work(*arguments, **named)
 
-        @cache
-        def cached(language: str) -> Any:
-            """The same cache in every language: only what is read meanwhile is another."""
-            text = say(spinner) if isinstance(spinner, str) else spinner
-            return st.cache_resource(max_entries=entries, show_spinner=text)(in_turn)
-
-        return Computed(cached, is_long)
+        return Computed(_in_each_language(in_turn, entries, spinner), is_long)
 
     return decorate
+
+
+def cached(spinner: str, entries: int | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator of what is kept for all visitors, without turns; `spinner` is a message for :func:`say`."""
+
+    def decorate(work: Callable[P, R]) -> Callable[P, R]:
+        in_language = _in_each_language(work, entries, spinner)
+
+        @wraps(work)
+        def kept(*arguments: P.args, **named: P.kwargs) -> R:
+            found: R = in_language(current_language())(*arguments, **named)
+            return found
+
+        return kept
+
+    return decorate
+
+
+def _in_each_language(work: Callable[P, R], entries: int | None, spinner: bool | str) -> Callable[[str], Any]:
+    """The same cache in every language: only what is read meanwhile is another."""
+
+    @cache
+    def in_language(language: str) -> Any:
+        text = say(spinner) if isinstance(spinner, str) else spinner
+        return st.cache_resource(max_entries=entries, show_spinner=text)(work)
+
+    return in_language

@@ -47,13 +47,11 @@ def of_terminal(environment: Mapping[str, str] = os.environ) -> str:
 def speak_for_argparse(language: str) -> None:
     """Let argparse, whose words come from the default catalogue of the process, have them from this project's.
 
-    It reads the language of the terminal by itself, so nothing is done where that is not spoken. No page reads the
+    It reads the language of the terminal by itself, so where that is not spoken, it has no catalogue. No page reads the
     default catalogue.
     """
-    if language == SOURCE:
-        return
     gettext.bindtextdomain(DOMAIN, str(LOCALE))
-    gettext.textdomain(DOMAIN)
+    gettext.textdomain("messages" if language == SOURCE else DOMAIN)
 
 
 def _base(locale: str) -> str:

@@ -226,7 +226,7 @@ def test_a_browser_that_lacks_something_is_told_what(disk: Page, tmp_path: Path,
     (tmp_path / "live.html").write_text(page_text, encoding="utf-8")
     disk.add_init_script("delete window.DecompressionStream; WebAssembly.validate = () => false;")
     disk.goto((tmp_path / "live.html").as_uri())
-    expect(disk.locator("#starting")).to_contain_text("it has no WebAssembly SIMD, no DecompressionStream.")
+    expect(disk.locator("#starting")).to_contain_text("as it lacks: WebAssembly SIMD, DecompressionStream.")
 
 
 class Quiet(SimpleHTTPRequestHandler):

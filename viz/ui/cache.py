@@ -35,6 +35,7 @@ from model.experiments.word_facts import word_facts as facts_of
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
 from model.language.current import current_language, speaking
+from model.language.say import to_say
 from model.live.live_model import LiveModel
 from model.network.config import TransformerConfig
 from model.positions.experiments import ExperimentResult, PositionExperiment, log_prob_curve, run_experiment
@@ -49,7 +50,7 @@ from model.untrusted_trace import OpenedTrace, OpenError, open_trace
 from model.user_model import LocalError, LocalModel, named_folders, option
 from model.user_model import load as load_local
 
-from ..computed import computed
+from ..computed import cached, computed
 
 
 @st.cache_data(ttl=10, show_spinner=False)
@@ -94,7 +95,7 @@ def _source_language(name: str) -> str:
         return ""
 
 
-@st.cache_resource(show_spinner="Loading the model …")
+@cached(to_say("Loading the model …"))
 def _named(spec: str, device: str) -> LiveModel | LocalModel:
     """The factory runs once, and again where another `device` is chosen from then on. Raises LocalError."""
     return load_local(spec)
@@ -170,7 +171,7 @@ def live(name: str) -> LiveModel:
     return _loaded(name, str(chosen_device()))
 
 
-@st.cache_resource(show_spinner="Loading the model …")
+@cached(to_say("Loading the model …"))
 def _loaded(name: str, device: str) -> LiveModel:
     one_thread_each()
     own = brought(name)
@@ -305,7 +306,7 @@ def effects_of(
         return head_effects.effects_of(model, source_ids, target_ids, heads)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Computing the attention flow …")
+@cached(to_say("Computing the attention flow …"), 64)
 def attention_flow(
     run: tuple[str, ...], kind: Kind, layer: int, weighted: bool, _trace: AttentionTrace
 ) -> AttentionMap:
@@ -313,13 +314,13 @@ def attention_flow(
     return flow_through(_trace, kind, layer)
 
 
-@computed(4, "Loading the snapshots …", is_long=True)
+@computed(4, to_say("Loading the snapshots …"), is_long=True)
 def stops(name: str) -> tuple[Stop, ...]:
     """A model at every moment of its training that was kept; shared. Raises CheckpointError."""
     return training_stops(translator(name).checkpoint)
 
 
-@computed(8, "Reading the sentence at every snapshot …", is_long=True)
+@computed(8, to_say("Reading the sentence at every snapshot …"), is_long=True)
 def moments(name: str, sentence: str) -> tuple[Moment, ...]:
     """A sentence at every stop, each reading the released model's translation; frozen. Raises CheckpointError."""
     return timeline(stops(name), sentence, translation(name, sentence)[0].target_ids)
@@ -381,20 +382,20 @@ def mask_trial(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> 
     return run_trial(live(name), sentence, trial, pads)
 
 
-@computed(32, "Changing one token after the other …", is_long=True)
+@computed(32, to_say("Changing one token after the other …"), is_long=True)
 def mask_poke(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> Perturbation:
     """Which outputs move with which input under a mask; frozen."""
     return perturb(live(name), mask_trial(name, sentence, None, pads), trial)
 
 
-@computed(32, "Running the eight tests …", is_long=True)
+@computed(32, to_say("Running the eight tests …"), is_long=True)
 def mask_checks(name: str, sentence: str, kind: Kind, trial: MaskTrial | None, language: str) -> tuple[Outcome, ...]:
     """The behaviour tests on a model that writes, with a mask tried or its own, in words of a language; frozen."""
     with speaking(language):
         return run_checks(live(name), mask_trial(name, sentence, None, 0), kind, trial)
 
 
-@computed(16, "Computing the same in every way …", is_long=True)
+@computed(16, to_say("Computing the same in every way …"), is_long=True)
 def backends(name: str, sentence: str, language: str) -> BackendComparison:
     """The ways to the same outputs of a Hugging Face folder's model, in words of a language; frozen.
 

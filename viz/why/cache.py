@@ -29,6 +29,7 @@ from model.experiments.decoder_lens import DecoderLens
 from model.experiments.logit_lens import Lens, logit_lens
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
+from model.language.say import to_say
 from model.translate import Translation, Translator
 
 from ..computed import computed
@@ -163,7 +164,7 @@ def user_attributions(name: str, sentence: str, position: int) -> Mapping[str, A
     return {one.method: one for one in found}
 
 
-@computed(64, "Taking pieces away …", is_long=True)
+@computed(64, to_say("Taking pieces away …"), is_long=True)
 def user_deletion_curves(name: str, sentence: str, position: int) -> DeletionCurves:
     """What is left of that piece as source pieces are taken away, by the order of each method."""
     own = shared.reader(name)

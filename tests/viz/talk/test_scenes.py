@@ -84,7 +84,7 @@ def test_a_live_scene_is_one_that_can_be() -> None:
     assert checked.mistakes[0].text.endswith("are shown without words.")
     assert "only heatmap, links and text" in checked.mistakes[1].text
     assert checked.shown[0].presenter_data()["address"].endswith("&live=1")
-    assert checked.shown[0].presenter_data(language="de")["address"].endswith("&lang=de&live=1")
+    assert checked.shown[0].presenter_data(language="de")["address"].endswith("&live=1&lang=de")
     foreign = check(talk, {"hf:small": None}).mistakes
     assert "no model that a file can hold" in foreign[0].text
 

@@ -1,0 +1,119 @@
+"""What is left in English: sentences that nobody says, and English words in what is said in another language."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import messages
+from tests.messages import KEYWORDS, ROOT
+
+SOURCES = sorted(path for part in ("model", "viz") for path in (ROOT / part).rglob("*.py"))
+SENTENCE = re.compile(r"[A-Z][a-z]*[,:]?(?: [^ ]+){2,}")
+"""Three words or more, the first with a capital letter."""
+NO_WORDS = re.compile(r"\{[^}]*\}|`[^`]*`|<[^>]*>|https?://\S+|:[a-z_]+/[a-z_]+:|\([^)]*\)|“[^”]*”|„[^“]*“")
+"""What is no prose: values, code, markup, addresses, icons, shapes, what is quoted."""
+ENGLISH = {
+    "de": re.compile(r"(?i)\b(?:the|of|is|are|with|which|that|this|to|for|by|from|has|its|what|it|no|every|each)\b"),
+    "zh": re.compile(r"(?:[A-Za-z][A-Za-z'’-]*[ ,]+){3,}[A-Za-z]+"),
+}
+"""What no sentence of a language has but one that is English in part."""
+QUOTED = (
+    "value cannot be converted to type at::Half without overflow",
+    "value cannot be converted without overflow",
+)
+"""What torch says, in English."""
+
+
+NOT_SAID = {
+    "model/decoding/beam_search.py": "a mistake of whoever calls it from Python",
+    "model/evaluation/attribution_scores.py": "Markdown of a model card, which is English",
+    "model/evaluation/phenomena.py": "Markdown of a model card",
+    "model/evaluation/sentence_table.py": "Markdown beside a model card",
+    "model/experiments/head_effects.py": "a mistake of whoever calls it",
+    "model/heads/database.py": "what DuckDB begins its errors with",
+    "model/hugging_face/load.py": "text that a model reads",
+    "model/language/catalogue.py": "a mistake of whoever calls it",
+    "model/live/translation.py": "a mistake of whoever calls it",
+    "model/masking/attention_call.py": "a mistake of whoever calls it",
+    "model/masking/toy_attention.py": "a mistake of whoever calls it",
+    "model/network/attention.py": "a mistake of whoever calls it",
+    "model/network/masks.py": "a mistake of whoever calls it",
+    "model/network/preset_interfaces.py": "a mistake of whoever calls it",
+    "model/positions/geometry.py": "a mistake of whoever calls it",
+    "viz/components/snapshots/__init__.py": "a mistake of whoever calls it",
+    "viz/explore/live/start.py": "a sentence that a model reads",
+    "viz/export/scripts.py": "a mistake of whoever calls it",
+    "viz/streamlit_internals.py": "said when the app starts with another Streamlit, to whoever installs it",
+    "viz/ui/addresses/decode.py": "a mistake of whoever calls it: a page shows the plain view",
+    "viz/ui/addresses/heads.py": "a mistake of whoever calls it: a page shows the plain view",
+    "viz/ui/addresses/masks.py": "choices as an address has them, which the page says",
+    "viz/ui/addresses/why.py": "a mistake of whoever calls it: a page shows the plain view",
+    "viz/ui/controls.py": "sentences that a model reads",
+}
+"""Why the sentences of a module are not said in another language."""
+
+
+def literals(tree: ast.AST) -> Iterator[str]:
+    """The texts of a module that are neither said nor documentation; of an f-string, with {} for its values."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue
+        if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in KEYWORDS:
+            yield from (text for keyword in node.keywords for text in literals(keyword))
+        elif isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        else:
+            yield from literals(node)
+
+
+def unsaid(path: Path) -> list[str]:
+    return [text for text in literals(ast.parse(path.read_text(encoding="utf-8"))) if SENTENCE.match(text)]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_sentence_that_a_person_reads_is_said(path: Path) -> None:
+    name = path.relative_to(ROOT).as_posix()
+    assert bool(unsaid(path)) == (name in NOT_SAID), unsaid(path)
+
+
+@pytest.mark.parametrize("path", sorted(name for name in NOT_SAID if name.startswith("model/")))
+def test_what_is_exempt_is_no_choice_of_a_page(path: str) -> None:
+    """What an exempt module leaves in English is nothing that the catalogues know."""
+    known = {one.id for one in messages.read("de")}
+    assert not known & set(unsaid(ROOT / path))
+
+
+def prose(text: str) -> str:
+    for quoted in QUOTED:
+        text = text.replace(quoted, "")
+    return NO_WORDS.sub(" ", text)
+
+
+def is_english(text: str, language: str) -> bool:
+    return len(ENGLISH[language].findall(prose(text))) > {"de": 1, "zh": 0}[language]
+
+
+def test_an_english_sentence_is_found() -> None:
+    assert is_english("Die Zeile of the matrix zeigt es.", "de")
+    assert not is_english("Die Zeile „of the matrix“ zeigt `the mask of it`.", "de")
+    assert is_english("第 1 行 shows the weights of a token。", "zh")
+    assert not is_english("第 1 行显示 Integrated Gradients 的结果。", "zh")
+
+
+@pytest.mark.parametrize("language", sorted(ENGLISH))
+def test_no_translation_is_english_in_part(language: str) -> None:
+    said = [
+        text
+        for one in messages.read(language)
+        if one.id
+        for text in ([one.string] if isinstance(one.string, str) else one.string)
+    ]
+    assert len(said) > 3000
+    assert [text for text in said if is_english(text, language)] == []
