@@ -19,26 +19,48 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Computed(Generic[P, R]):
-    """A function whose results are cached, and computed in turns."""
+class Cached(Generic[P, R]):
+    """A function whose results are cached for all visitors, with a spinner in the language of whoever waits."""
 
-    def __init__(self, cached: Callable[[str], Any], is_long: bool) -> None:
-        self._cached, self._is_long = cached, is_long
+    def __init__(self, work: Callable[P, R], entries: int | None, spinner: bool | str) -> None:
+        @cache
+        def in_language(language: str) -> Any:
+            """The same cache in every language: only what is read meanwhile is another."""
+            text = say(spinner) if isinstance(spinner, str) else spinner
+            return st.cache_resource(max_entries=entries, show_spinner=text)(work)
+
+        self._in_language = in_language
 
     def clear(self) -> None:
         """Forget all results."""
-        self._cached(current_language()).clear()
+        self._in_language(current_language()).clear()
+
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
+        found: R = self._in_language(current_language())(*arguments, **named)
+        return found
+
+
+class Computed(Cached[P, R]):
+    """The same, computed in turns."""
+
+    def __init__(self, work: Callable[P, R], entries: int, spinner: bool | str, is_long: bool) -> None:
+        super().__init__(work, entries, spinner)
+        self._is_long = is_long
 
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
         before = TURNS.before(TURNS.ticket(self._is_long))
         try:
             # Another thread may be computing what is asked for: nobody waits for it in their own turn.
             with TURNS.released(), st.spinner(say("{count} before you …", count=before)) if before else nullcontext():
-                found: R = self._cached(current_language())(*arguments, **named)
-                return found
+                return super().__call__(*arguments, **named)
         except BusyError as error:
             st.warning(str(error))
             st.stop()
+
+
+def cached(spinner: str, entries: int | None = None) -> Callable[[Callable[P, R]], Cached[P, R]]:
+    """Return a decorator of what is cached for all visitors, without turns; `spinner` is a message for :func:`say`."""
+    return lambda work: Cached(work, entries, spinner)
 
 
 def computed(
@@ -60,33 +82,6 @@ def computed(
                     leave_gpu()
                 return work(*arguments, **named)
 
-        return Computed(_in_each_language(in_turn, entries, spinner), is_long)
+        return Computed(in_turn, entries, spinner, is_long)
 
     return decorate
-
-
-def cached(spinner: str, entries: int | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator of what is kept for all visitors, without turns; `spinner` is a message for :func:`say`."""
-
-    def decorate(work: Callable[P, R]) -> Callable[P, R]:
-        in_language = _in_each_language(work, entries, spinner)
-
-        @wraps(work)
-        def kept(*arguments: P.args, **named: P.kwargs) -> R:
-            found: R = in_language(current_language())(*arguments, **named)
-            return found
-
-        return kept
-
-    return decorate
-
-
-def _in_each_language(work: Callable[P, R], entries: int | None, spinner: bool | str) -> Callable[[str], Any]:
-    """The same cache in every language: only what is read meanwhile is another."""
-
-    @cache
-    def in_language(language: str) -> Any:
-        text = say(spinner) if isinstance(spinner, str) else spinner
-        return st.cache_resource(max_entries=entries, show_spinner=text)(work)
-
-    return in_language

@@ -1,3 +1,5 @@
+import { grouped } from "../components/shared/number.js";
+import { say, sentences } from "../components/shared/say.js";
 import { changesOf } from "./changes.js";
 import { explained } from "./explain.js";
 import { beamSearch, forced, greedy } from "./search.js";
@@ -7,24 +9,28 @@ import { lookedAt } from "./value_norms.js";
 import { readWeights } from "./weights.js";
 
 const CHARACTERS_A_TOKEN = 30; // As in model/translate.py, whose sentences these are.
-const counted = (number) => number.toLocaleString("en");
 
 /** A text that cannot be translated; the message is the sentence to show. */
 export class InputError extends Error {}
 
 /** Text -> its pieces; InputError where it is empty, too long or no Unicode. */
 function pieces(text, tokens, limit) {
-  const words = `This model reads ${limit} tokens at most, about ${Math.floor((limit * 2) / 3)} words; please shorten the text.`;
+  const room = { tokens: limit, words: Math.floor((limit * 2) / 3) };
+  const tooLong = say("This model reads {tokens} tokens at most, about {words} words; please shorten the text.", room);
   const length = [...text].length;
-  if (length > limit * CHARACTERS_A_TOKEN) throw new InputError(`This text has ${counted(length)} characters. ${words}`);
+  if (length > limit * CHARACTERS_A_TOKEN) {
+    throw new InputError(sentences(say("This text has {count} characters.", { count: grouped(length) }), tooLong));
+  }
   if (/\p{Surrogate}/u.test(text)) {
-    throw new InputError("This text is not valid Unicode: it holds half of a character. Please type it again.");
+    throw new InputError(say("This text is not valid Unicode: it holds half of a character. Please type it again."));
   }
   const encoded = tokens.encode(text);
   if (encoded.ids.length === 1 || /^[\p{Z}\p{Cc}\p{Cf}]*$/u.test(text)) {
-    throw new InputError("There is nothing to translate yet: please type a sentence.");
+    throw new InputError(say("There is nothing to translate yet: please type a sentence."));
   }
-  if (encoded.ids.length > limit) throw new InputError(`This text has ${counted(encoded.ids.length)} tokens. ${words}`);
+  if (encoded.ids.length > limit) {
+    throw new InputError(sentences(say("This text has {count} tokens.", { count: grouped(encoded.ids.length) }), tooLong));
+  }
   return encoded;
 }
 

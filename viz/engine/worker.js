@@ -1,3 +1,4 @@
+import { say } from "../components/shared/say.js";
 import { unpack } from "../components/shared/packed.js";
 import { InputError, engine } from "./engine.js";
 
@@ -13,7 +14,7 @@ async function inflated(bytes) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-const DAMAGED = "This file is not whole: it was cut off or changed on its way. Please download it again.";
+const DAMAGED = say("This file is not whole: it was cut off or changed on its way. Please download it again.");
 
 /** Whether the bytes have this SHA-256. Where the browser cannot tell, gzip has compared its own sum already. */
 async function isWhole(bytes, sha256) {

@@ -11,8 +11,12 @@ import pytest
 
 from tests import messages
 from tests.messages import KEYWORDS, ROOT
+from viz.components.bundle import MESSAGE, SAID
 
 SOURCES = sorted(path for part in ("model", "viz") for path in (ROOT / part).rglob("*.py"))
+SCRIPTS = sorted(path for path in (ROOT / "viz").rglob("*.js") if path.name != "changes.js")
+"""The scripts that speak: what changes.js refuses is a mistake of whoever calls it."""
+COMMENT = re.compile(r"^ *(?:/\*\*|\*|//).*$| // .*$", re.MULTILINE)
 SENTENCE = re.compile(r"[A-Z][a-z]*[,:]?(?: [^ ]+){2,}")
 """Three words or more, the first with a capital letter."""
 NO_WORDS = re.compile(r"\{[^}]*\}|`[^`]*`|<[^>]*>|https?://\S+|:[a-z_]+/[a-z_]+:|\([^)]*\)|“[^”]*”|„[^“]*“")
@@ -83,6 +87,13 @@ def test_every_sentence_that_a_person_reads_is_said(path: Path) -> None:
     assert bool(unsaid(path)) == (name in NOT_SAID), unsaid(path)
 
 
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_sentence_of_a_script_is_said(path: Path) -> None:
+    script = COMMENT.sub("", SAID.sub("", path.read_text(encoding="utf-8")))
+    texts = [one[1:-1] for one in MESSAGE.findall(script) + re.findall(r"`[^`]*`", script)]
+    assert [text for text in texts if SENTENCE.match(text.removeprefix("${"))] == []
+
+
 @pytest.mark.parametrize("path", sorted(name for name in NOT_SAID if name.startswith("model/")))
 def test_what_is_exempt_is_no_choice_of_a_page(path: str) -> None:
     """What an exempt module leaves in English is nothing that the catalogues know."""
@@ -109,11 +120,7 @@ def test_an_english_sentence_is_found() -> None:
 
 @pytest.mark.parametrize("language", sorted(ENGLISH))
 def test_no_translation_is_english_in_part(language: str) -> None:
-    said = [
-        text
-        for one in messages.read(language)
-        if one.id
-        for text in ([one.string] if isinstance(one.string, str) else one.string)
-    ]
+    forms = [one.string for one in messages.read(language) if one.id]
+    said = [text for one in forms for text in ([one] if isinstance(one, str) else one or ())]
     assert len(said) > 3000
     assert [text for text in said if is_english(text, language)] == []

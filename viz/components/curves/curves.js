@@ -2,6 +2,7 @@ import { unpack } from "../shared/packed.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { asPicture } from "../shared/as_picture.js";
 import { drawn } from "../shared/picture.js";
+import { LANGUAGE, written } from "../shared/number.js";
 import { pictureHeight } from "../shared/stage_sizes.js";
 import { brushing } from "./brushing.js";
 import { leaveOutCovered, picture, scales } from "./drawing.js";
@@ -49,9 +50,9 @@ function filled({ says, points, values, columns, names }, at) {
   return says.replace(/\{(\w+)(?::(,?)\.(\d)([ef]))?\}/g, (_, name, comma, digits, form) => {
     if (name === "name") return names[at];
     const value = name === "x" ? points[2 * at] : values[at * columns + Number(name)];
-    if (form === "e") return value.toExponential(digits).replaceAll("-", "−");
+    if (form === "e") return written(value.toExponential(digits)).replaceAll("-", "−");
     const fixed = { minimumFractionDigits: digits ?? 0, maximumFractionDigits: digits ?? 0, useGrouping: Boolean(comma) };
-    return value.toLocaleString("en", fixed).replaceAll("-", "−");
+    return value.toLocaleString(LANGUAGE, fixed).replaceAll("-", "−");
   });
 }
 

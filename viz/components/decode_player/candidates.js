@@ -1,3 +1,4 @@
+import { grouped } from "../shared/number.js";
 import { say } from "../shared/say.js";
 import { percent, piece } from "./elements.js";
 
@@ -57,7 +58,7 @@ function fillRow(view, candidate, chosen) {
   view.drawn.style.setProperty("--share", drawn ?? 0);
   view.share.style.setProperty("--share", Math.max(p, drawn ?? 0));
   view.drawn.style.display = drawn == null ? "none" : "";
-  const rank = () => chosen.rank.toLocaleString("en");
+  const rank = () => grouped(chosen.rank);
   view.share.textContent = own && chosen.rank > ROWS ? say("{share} · rank {rank}", { share: percent(p), rank: rank() }) : percent(p);
   const share = drawn == null ? percent(p) : say("{share}, drawn with {drawn}", { share: percent(p), drawn: percent(drawn) });
   const label = own ? say("{text}, {share}, chosen", { text, share }) : say("{text}, {share}: go on from it", { text, share });

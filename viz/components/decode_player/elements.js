@@ -1,3 +1,5 @@
+import { written } from "../shared/number.js";
+
 /** An element with a class and a text; a token is data, so it is only ever set as text. */
 export function piece(tag, className, text = "") {
   const made = document.createElement(tag);
@@ -12,9 +14,9 @@ export function appendSentence(parent, text, nodes) {
 }
 
 export function percent(share) {
-  if (share === 0) return "0%";
-  return share < 0.0005 ? "<0.1%" : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`;
+  if (share === 0) return written("0%");
+  return written(share < 0.0005 ? "<0.1%" : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`);
 }
 
 /** A number as it is printed, with a minus sign as wide as its digits. */
-export const signed = (value) => value.toFixed(2).replace("-", "−");
+export const signed = (value) => written(value.toFixed(2)).replace("-", "−");

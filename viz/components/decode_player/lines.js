@@ -1,5 +1,6 @@
 import { FULL } from "../shared/packed.js";
 import { inked } from "../shared/colours.js";
+import { written } from "../shared/number.js";
 import { drawn } from "../shared/picture.js";
 import { piece } from "./elements.js";
 
@@ -80,12 +81,12 @@ function connect(view, step, links) {
     const middle = (from + to) / 2;
     path.setAttribute("d", `M${x} ${from + 3}C${x} ${middle} ${end} ${middle} ${end} ${to - 3}`);
     path.setAttribute("stroke-width", (1 + (view.thick * link.byte) / FULL).toFixed(1));
-    path.setAttribute("stroke-opacity", Math.sqrt(link.byte / FULL).toFixed(2));
+    path.setAttribute("stroke-opacity", Math.sqrtwritten((link.byte / FULL).toFixed(2)));
   });
   const near = ({ key }, i) => links.slice(0, i).some((one) => isNear(sources[one.key], sources[key]));
   view.labels.forEach((label, i) => {
     const link = links[i];
-    label.textContent = link && link.byte > 0.1 * FULL && !near(link, i) ? (link.byte / FULL).toFixed(2) : "";
+    label.textContent = link && link.byte > 0.1 * FULL && !near(link, i) ? written((link.byte / FULL).toFixed(2)) : "";
     if (!label.textContent) return;
     label.setAttribute("x", sources[link.key].x);
     label.setAttribute("y", sources[link.key].top - 5);

@@ -1,4 +1,5 @@
 import { FULL, MASKED } from "../shared/packed.js";
+import { written } from "../shared/number.js";
 import { say } from "../shared/say.js";
 import { leastType } from "../shared/stage_sizes.js";
 import { piece } from "./elements.js";
@@ -92,7 +93,7 @@ export function cellInWords(weights, size, { query, key }, step, tokens) {
   const [from, to] = [tokens[query], tokens[key]].map((token) => `\u2068${token.text}\u2069`);
   if (query > step) return say("This row is still to come.");
   if (byte === MASKED) return say("At “{token}”, what comes after it is not written yet: masked, grey.", { token: tokens[query].text });
-  return say("“{query}” looks back at “{key}”: {weight}", { query: from, key: to, weight: (byte / FULL).toFixed(2) });
+  return say("“{query}” looks back at “{key}”: {weight}", { query: from, key: to, weight: written((byte / FULL).toFixed(2)) });
 }
 
 /** The strongest cell of the row of `step`. */

@@ -1,5 +1,7 @@
 import { FINE_FULL, FINE_MASKED, FULL, MASKED } from "../shared/packed.js";
 import { lookup, position } from "../shared/colours.js";
+import { written } from "../shared/number.js";
+import { say } from "../shared/say.js";
 
 const GAPS_UP_TO = 64; // cells a side
 const SMALL = 32;
@@ -20,6 +22,11 @@ export function coarse({ rows, columns, bytes }, header) {
   const whole = rows === header.rows.length && columns === header.columns.length;
   const value = whole && ((at) => (bytes[at] === MASKED ? NaN : bytes[at] / FULL));
   return { rows, columns, value, decimals: 2, places: bytes.map((byte) => table[byte]) };
+}
+
+/** A cell in words: its weight. */
+export function told({ value, decimals }, at) {
+  return Number.isNaN(value(at)) ? say("masked: may not attend") : written(value(at).toFixed(decimals));
 }
 
 /** Pixels by place on the ramp; masked cells stay clear and get their hatch from below. */

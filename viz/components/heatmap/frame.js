@@ -1,5 +1,6 @@
 import { FULL, MASKED } from "../shared/packed.js";
 import { position } from "../shared/colours.js";
+import { written } from "../shared/number.js";
 import { drawn } from "../shared/picture.js";
 import { say } from "../shared/say.js";
 import { colours } from "./cells.js";
@@ -103,7 +104,7 @@ function numbers(header, map, place, { ink, background }) {
     if (at === MASKED || at > FULL) return [];
     const [row, column] = [Math.floor(i / map.columns), i % map.columns];
     const spot = { x: place.left + (column + 0.5) * place.w, y: place.top + (row + 0.5) * place.h };
-    return [drawn("text", { ...look, ...spot, fill: far(table[at]) }, map.value(i).toFixed(2))];
+    return [drawn("text", { ...look, ...spot, fill: far(table[at]) }, written(map.value(i).toFixed(2)))];
   });
 }
 

@@ -5,7 +5,7 @@ import { leastType } from "../shared/stage_sizes.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { drawn, standing } from "../shared/picture.js";
 import { say } from "../shared/say.js";
-import { coarse, exact, paintCells } from "./cells.js";
+import { coarse, exact, paintCells, told } from "./cells.js";
 import { drawFrame, placed } from "./frame.js";
 import { withoutSpecial, withSpecial } from "./special.js";
 
@@ -80,10 +80,9 @@ function read(view, row, column) {
   const { header, map, place, tip } = view;
   if (!map.value) return;
   view.at = [row, column];
-  const value = map.value(row * map.columns + column);
-  const said = document.createElement("b");
-  said.textContent = Number.isNaN(value) ? say("masked: may not attend") : value.toFixed(map.decimals);
-  tip.replaceChildren(`${header.rows[row]} → ${header.columns[column]}`, said);
+  const weight = document.createElement("b");
+  weight.textContent = told(map, row * map.columns + column);
+  tip.replaceChildren(`${header.rows[row]} → ${header.columns[column]}`, weight);
   tip.hidden = view.across.hidden = view.down.hidden = false;
   const [x, y] = [(column + 0.5) * place.w, (row + 0.5) * place.h];
   view.across.style.top = `${y}px`;

@@ -1,6 +1,7 @@
+import { written } from "../shared/number.js";
 import { FULL } from "../shared/packed.js";
 
-const minus = (text) => text.replaceAll("-", "−");
+const minus = (text) => written(text).replaceAll("-", "−");
 const fixed = (value, decimals) => minus(value.toFixed(decimals).replace(/^-(?=[0.]*$)/, "")); // No minus before zero.
 const power = (size) => minus(size.toExponential(1));
 

@@ -1,3 +1,4 @@
+import { written } from "../shared/number.js";
 import { say } from "../shared/say.js";
 
 /** The arrays after the header, in order, with their sizes: K keys of D numbers. */
@@ -25,7 +26,7 @@ export function readArrays(body, { keys, width }) {
   );
 }
 
-export const shown = (number) => number.toFixed(2).replace("-", "−");
+export const shown = (number) => written(number.toFixed(2)).replace("-", "−");
 
 /** What each step does: its name, its equation, and the same with the numbers of one key. */
 export const STEPS = [

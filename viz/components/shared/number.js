@@ -1,5 +1,5 @@
 /** The language that is spoken; bundle.py puts the reader's in its place. */
-const LANGUAGE = "en";
+export const LANGUAGE = "en";
 
 /** A number, written in English and without thousands, as the language writes it. */
 export const written = (text) => (LANGUAGE === "de" ? text.replace(".", ",").replace("%", "\u202f%") : text);

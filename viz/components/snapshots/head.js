@@ -1,4 +1,5 @@
 import { FULL, MASKED } from "../shared/packed.js";
+import { written } from "../shared/number.js";
 import { say } from "../shared/say.js";
 import { leastType } from "../shared/stage_sizes.js";
 import { element } from "../shared/tiles.js";
@@ -89,7 +90,7 @@ export function showHead(view, bytes, table, { queries, keys, background }) {
 /** The cell under the pointer in words: its weight now, at the random start and at the end. */
 export function readCell(view, cells, stop, { keys, rows, columns, moments }) {
   const { query, key } = view.cell;
-  const weight = (one) => (cells[one][query * keys + key] / FULL).toFixed(2);
+  const weight = (one) => written((cells[one][query * keys + key] / FULL).toFixed(2));
   const pair = `“\u2068${rows[query]}\u2069” → “\u2068${columns[key]}\u2069”`;
   const last = moments.length - 1;
   view.reading.textContent =

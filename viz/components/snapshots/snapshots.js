@@ -3,6 +3,7 @@ import { lookup } from "../shared/colours.js";
 import { listenToKeys } from "../shared/keys.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
+import { written } from "../shared/number.js";
 import { say } from "../shared/say.js";
 import { byLayer, element, mark, paint, smooth } from "../shared/tiles.js";
 import { buildHead, layHead, readCell, showHead } from "./head.js";
@@ -10,7 +11,7 @@ import { buildSlider } from "./slider.js";
 
 function percent(share) {
   if (share < 0.0001) return say("less than 0.01%");
-  return `${share < 0.995 ? (100 * share).toPrecision(2) : 100}%`;
+  return written(`${share < 0.995 ? (100 * share).toPrecision(2) : 100}%`);
 }
 
 function buildWords(root) {
