@@ -81,7 +81,7 @@ function connect(view, step, links) {
     const middle = (from + to) / 2;
     path.setAttribute("d", `M${x} ${from + 3}C${x} ${middle} ${end} ${middle} ${end} ${to - 3}`);
     path.setAttribute("stroke-width", (1 + (view.thick * link.byte) / FULL).toFixed(1));
-    path.setAttribute("stroke-opacity", Math.sqrtwritten((link.byte / FULL).toFixed(2)));
+    path.setAttribute("stroke-opacity", Math.sqrt(link.byte / FULL).toFixed(2));
   });
   const near = ({ key }, i) => links.slice(0, i).some((one) => isNear(sources[one.key], sources[key]));
   view.labels.forEach((label, i) => {
