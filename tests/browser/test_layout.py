@@ -1,4 +1,4 @@
-"""Nothing is cut off: every page and every main view, from a projector down to a phone."""
+"""Nothing is cut off nor left in English: every page and every main view, from a projector down to a phone."""
 
 from __future__ import annotations
 
@@ -7,12 +7,22 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from model.language.catalogue import COMPLETE, PSEUDO
+from tests.messages import TRANSLATED
+
 from .conftest import SCREEN, visit
 from .steps import LOADING, boxes_at_rest, open_page, settle
-from .views import VIEWS, open_view
+from .views import GIVEN, VIEWS, open_view
+from .words import english, without_accents
 
 pytestmark = pytest.mark.walk
 WIDTHS = (1440, 1280, 800, 390)
+ALL = [
+    pytest.param((language, address), marks=() if language == PSEUDO else pytest.mark.slow, id=f"{language}-{address}")
+    for language in (PSEUDO, *COMPLETE)
+    for address in VIEWS
+]
+"""Every view in words two fifths longer than English; `slow` in every language that is offered."""
 OUTSIDE = """() => {
   const main = document.querySelector('[data-testid="stMain"]');
   const width = document.documentElement.clientWidth;
@@ -44,9 +54,10 @@ OUTSIDE = """() => {
 
 @pytest.fixture(scope="module")
 def view(request: pytest.FixtureRequest, server: str, chromium: Browser) -> Iterator[Page]:
-    """A view, opened once for all widths."""
+    """A view in a language, opened once for all widths."""
+    language, address = request.param
     with visit(chromium, server, base_url=server, viewport=SCREEN, reduced_motion="reduce") as visitor:
-        open_view(visitor, request.param)
+        open_view(visitor, address, language)
         yield visitor
 
 
@@ -63,10 +74,22 @@ def outside(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("view", VIEWS, indirect=True)
+@pytest.mark.parametrize("view", ALL, indirect=True)
 def test_nothing_is_cut_off(view: Page, width: int) -> None:
     view.set_viewport_size({"width": width, "height": 900})
     assert outside(view) == []
+
+
+@pytest.mark.parametrize("view", [(PSEUDO, address) for address in VIEWS], indirect=True)
+def test_every_word_is_said(view: Page) -> None:
+    assert without_accents(view, GIVEN) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("view", [(language, address) for language in TRANSLATED for address in VIEWS], indirect=True)
+def test_no_word_is_english(view: Page, request: pytest.FixtureRequest) -> None:
+    language = request.node.callspec.params["view"][0]
+    assert english(view, language, GIVEN) == []
 
 
 @pytest.mark.parametrize("language", ["en", "de"])

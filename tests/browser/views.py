@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
+from model.language.catalogue import SOURCE
+
 from .steps import LOADING, open_page
 
+GIVEN = ("He turned the offer down.", "He turned the book down.", "Er ging.")
+"""The sentences of the views."""
 SENTENCE = "sentence=He+turned+the+offer+down."
 EXPLORE = {
     "heatmap": ".st-key-heatmap .plot",
@@ -83,7 +87,7 @@ VIEWS = {f"{page}{view}": drawn for page, views in PAGES.items() for view, drawn
 """The address of each view, and what is there once it is drawn."""
 
 
-def open_view(page: Page, address: str) -> None:
-    """Open a view and wait until it is drawn."""
-    open_page(page, address)
+def open_view(page: Page, address: str, language: str = SOURCE) -> None:
+    """Open a view in a language and wait until it is drawn."""
+    open_page(page, f"{address}{'&' if '?' in address else '?'}lang={language}")
     expect(page.locator(VIEWS[address]).first).to_be_visible(timeout=LOADING)

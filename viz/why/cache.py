@@ -29,6 +29,7 @@ from model.experiments.decoder_lens import DecoderLens
 from model.experiments.logit_lens import Lens, logit_lens
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
+from model.language.current import current_language
 from model.language.say import to_say
 from model.translate import Translation, Translator
 
@@ -155,13 +156,14 @@ def sublayer_lens(reading: ReadingKey, token_id: int | None = None) -> Lens:
         return logit_lens(model, result, sublayers=True, token_id=token_id)
 
 
-@computed(64, is_long=True)
 def user_attributions(name: str, sentence: str, position: int) -> Mapping[str, Attribution]:
     """What can be computed of a model of the command line, by method, for the piece at a position, from 0."""
-    own = shared.reader(name)
-    assert own is not None
-    found, _ = foreign_attributions(own, sentence, position + 1, "all")
-    return {one.method: one for one in found}
+    return _user_attributions(name, sentence, position, current_language())[0]
+
+
+def not_computed(name: str, sentence: str, position: int) -> str:
+    """What cannot be computed there, and why."""
+    return _user_attributions(name, sentence, position, current_language())[1]
 
 
 @computed(64, to_say("Taking pieces away …"), is_long=True)
@@ -180,6 +182,15 @@ def measured(name: str) -> AttributionScores | None:
     except CheckpointError:  # a model of the command line has no folder
         return None
     return found if found and found.model_hash == shared.translator(name).checkpoint.hash else None
+
+
+@computed(64, is_long=True)
+def _user_attributions(name: str, sentence: str, position: int, language: str) -> tuple[Mapping[str, Attribution], str]:
+    """What is missing is said in the language of whoever reads it."""
+    own = shared.reader(name)
+    assert own is not None
+    found, missing = foreign_attributions(own, sentence, position + 1, "all")
+    return {one.method: one for one in found}, missing
 
 
 @computed(4)

@@ -16,9 +16,13 @@ from ...capture.attention import capture_attention
 from ...language.say import say, sentences, to_say
 from ...live.local_model import LocalModel
 from ...trace import AttentionTrace, TraceError
+from ..alti import alti
+from ..attention_scores import norms_of_last
+from ..blocks import Block
 from ..gradients import BASELINE, integrated
 from ..methods import METHODS, Attribution
 from ..target import AttributionError, Target, no_piece
+from .blocks import foreign_blocks
 from .line import ForeignLine
 from .reading import Reading, logits_of, read, target_of
 
@@ -27,16 +31,20 @@ OF_ATTENTION = {
     "attention": METHODS["attention"],
     "rollout": METHODS["rollout"],
 }
+OF_BLOCKS = {name: METHODS[name] for name in ("attention-norm", "alti")}
 COMPUTED = {
     "leave-one-out": to_say("how far the value falls when the piece's embedding is zero"),
     "integrated-gradients": METHODS["integrated-gradients"],
     "gradient-x-input": METHODS["gradient-x-input"],
     **OF_ATTENTION,
+    **OF_BLOCKS,
 }
-"""Name -> what the score is, a message; those of attention where encoder, decoder and cross-attention are captured."""
+"""Name -> what the score is, a message: those of attention where encoder, decoder and cross-attention are captured, the
+last two where the parts of every attention block are found too.
+"""
 NOT_COMPUTED = to_say(
     "Of a model that is not of this project, a piece is left out by zero embeddings, as its masks cannot be reached; "
-    "attention-norm, alti and heads are not computed: they need to know what each of its modules is."
+    "its heads are not switched off here."
 )
 
 
@@ -53,12 +61,14 @@ def foreign_attributions(model: LocalModel, text: str, word: int, method: str) -
         raise AttributionError(no_piece(word, len(reading.predicted)))
     if method != "all":
         return [_EXPLAINED[method](reading, word - 1)], say(NOT_COMPUTED)
-    found = [_EXPLAINED[one](reading, word - 1) for one in COMPUTED if one not in OF_ATTENTION]
-    try:
-        found += [_EXPLAINED[one](reading, word - 1) for one in OF_ATTENTION]
-    except AttributionError as error:
-        return found, sentences(say(NOT_COMPUTED), str(error))
-    return found, say(NOT_COMPUTED)
+    found = [_EXPLAINED[one](reading, word - 1) for one in COMPUTED if one not in (*OF_ATTENTION, *OF_BLOCKS)]
+    refused: list[str] = []
+    for group in (OF_ATTENTION, OF_BLOCKS):
+        try:
+            found += [_EXPLAINED[one](reading, word - 1) for one in group]
+        except AttributionError as error:
+            refused.append(str(error))
+    return found, sentences(say(NOT_COMPUTED), *dict.fromkeys(refused))
 
 
 def values_without(model: LocalModel, text: str, word: int, removed: np.ndarray) -> np.ndarray:
@@ -135,6 +145,27 @@ def _rollout(reading: Reading, position: int) -> Attribution:
     return _attribution("rollout", target, value, source, prefix[: position + 1])
 
 
+def _attention_norm(reading: Reading, position: int) -> Attribution:
+    return _of_blocks("attention-norm", reading, position, lambda _, decoder: norms_of_last(decoder))
+
+
+def _alti(reading: Reading, position: int) -> Attribution:
+    return _of_blocks("alti", reading, position, alti)
+
+
+def _of_blocks(
+    method: str,
+    reading: Reading,
+    position: int,
+    scores: Callable[[list[Block], list[Block]], tuple[Tensor, Tensor]],
+) -> Attribution:
+    """The attribution by scores of decoder inputs (T, T) and source pieces (T, S) that the blocks of a pass give."""
+    with torch.no_grad():
+        target, value = target_of(reading, position)
+    own, source = scores(*foreign_blocks(reading, position))
+    return _attribution(method, target, value, source[position], own[position, : position + 1])
+
+
 def _captured(reading: Reading, position: int) -> tuple[Target, Tensor, AttentionTrace, AttentionTrace]:
     """The target, its value (1,), the weights of the pass and the gradients of the value by each.
 
@@ -176,4 +207,6 @@ _EXPLAINED: Mapping[str, Callable[[Reading, int], Attribution]] = {
     "attention-x-gradient": _attention_x_gradient,
     "attention": _attention,
     "rollout": _rollout,
+    "attention-norm": _attention_norm,
+    "alti": _alti,
 }

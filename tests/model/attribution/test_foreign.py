@@ -99,17 +99,41 @@ def test_what_is_left_as_pieces_go() -> None:
     assert curves.left(curves.random)[:, 0].tolist() == [1, 1, 1, 1]
 
 
+class Mixed(Stranger):
+    """The same with a convolution over the source beside attention."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.beside = nn.Conv1d(16, 16, 3, padding=1)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        mask = nn.Transformer.generate_square_subsequent_mask(y.shape[1])
+        return self.head(self.body(self.beside(self.source(x).mT).mT, self.target(y), tgt_mask=mask))
+
+
+def test_what_cannot_be_followed_is_said_and_the_rest_computed() -> None:
+    found, missing = foreign_attributions(local(Mixed()), "hello", 2, "all")
+    assert [one.method for one in found] == [one for one in COMPUTED if one not in ("attention-norm", "alti")]
+    assert missing.startswith(NOT_COMPUTED)
+    assert missing.endswith(
+        "What its attention passes on cannot be followed: positions are mixed beside its attention."
+    )
+    with pytest.raises(AttributionError, match="positions are mixed beside its attention"):
+        foreign_attributions(local(Mixed()), "hello", 2, "alti")
+
+
 def test_what_it_cannot_have() -> None:
     model = local(Stranger())
-    with pytest.raises(AttributionError, match="alti and heads are not computed"):
-        foreign_attributions(model, "hello", 1, "alti")
+    with pytest.raises(AttributionError, match="its heads are not switched off here"):
+        foreign_attributions(model, "hello", 1, "heads")
     with pytest.raises(AttributionError, match="There is no piece 9"):
         foreign_attributions(model, "hello", 9, "all")
     with pytest.raises(AttributionError, match="no source and target"):
         foreign_attributions(LocalModel("plain", nn.Linear(2, 2), lambda text: list(text)), "hello", 1, "all")
 
 
-def test_of_our_own_model_the_gradient_is_the_same(toy_translator: Translator) -> None:
+@pytest.mark.parametrize("method", ["gradient-x-input", "attention", "rollout", "attention-norm", "alti"])
+def test_of_our_own_model_the_scores_are_the_same(toy_translator: Translator, method: str) -> None:
     """The embedding is scaled after the lookup here, so gradient times input is the same number."""
     translation = toy_translator.translate("a cat finds the tree.", capture=False)
     target = target_pieces(toy_translator, translation, 2)
@@ -120,7 +144,7 @@ def test_of_our_own_model_the_gradient_is_the_same(toy_translator: Translator) -
         fed = target.prefix_tokens
         return {"source": target.source_tokens, "target": fed, "predicted": translation.target_tokens[: len(fed)]}
 
-    (found,), _ = foreign_attributions(LocalModel("ours", toy_translator.model, run), "", 3, "gradient-x-input")
-    expected = attribute(toy_translator, target, "gradient-x-input")
+    (found,), _ = foreign_attributions(LocalModel("ours", toy_translator.model, run), "", 3, method)
+    expected = attribute(toy_translator, target, method)
     np.testing.assert_allclose(found.source, expected.source, atol=1e-4)
     np.testing.assert_allclose(found.prefix, expected.prefix, atol=1e-4)

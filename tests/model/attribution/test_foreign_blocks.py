@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from model.attribution.alti import alti
 from model.attribution.attention_scores import norms_of_last
@@ -19,7 +19,7 @@ from model.text.token_names import Tokens
 from model.translate import Translator
 from model.user_model import LocalModel
 
-from .test_foreign import Stranger, local
+from .test_foreign import Mixed, Stranger, local
 
 
 def test_of_our_own_models_they_are_the_recorded_ones(any_translator: Translator) -> None:
@@ -75,18 +75,6 @@ def _of_transformers(transformers: Any, name: str) -> LocalModel:
         return {"source": [*text, "</s>"], "target": ["<s>", "a", "b", "c"]}
 
     return LocalModel(name, model, run)
-
-
-class Mixed(Stranger):
-    """The same with a convolution over the source beside attention."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.beside = nn.Conv1d(16, 16, 3, padding=1)
-
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        source = self.beside(self.source(x).mT).mT
-        return self.head(self.body(source, self.target(y), tgt_mask=nn.Transformer.generate_square_subsequent_mask(3)))
 
 
 class Doubled(nn.MultiheadAttention):

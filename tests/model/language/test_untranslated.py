@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import messages
+from tests.english import ENGLISH, is_english
 from tests.messages import KEYWORDS, ROOT
 from viz.components.bundle import MESSAGE, SAID
 
@@ -19,20 +20,6 @@ SCRIPTS = sorted(path for path in (ROOT / "viz").rglob("*.js") if path.name != "
 COMMENT = re.compile(r"^ *(?:/\*\*|\*|//).*$| // .*$", re.MULTILINE)
 SENTENCE = re.compile(r"[A-Z][a-z]*[,:]?(?: [^ ]+){2,}")
 """Three words or more, the first with a capital letter."""
-NO_WORDS = re.compile(r"\{[^}]*\}|`[^`]*`|<[^>]*>|https?://\S+|:[a-z_]+/[a-z_]+:|\([^)]*\)|“[^”]*”|„[^“]*“")
-"""What is no prose: values, code, markup, addresses, icons, shapes, what is quoted."""
-ENGLISH = {
-    "de": re.compile(r"(?i)\b(?:the|of|is|are|with|which|that|this|to|for|by|from|has|its|what|it|no|every|each)\b"),
-    "zh": re.compile(r"(?:[A-Za-z][A-Za-z'’-]*[ ,]+){3,}[A-Za-z]+"),
-}
-"""What no sentence of a language has but one that is English in part."""
-QUOTED = (
-    "value cannot be converted to type at::Half without overflow",
-    "value cannot be converted without overflow",
-)
-"""What torch says, in English."""
-
-
 NOT_SAID = {
     "model/decoding/beam_search.py": "a mistake of whoever calls it from Python",
     "model/evaluation/attribution_scores.py": "Markdown of a model card, which is English",
@@ -99,16 +86,6 @@ def test_what_is_exempt_is_no_choice_of_a_page(path: str) -> None:
     """What an exempt module leaves in English is nothing that the catalogues know."""
     known = {one.id for one in messages.read("de")}
     assert not known & set(unsaid(ROOT / path))
-
-
-def prose(text: str) -> str:
-    for quoted in QUOTED:
-        text = text.replace(quoted, "")
-    return NO_WORDS.sub(" ", text)
-
-
-def is_english(text: str, language: str) -> bool:
-    return len(ENGLISH[language].findall(prose(text))) > {"de": 1, "zh": 0}[language]
 
 
 def test_an_english_sentence_is_found() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from model.attribution.foreign import COMPUTED, NOT_COMPUTED
+from model.attribution.foreign import COMPUTED
 from model.attribution.target import AttributionError
 from model.language.say import say, sentences, to_say
 from model.user_model import LocalError, LocalModel
@@ -72,7 +72,7 @@ def show(own: LocalModel) -> None:
     except (AttributionError, LocalError) as error:
         st.info(plain(str(error)))
         return
-    missing = say(NOT_COMPUTED)
+    missing = cache.not_computed(own.name, text, position)
     caption(missing)
     facts = facts_of(trace, word=every[asked.method].target.word, method=asked.method)
     name = f"why-{view.replace(' ', '-')}"
