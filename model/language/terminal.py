@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import gettext
 import os
 from collections.abc import Mapping
 
 from .catalogue import COMPLETE, DOMAIN, LOCALE, PSEUDO, SOURCE, closest
-from .say import to_say
+from .current import current_language
+from .say import say, to_say
 
 LOCALES = ("LC_ALL", "LC_MESSAGES", "LANG")
 """The variables that name the language of messages; the first that is set counts."""
@@ -42,6 +44,16 @@ def of_terminal(environment: Mapping[str, str] = os.environ) -> str:
     if wanted[0].replace("_", "-") == PSEUDO:
         return PSEUDO
     return next((closest(one) for one in wanted if _base(one) in COMPLETE), SOURCE)
+
+
+def add_language(parser: argparse.ArgumentParser) -> None:
+    """Give a command that writes what people read the option of its language, at first that of the terminal."""
+    parser.add_argument(
+        "--language",
+        choices=COMPLETE,
+        default=current_language(),
+        help=say("the language of what is written (default: that of the terminal)"),
+    )
 
 
 def speak_for_argparse(language: str) -> None:

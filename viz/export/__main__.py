@@ -1,7 +1,7 @@
 """A talk, or models that run in the browser, as one HTML file.
 
-``python -m viz.export TALK.toml OUT.html [--dark] [--int8]``
-``python -m viz.export live [--checkpoint NAME ...] [--half | --int8] [--folder] OUT``
+``python -m viz.export TALK.toml OUT.html [--dark] [--int8] [--language CODE]``
+``python -m viz.export live [--checkpoint NAME ...] [--half | --int8] [--folder] [--language CODE] OUT``
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from pathlib import Path
 
 from model.atomic_write import write_file
 from model.cli.writable import WritableError, check_writable
+from model.language.current import speaking
 from model.language.say import say
+from model.language.terminal import add_language, of_terminal, speak_for_argparse
 
 from ..engine.package import Form
 from ..figures.palette import DARK, LIGHT
@@ -26,9 +28,15 @@ from . import collect, live_command
 
 
 def main() -> int:
+    """Write the file, and return the exit code; what is said on the way is in the language of the terminal."""
+    language = of_terminal()
+    speak_for_argparse(language)
+    with speaking(language):
+        return live_command.main(sys.argv[2:]) if sys.argv[1:2] == ["live"] else _talk()
+
+
+def _talk() -> int:
     """Write the scenes that can be shown and say of the others, by their lines, why not; 1 where one is left out."""
-    if sys.argv[1:2] == ["live"]:
-        return live_command.main(sys.argv[2:])
     parser = argparse.ArgumentParser(
         prog="python -m viz.export",
         description=say("A talk as one HTML file; or, with the word live, see live --help."),
@@ -37,6 +45,7 @@ def main() -> int:
     parser.add_argument("out", type=Path, help=say("the HTML file to write"))
     parser.add_argument("--dark", action="store_true", help=say("light ink on dark paper"))
     parser.add_argument("--int8", action="store_true", help=say("the models of live scenes in 8 bits a weight"))
+    add_language(parser)
     arguments = parser.parse_args()
     try:
         check_writable(arguments.out)
@@ -68,7 +77,8 @@ def main() -> int:
 
     palette = DARK if arguments.dark else LIGHT
     form: Form = "int8" if arguments.int8 else "half"
-    page = collect.talk_file(shown, models, palette, date.today(), progress, form, beside)
+    with speaking(arguments.language):
+        page = collect.talk_file(shown, models, palette, date.today(), progress, form, beside)
     write_file(arguments.out, page)
     print(f"{arguments.out}: {len(page.encode()) / 1e6:.1f} MB")
     missing = scene_count(source) - len(shown.scenes)

@@ -11,7 +11,9 @@ from pathlib import Path
 from model.atomic_write import write_file
 from model.checkpoint.load import CheckpointError, available, load_checkpoint
 from model.cli.writable import WritableError, check_writable
+from model.language.current import speaking
 from model.language.say import listed, say
+from model.language.terminal import add_language
 
 from ..engine.package import Form, PackageError
 from . import collect
@@ -34,11 +36,12 @@ def main(arguments: Sequence[str]) -> int:
         else:
             check_writable(given.out)
         checkpoints = [load_checkpoint(name) for name in names]
-        if given.folder:
-            made = live_folder(checkpoints, date.today(), form)
-            files = {given.out / name: data for name, data in made.items()}
-        else:
-            files = {given.out: live_file(checkpoints, date.today(), form or "half").encode()}
+        with speaking(given.language):
+            if given.folder:
+                made = live_folder(checkpoints, date.today(), form)
+                files = {given.out / name: data for name, data in made.items()}
+            else:
+                files = {given.out: live_file(checkpoints, date.today(), form or "half").encode()}
     except OSError as error:
         print(say("{file} cannot be written: {reason}", file=given.out, reason=error), file=sys.stderr)
         return 1
@@ -73,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     form.add_argument(
         "--int8", action="store_true", help=say("weights in 8 bits, half as large and a little less exact")
     )
+    add_language(parser)
     parser.epilog = say(
         "A folder has both unless one is named; a phone then takes 8 bits, where little is lost by them."
     )

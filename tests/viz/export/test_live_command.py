@@ -40,6 +40,26 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "toy"
 
 
+def test_a_file_is_written_in_the_language_asked_for(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "live.html"
+    for arguments, words in (
+        ((), "Diese Datei"),
+        (("--language", "zh"), "此文件"),
+        (("--language", "en"), "This file"),
+    ):
+        monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+        assert run(monkeypatch, "--checkpoint", folder, *arguments, out) == 0
+        assert words in out.read_text(encoding="utf-8")
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "--help")
+    assert "Modelle, die in einer HTML-Datei laufen" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "--language", "xx", out)
+
+
 def test_a_file_holds_the_model_and_one_script(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
