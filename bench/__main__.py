@@ -24,6 +24,7 @@ NAMES = (
     "gpu",
     "greedy",
     "heads",
+    "language",
     "live",
     "overview",
     "positions",

@@ -100,7 +100,7 @@ def test_a_walk_through_every_view(page: Page, tmp_path: Path) -> None:
 @pytest.mark.walk
 def test_a_pair_is_chosen_and_patched(page: Page) -> None:
     open_page(page, "/why?why=two+sentences")
-    choose(page, "Pair", re.compile("^number: The dog is sleeping"))
+    choose(page, "Pair", re.compile("^grammatical number: The dog is sleeping"))
     expect(page.locator(".st-key-patches .hm image")).to_be_visible()
     expect(page.locator(".st-key-control-map .hm image")).to_be_visible()
     expect(page.get_by_role("textbox", name="Sentence", exact=True)).to_have_value("The dog is sleeping.")
