@@ -50,14 +50,20 @@ def equation(cell: Cell, d_model: int, base: float, *, inclusive: bool = False) 
     """One value in LaTeX, a line a step: the formula, the exponent worked out, the angle, the value."""
     above, below = (cell.pair, max((d_model + 1) // 2 - 1, 1)) if inclusive else (2 * cell.pair, d_model)
     function = f"\\{cell.function}"
+    divisor, angle = _tex(cell.divisor, ".6g"), _tex(cell.angle, ".6g")
     steps = (
         f"PE_{{{cell.position},\\,{cell.dimension}}} &= "
         f"{function}\\!\\left(\\frac{{{cell.position}}}{{{base:g}^{{\\,{above}/{below}}}}}\\right)",
-        f"&= {function}\\!\\left(\\frac{{{cell.position}}}{{{cell.divisor:.6g}}}\\right)",
-        f"&= {function}({cell.angle:.6g})",
-        f"&= \\mathbf{{{cell.value:.6f}}}",
+        f"&= {function}\\!\\left(\\frac{{{cell.position}}}{{{divisor}}}\\right)",
+        f"&= {function}({angle})",
+        "&= \\mathbf{" + _tex(cell.value, ".6f") + "}",
     )
     return "\\begin{aligned} " + " \\\\ ".join(steps) + " \\end{aligned}"
+
+
+def _tex(value: float, form: str) -> str:
+    """A number in LaTeX, which would put a space after a comma."""
+    return number(value, form).replace(",", "{,}")
 
 
 def equation_in_a_line(cell: Cell, table: PositionTable) -> str:
@@ -193,8 +199,8 @@ def rotation(choice: TableChoice, shift: int, error: float) -> str:
 
 def block(pair: int, matrix: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[str, ...]:
     """The 2 by 2 block of one pair in LaTeX, and what it does to one position."""
-    rows = " \\\\ ".join(" & ".join(f"{value:.3f}" for value in row) for row in matrix)
-    vectors = [" \\\\ ".join(f"{value:.3f}" for value in vector) for vector in (before, after)]
+    rows = " \\\\ ".join(" & ".join(_tex(value, ".3f") for value in row) for row in matrix)
+    vectors = [" \\\\ ".join(_tex(value, ".3f") for value in vector) for vector in (before, after)]
     return (
         f"M_k^{{({pair})}} = \\begin{{pmatrix}} \\cos k\\omega & \\sin k\\omega \\\\ "
         "-\\sin k\\omega & \\cos k\\omega \\end{pmatrix}",

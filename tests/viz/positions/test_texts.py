@@ -124,3 +124,9 @@ def test_all_that_is_said_of_a_table_is_in_the_readers_language(form: str, width
             *(experiment_texts.experiment(PositionExperiment(move, 60.0), 9, 64) for move in MOVES),
         ]
     assert [WORD.findall(one) for one in said] == [[]] * len(said)
+
+
+def test_numbers_in_latex_have_the_signs_of_the_language() -> None:
+    with speaking("de"):
+        assert "10{,}3916" in texts.equation(cell(12, 4, 256), 256, 10000.0)
+    assert "10.3916" in texts.equation(cell(12, 4, 256), 256, 10000.0)

@@ -5,7 +5,7 @@ import { drawn } from "../shared/picture.js";
 import { LANGUAGE, written } from "../shared/number.js";
 import { pictureHeight } from "../shared/stage_sizes.js";
 import { brushing } from "./brushing.js";
-import { leaveOutCovered, picture, scales } from "./drawing.js";
+import { leaveOutCovered, moveInside, picture, scales } from "./drawing.js";
 
 function build(root, view) {
   root.className = "curves";
@@ -94,7 +94,9 @@ export default function curves({ data, parentElement, setTriggerValue }) {
     view.svg.setAttribute("width", width);
     view.svg.setAttribute("height", height);
     view.svg.replaceChildren(...picture(header, marks, scale), view.ring);
-    leaveOutCovered([...view.svg.querySelectorAll(".note")]);
+    const notes = [...view.svg.querySelectorAll(".note")];
+    moveInside(notes, width);
+    leaveOutCovered(notes);
   };
   const read = (point) => {
     view.at = point;

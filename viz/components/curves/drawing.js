@@ -62,8 +62,10 @@ function axes({ x, y, soft, line }, at) {
   }
   if (x.title) parts.push(words(x.title, (at.left + at.right) / 2, at.bottom + (x.ticks.length ? 38 : 21), soft, "middle"));
   if (y.title) {
-    const turned = words(y.title, 0, 0, soft, "middle");
-    turned.setAttribute("transform", `translate(14 ${(at.top + at.bottom) / 2}) rotate(-90)`);
+    const middle = (at.top + at.bottom) / 2;
+    const turned = words(y.title, 14, middle, soft, "middle");
+    turned.setAttribute("transform", `rotate(-90 14 ${middle})`);
+    turned.setAttribute("class", "ytitle"); // As plotly calls it.
     parts.push(turned);
   }
   return parts;
@@ -79,6 +81,15 @@ function note({ text, x, y, colour, across, down, shift }, at, background) {
     made.setAttribute("stroke", background);
     return made;
   });
+}
+
+/** Move words that would pass an edge of a picture so wide back into it. */
+export function moveInside(notes, width) {
+  for (const note of notes) {
+    const box = note.getBBox();
+    const by = Math.max(0, -box.x) - Math.max(0, box.x + box.width - width);
+    if (by) note.setAttribute("x", Number(note.getAttribute("x")) + by);
+  }
 }
 
 /** Leave out words that would stand on others; those that are noted first stay. */

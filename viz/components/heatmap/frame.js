@@ -72,7 +72,7 @@ function bar({ stops, scale, top }, place, height, { soft }) {
   const marks = TICKS[scale].map((share) => {
     const at = length * position(share, scale);
     const spot = lying ? { x: x + at, y: y + BAR.width + 10, "text-anchor": "middle" } : { x: x + BAR.width + 4, y: y + length - at };
-    return drawn("text", { ...spot, "dominant-baseline": "central", "font-size": 12, fill: soft }, `${Number((share * top).toPrecision(2))}`);
+    return drawn("text", { ...spot, "dominant-baseline": "central", "font-size": 12, fill: soft }, written(`${Number((share * top).toPrecision(2))}`));
   });
   const [width, tall] = lying ? [length, BAR.width] : [BAR.width, length];
   return [gradient, drawn("rect", { x, y, width, height: tall, fill: "url(#ramp)" }), ...marks];
@@ -113,7 +113,7 @@ export function drawFrame(svg, header, map, place, height) {
   const { colours: palette } = header;
   svg.setAttribute("viewBox", `0 0 ${place.whole} ${height}`);
   const named = drawn("text", { class: "title", x: 0, y: 16, "font-size": isSlim(place.whole) ? 14 : 16, "font-weight": 700, fill: palette.ink }, header.title);
-  named.append(drawn("tspan", { dx: 8, "font-weight": 400, fill: palette.soft }, header.model));
+  if (!isSlim(place.whole)) named.append(drawn("tspan", { dx: 8, "font-weight": 400, fill: palette.soft }, header.model));
   const axes = { x: place.left - 8, y: place.top - 8, "text-anchor": "end", "font-size": 13, fill: palette.soft };
   svg.replaceChildren(
     named,
