@@ -57,7 +57,7 @@ def test_a_translation_model_is_explored_changed_and_decoded(page: Page) -> None
     shows(page, "Beam tree")
     shows(page, "cross-attention:")
     for path, said in (
-        (address("/why", "marian"), "attention-norm, alti and heads are not computed"),
+        (address("/why", "marian"), "its heads are not switched off here"),
         (address("/positions", "marian"), "the first layer reads the third"),
         (address("/positions", "marian", plot="experiments"), "the model gave each piece"),
         (address("/masks", "marian", part="try on the model"), "attention moved"),
