@@ -120,5 +120,5 @@ def test_a_strangers_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert all(one["word"] == "y" and len(one["source"]) == 3 and one["not_computed"] for one in found)
     assert main([*call, "leave-one-out"]) == 0
     assert "embedding is zero" in capsys.readouterr().out
-    assert main([*call, "alti"]) == 2
+    assert main([*call, "heads"]) == 2
     assert "its heads are not switched off here" in capsys.readouterr().err
