@@ -29,9 +29,7 @@ SCENES = 4
 """How many scenes are walked through by default."""
 
 
-@pytest.mark.parametrize(
-    "address", ["/?model=none-such", "/decode?method=none", "/heads?q=1", "/positions?positions=x"]
-)
+@pytest.mark.parametrize("address", NONSENSE)
 def test_an_address_that_is_none(page: Page, language: str, address: str) -> None:
     open_page(page, f"{address}&lang={language}")
     assert english(page, language, GIVEN) == []
@@ -45,9 +43,7 @@ def test_a_sentence_that_is_too_long(page: Page, language: str) -> None:
     assert english(page, language, GIVEN) == []
 
 
-@pytest.mark.parametrize(
-    "text", ["[[1, 2", "[[0.5, 0.5], [0.5]]", "import os", "tensor([[True, False], [True, True]])"]
-)
+@pytest.mark.parametrize("text", PASTED)
 def test_what_is_pasted(page: Page, language: str, text: str) -> None:
     open_page(page, f"/masks?from=paste&lang={language}")
     box = page.locator("textarea").first

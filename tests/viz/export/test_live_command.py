@@ -44,12 +44,9 @@ def test_a_file_is_written_in_the_language_asked_for(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "live.html"
-    for arguments, words in (
-        ((), "Diese Datei"),
-        (("--language", "zh"), "此文件"),
-        (("--language", "en"), "This file"),
-    ):
-        monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    chosen = {(): "Diese Datei", ("--language", "zh"): "此文件", ("--language", "en"): "This file"}
+    for arguments, words in chosen.items():
         assert run(monkeypatch, "--checkpoint", folder, *arguments, out) == 0
         assert words in out.read_text(encoding="utf-8")
     monkeypatch.setenv("COLUMNS", "200")

@@ -83,7 +83,7 @@ function note({ text, x, y, colour, across, down, shift }, at, background) {
   });
 }
 
-/** Move words that would pass an edge of a picture so wide back into it. */
+/** Move words that would pass the left or the right edge of a picture of this width back into it. */
 export function moveInside(notes, width) {
   for (const note of notes) {
     const box = note.getBBox();
