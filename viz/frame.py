@@ -32,8 +32,7 @@ def begin(page: str) -> None:
     """Draw the frame of a page; comes before all else of it."""
     too_long = clean_address(PAGES[page]) if page in PAGES else []
     take_back_lent()
-    st.html(theme.STYLE)
-    st.html(f"<style>:root {{ {theme.words()} }}</style>")
+    st.html(theme.style())
     arrival(page)
     for one in too_long:
         caption(
@@ -63,7 +62,7 @@ def _around(page: str) -> None:
     with st.container(key="header-actions", horizontal=True, vertical_alignment="center"):
         language.switch()
         if shown:
-            with st.container(key="page-menu"), st.popover("?", type="tertiary", key="page-help"):
+            with st.popover("?", type="tertiary", key="page-help"):
                 page_menu(key="page-actions")
                 glossary()
         if page in PAGES:

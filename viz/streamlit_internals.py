@@ -64,10 +64,9 @@ def unbind_query_parameters() -> None:
                 parameters.unbind_widget(binding.widget_id)
 
 
-def current_run() -> object | None:
-    """What stands for the run of a page in this thread, itself and no other; None outside of any."""
-    found: object | None = _context()
-    return found
+def in_run() -> bool:
+    """Whether this thread runs a page for a visitor."""
+    return _context() is not None
 
 
 def went_through_history() -> bool:

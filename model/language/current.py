@@ -12,24 +12,29 @@ from .catalogue import SOURCE, catalogue
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_OF_BLOCK: ContextVar[str | None] = ContextVar("language of a block", default=None)
+_SPOKEN: ContextVar[str | None] = ContextVar("the language that is spoken", default=None)
 _of_visitor: Callable[[], str] = lambda: SOURCE  # noqa: E731
 
 
 def current_language() -> str:
     """The language of what is said now."""
-    return _OF_BLOCK.get() or _of_visitor()
+    return _SPOKEN.get() or _of_visitor()
+
+
+def speak(language: str) -> None:
+    """Say everything in a language from here on, in a thread that runs for one visitor alone."""
+    _SPOKEN.set(language)
 
 
 @contextmanager
 def speaking(language: str) -> Iterator[None]:
     """Say everything in a language for one block of code. Raises ValueError where there is no catalogue of it."""
     catalogue(language)
-    token = _OF_BLOCK.set(language)
+    token = _SPOKEN.set(language)
     try:
         yield
     finally:
-        _OF_BLOCK.reset(token)
+        _SPOKEN.reset(token)
 
 
 def in_this_language(work: Callable[P, R]) -> Callable[P, R]:
@@ -44,7 +49,7 @@ def in_this_language(work: Callable[P, R]) -> Callable[P, R]:
 
 
 def ask(of_visitor: Callable[[], str]) -> None:
-    """Take the language from `of_visitor` where no block says one: it knows for whom the calling thread runs.
+    """Take the language from `of_visitor` where none is spoken yet: it knows for whom the calling thread runs.
 
     An app that serves visitors calls this once; everything else speaks English.
     """

@@ -10,7 +10,7 @@ import string
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .catalogue import catalogue
+from .catalogue import SOURCE, catalogue
 from .current import current_language
 
 GERMAN = str.maketrans(",.", ".,")
@@ -19,7 +19,7 @@ GERMAN = str.maketrans(",.", ".,")
 def say(message: str, **values: Any) -> str:
     """The message in the current language, with values put in its {fields}, numbers as the language writes them."""
     language = current_language()
-    return _filled(catalogue(language).gettext(message), values, language)
+    return _filled(message if language == SOURCE else catalogue(language).gettext(message), values, language)
 
 
 def say_many(one: str, many: str, count: int, **values: Any) -> str:
@@ -45,7 +45,8 @@ def listed(items: Iterable[str]) -> str:
 
 def number(value: float, form: str = "") -> str:
     """A number formatted as Python's format specifier says, with the language's signs: 1.234,5 and 12 % in German."""
-    return _numbers(format(value, form), current_language())
+    text = format(value, form)
+    return _german(text) if current_language() == "de" else text
 
 
 def separators() -> str:
@@ -62,10 +63,8 @@ def _filled(text: str, values: Mapping[str, Any], language: str) -> str:
 class _German(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         text = super().format_field(value, format_spec)
-        return _numbers(text, "de") if isinstance(value, int | float) and not isinstance(value, bool) else text
+        return _german(text) if isinstance(value, int | float) and not isinstance(value, bool) else text
 
 
-def _numbers(text: str, language: str) -> str:
-    if language != "de":
-        return text
-    return text.translate(GERMAN).replace("%", "\N{NARROW NO-BREAK SPACE}%")
+def _german(number: str) -> str:
+    return number.translate(GERMAN).replace("%", "\N{NARROW NO-BREAK SPACE}%")

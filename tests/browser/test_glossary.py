@@ -37,7 +37,7 @@ def test_a_term_says_what_it_means(page: Page) -> None:
 def test_the_menu_of_a_page_lists_all_terms(page: Page) -> None:
     open_page(page, "/decode")
     settle(page)
-    click(page.locator(".st-key-page-menu button"))
+    click(page.locator(".st-key-page-help button"))
     page.get_by_text("Glossary", exact=True).click()
     for one in (entries()[0], entries()[-1]):
         expect(page.locator(".glossary dt").filter(has_text=one.term).first).to_be_attached()

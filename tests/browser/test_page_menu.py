@@ -13,7 +13,7 @@ def test_a_page_is_presented_and_its_link_copied(page: Page) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     open_page(page, "/?layer=3&head=2")
     expect_head(page, 3, 2)
-    click(page.locator(".st-key-page-menu button"))
+    click(page.locator(".st-key-page-help button"))
     page.get_by_role("button", name="Copy the link").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == page.url
@@ -24,3 +24,16 @@ def test_a_page_is_presented_and_its_link_copied(page: Page) -> None:
     expect(page.locator("dialog.show")).to_have_count(0)
     page.wait_for_timeout(1500)
     page.wait_for_url(re.compile("layer=3"))
+
+
+def test_another_language_is_chosen_and_kept(page: Page) -> None:
+    open_page(page, "/?layer=3&head=2")
+    language = page.get_by_role("combobox", name="Language")
+    language.select_option("Deutsch")
+    expect(page.get_by_role("link", name="Erkunden")).to_be_visible()
+    page.wait_for_url(re.compile("lang=de"))
+    expect_head(page, 3, 2)
+    page.reload()
+    page.get_by_role("combobox", name="Sprache").select_option("中文")
+    expect(page.get_by_role("link", name="探索")).to_be_visible()
+    page.wait_for_url(re.compile("lang=zh"))

@@ -1,8 +1,8 @@
 """How a component's modules are joined: Streamlit takes one JavaScript text, so imports are followed and inlined.
 
 All modules of a component then share one scope: a module's own imports come first, each file once, and the import
-lines are dropped. Names must therefore be unique within a component. Messages (shared/say.js) are put in the current
-language, and it is named (shared/number.js).
+lines and the comments are dropped. Names must therefore be unique within a component. Messages (shared/say.js) are put
+in the current language, and it is named (shared/number.js).
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from model.language.current import current_language
 
 HERE = Path(__file__).parent
 IMPORT = re.compile(r'^import .* from "(?P<path>\.[^"]+)";\n', re.MULTILINE)
+COMMENT = re.compile(r"^[ ]*(?:/\*\*.*?\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
+"""A line of nothing but a comment, or several: every rerun sends each visitor the scripts of a page anew."""
 
 LANGUAGE = 'const LANGUAGE = "{}";'
 """How a script names the language that is spoken (shared/number.js)."""
@@ -51,7 +53,7 @@ def _collect(path: Path, found: dict[Path, str]) -> None:
         needed = (path.parent / match["path"]).resolve()
         if needed not in found:
             _collect(needed, found)
-    found[path] = IMPORT.sub("", text)
+    found[path] = COMMENT.sub("", IMPORT.sub("", text))
 
 
 def component(name: str) -> Callable[..., Any]:

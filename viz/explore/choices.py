@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -79,9 +78,6 @@ def view() -> tuple[SingleView, bool]:
         VIEW.set("compare" if comparing else picked)
         COMPARED.set(picked if comparing else COMPARED.default)
 
-    # The style sheet puts these before the views.
-    one, several = (json.dumps(text, ensure_ascii=False) for text in (say("One head"), say("All heads")))
-    st.html(f"<style>:root {{ --one-head: {one}; --all-heads: {several}; }}</style>")
     shown = st.segmented_control(
         say("View"),
         SINGLE_VIEWS,

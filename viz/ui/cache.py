@@ -47,7 +47,7 @@ from model.positions.table import formula_table
 from model.trace import TENSORS, AttentionMap, AttentionTrace, Head, Kind
 from model.translate import Translation, Translator, available
 from model.untrusted_trace import OpenedTrace, OpenError, open_trace
-from model.user_model import LocalError, LocalModel, named_folders, option
+from model.user_model import DIRECTORY, LocalError, LocalModel, named_folders, option
 from model.user_model import load as load_local
 
 from ..computed import cached, computed
@@ -116,9 +116,13 @@ def local() -> LiveModel | LocalModel | LocalError | None:
     return None if spec is None else _local(spec, str(chosen_device()), current_language())
 
 
+def _offered() -> tuple[dict[str, str], str]:
+    """What loads each model of the directory that the command line names, by name, or why there is none, said."""
+    return ({}, "") if option(sys.argv[1:], DIRECTORY) is None else _folders(current_language())
+
+
 @st.cache_data(ttl=10, show_spinner=False)
 def _folders(language: str) -> tuple[dict[str, str], str]:
-    """What loads each model of the directory that the command line names, by name, or why there is none, said."""
     try:
         return named_folders(sys.argv[1:]), ""
     except LocalError as error:
@@ -128,7 +132,7 @@ def _folders(language: str) -> tuple[dict[str, str], str]:
 def command_line_problems() -> list[str]:
     """Why what the command line names cannot be had, in sentences."""
     own = local()
-    return [*([str(own)] if isinstance(own, LocalError) else []), *filter(None, _folders(current_language())[1:])]
+    return [*([str(own)] if isinstance(own, LocalError) else []), *filter(None, _offered()[1:])]
 
 
 def brought(name: str) -> LiveModel | LocalModel | LocalError | None:
@@ -136,7 +140,7 @@ def brought(name: str) -> LiveModel | LocalModel | LocalError | None:
     own = local()
     if isinstance(own, LiveModel | LocalModel) and own.name == name:
         return own
-    spec = _folders(current_language())[0].get(name)
+    spec = _offered()[0].get(name)
     return None if spec is None else _local(spec, str(chosen_device()), current_language())
 
 
@@ -152,7 +156,7 @@ def models() -> list[str]:
     """Names of all that can be chosen, those of the command line first."""
     own = local()
     first = [own.name] if isinstance(own, LiveModel | LocalModel) else []
-    return list(dict.fromkeys([*first, *_folders(current_language())[0], *checkpoints()]))
+    return list(dict.fromkeys([*first, *_offered()[0], *checkpoints()]))
 
 
 @computed(64)
@@ -296,12 +300,18 @@ def word_facts(name: str, text: str, target_ids: tuple[int, ...], changes: str =
     return facts_of(live(name), text, target_ids, parse(changes))
 
 
+@st.cache_resource(max_entries=512, show_spinner=False)
+def passes(name: str, source_length: int, target_length: int) -> tuple[tuple[Head, ...], ...]:
+    """The heads that are switched off in each forward pass of :func:`effects_of`."""
+    return head_effects.plan(live(name).model, source_length, target_length)
+
+
 @computed(512)
 def effects_of(
-    name: str, source_ids: tuple[int, ...], target_ids: tuple[int, ...], heads: tuple[Head, ...], changes: str
+    name: str, source_ids: tuple[int, ...], target_ids: tuple[int, ...], part: int, changes: str
 ) -> np.ndarray:
-    """What switching off each of some heads changes, in one forward pass: (heads, T). Raises InterventionError."""
-    model = live(name).model
+    """What switching off each head of one of the :func:`passes` changes: (heads, T). Raises InterventionError."""
+    model, heads = live(name).model, passes(name, len(source_ids), len(target_ids))[part]
     with intervening(model, parse(changes)):
         return head_effects.effects_of(model, source_ids, target_ids, heads)
 

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 
 import streamlit as st
 
-from model.language.say import say
+from model.language.current import current_language, speaking
+from model.language.say import say, to_say
 
 from ..components.theme_watch import theme_watch
 from ..figures.palette import DARK, LIGHT, Palette
 
 STYLE = Path(__file__).parent / "style.css"
+WORDS = {"try": to_say("Try"), "add": to_say("Add"), "one-head": to_say("One head"), "all-heads": to_say("All heads")}
+"""What style sheets write, by the variable that they read it from."""
 
 
-def words() -> str:
-    """The words that the style sheet writes."""
-    said = {"try": say("Try"), "add": say("Add")}
-    return "".join(f"--{name}: {json.dumps(text, ensure_ascii=False)};" for name, text in said.items())
+def style() -> str:
+    """The style element of every page: the sheet and its words in the current language."""
+    return _style(current_language())
+
+
+@functools.cache
+def _style(language: str) -> str:
+    with speaking(language):
+        words = "".join(f"--{name}: {json.dumps(say(text), ensure_ascii=False)};" for name, text in WORDS.items())
+    return f"<style>{STYLE.read_text(encoding='utf-8')} :root {{ {words} }}</style>"
 
 
 def palette() -> Palette:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from model.experiments.head_effects import HeadEffects, joined, plan
+from model.experiments.head_effects import HeadEffects, joined
 from model.language.say import say
 
 from ..components.word_card import CardActions, card_data
@@ -29,12 +29,12 @@ def word_card(model: str, result: Translation, position: int, actions: CardActio
 def head_effects(model: str, result: Translation, changes: str = "") -> HeadEffects:
     """What switching off each head changes, with a bar of how far it is while it is computed. InterventionError."""
     ids = result.source_ids, result.target_ids
-    passes = plan(cache.live(model).model, *map(len, ids))
+    passes = cache.passes(model, *map(len, ids))
     bar, parts = st.empty(), []
-    for at, heads in enumerate(passes):
-        count = sum(map(len, passes))
+    count = sum(map(len, passes))
+    for at in range(len(passes)):
         if at:  # what is in the cache needs no bar, and the first pass says how long the others take
             bar.progress(at / len(passes), say("Switching off each of {count} heads …", count=count))
-        parts.append(cache.effects_of(model, *ids, heads, changes))
+        parts.append(cache.effects_of(model, *ids, at, changes))
     bar.empty()
     return joined(passes, parts)
