@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +14,37 @@ LARGE = 2**20
 """Bytes from which weights are laid down behind each other; smaller ones are stacked in no time."""
 MOST = 2**30
 """Bytes of one block of memory. What is never written in it takes none."""
+MOST_SPARE = 2**28
+"""Bytes of the largest block that is kept for the next capture once nobody reads it any more."""
+
+_spare: deque[np.ndarray] = deque(maxlen=1)
+"""Memory of a trace that is gone. Fresh memory costs more than what is written into it: its pages come one by one."""
+
+
+def release_spare() -> None:
+    """Give the memory that no trace uses any more back to the system."""
+    _spare.clear()
+
+
+class _Lent:
+    """Memory as an array's base: it is spare again when the last array that looks into it is gone."""
+
+    def __init__(self, memory: np.ndarray) -> None:
+        self.__array_interface__ = memory.__array_interface__
+        if memory.nbytes <= MOST_SPARE:
+            weakref.finalize(self, _spare.append, memory).atexit = False
+        else:
+            self.memory = memory
+
+
+def _block(shape: tuple[int, ...]) -> np.ndarray:
+    """An array of float32 whose values are whatever stood in its memory."""
+    try:
+        spare = _spare.pop()  # at once, so that no other thread has it too
+    except IndexError:
+        spare = np.empty(0, np.float32)
+    fits = spare.shape == shape
+    return np.asarray(_Lent(spare if fits else np.empty(shape, np.float32)))
 
 
 class LayerStore:
@@ -29,7 +62,7 @@ class LayerStore:
         shape = tuple(weights.shape)
         block, rows, taken = self._open.get(shape, (None, None, 0))
         if block is None or rows is None or taken == len(block):
-            block = np.empty((max(1, min(layers, MOST // size)), *shape), np.float32)
+            block = _block((max(1, min(layers, MOST // size)), *shape))
             rows, taken = torch.from_numpy(block), 0
         block[taken] = weights.detach().numpy()  # on one thread: many would wait for each other on a busy machine
         self._open[shape] = block, rows, taken + 1

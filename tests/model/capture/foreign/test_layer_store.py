@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -173,3 +177,39 @@ def test_what_a_model_writes_over_is_kept_as_it_was(tokens: int, half: bool) -> 
     np.testing.assert_allclose(one.weights[0], attention.kept[0], atol=5e-4 if half else 0)
     scores = torch.from_numpy(one.tensors["masked_scores"][0])
     np.testing.assert_allclose(scores.softmax(-1), attention.kept[0], atol=1e-6)
+
+
+def block(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A map of two layers as a view into a block, and what stands in it."""
+    given = torch.rand(2, 1, HEADS, LENGTH, LENGTH, generator=torch.Generator().manual_seed(seed))
+    store = LayerStore()
+    view = as_view([store.kept(one, 2)[0] for one in given])
+    assert view is not None
+    return view, given[:, 0].numpy()
+
+
+def test_the_memory_of_a_block_is_used_again_when_nobody_reads_it_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layer_store, "_spare", deque[np.ndarray](maxlen=1))
+    view, expected = block(0)
+    corner, place = view[1:, :2], view.ctypes.data
+    del view
+    gc.collect()
+    second, other = block(1)
+    assert second.ctypes.data != place  # the corner is still read
+    assert np.array_equal(corner, expected[1:, :2])
+    assert np.array_equal(second, other)
+    del corner
+    gc.collect()
+    third, another = block(2)
+    assert third.ctypes.data == place
+    assert np.array_equal(third, another)
+    assert np.array_equal(second, other)
+
+
+def test_many_threads_never_share_a_block() -> None:
+    def right(seed: int) -> bool:
+        view, expected = block(seed)
+        return np.array_equal(view, expected)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(right, range(40)))
