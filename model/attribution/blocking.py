@@ -14,10 +14,8 @@ import torch
 from torch import Tensor
 
 from ..interventions.apply import editing_masks
-from ..network.config import PAD_ID
+from ..network.autoregressive import AutoregressiveModel
 from ..network.hooks import hook_outputs
-from ..network.masks import padding_mask
-from ..network.transformer import Transformer
 from ..trace import Kind
 from .target import Target
 
@@ -25,7 +23,7 @@ ROWS = 256  # of one forward pass
 
 
 @torch.no_grad()
-def values_without(model: Transformer, target: Target, source_keep: Tensor, prefix_keep: Tensor) -> Tensor:
+def values_without(model: AutoregressiveModel, target: Target, source_keep: Tensor, prefix_keep: Tensor) -> Tensor:
     """Return the target's value with pieces taken away, a row for each pattern.
 
     source_keep (B, S) and prefix_keep (B, P) bool, False = taken away -> (B,) float64.
@@ -37,7 +35,7 @@ def values_without(model: Transformer, target: Target, source_keep: Tensor, pref
 
 
 @torch.no_grad()
-def leave_one_out(model: Transformer, target: Target) -> tuple[Tensor, Tensor, Tensor]:
+def leave_one_out(model: AutoregressiveModel, target: Target) -> tuple[Tensor, Tensor, Tensor]:
     """Return how much the value falls without each piece: value (), source (S,), prefix (P,), float64."""
     source, prefix = len(target.source_ids), len(target.prefix_tokens)
     removed = torch.eye(source + prefix, dtype=torch.bool, device="cpu")
@@ -47,7 +45,7 @@ def leave_one_out(model: Transformer, target: Target) -> tuple[Tensor, Tensor, T
     return values[0], falls[:source], falls[source:]
 
 
-def _values(model: Transformer, target: Target, source_keep: Tensor, prefix_keep: Tensor) -> Tensor:
+def _values(model: AutoregressiveModel, target: Target, source_keep: Tensor, prefix_keep: Tensor) -> Tensor:
     rows, device = len(source_keep), source_keep.device
     source, inputs = (torch.tensor([ids], device=device) for ids in (target.source_ids, target.input_ids))
     patterns, row_of = torch.unique(source_keep, dim=0, return_inverse=True)  # a sentence is encoded once
@@ -59,14 +57,14 @@ def _values(model: Transformer, target: Target, source_keep: Tensor, prefix_keep
     def zero(tokens: Tensor) -> Tensor:
         return tokens * input_keep[..., None]
 
-    zeroed = hook_outputs({model.target_embedding.tokens: zero})
+    zeroed = hook_outputs({model.token_embedding("target"): zero})
     with blocked(model, "decoder", input_keep), blocked(model, "cross", source_keep), zeroed:
-        states = model.decode(inputs.expand(rows, -1), memory, padding_mask(source, PAD_ID))
+        states = model.decode(inputs.expand(rows, -1), memory, model.source_mask(source))
     return target.value(model.generator(states[:, target.position :]))
 
 
 @contextmanager
-def blocked(model: Transformer, kind: Kind, keep: Tensor) -> Iterator[None]:
+def blocked(model: AutoregressiveModel, kind: Kind, keep: Tensor) -> Iterator[None]:
     """Block the keys where keep (B, K) is False in all layers of one kind of attention."""
     with editing_masks(model, kind, lambda mask, first: mask & keep[:, None, None, :]):
         yield

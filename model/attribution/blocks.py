@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from ..trace import Kind
+from ..trace import KINDS, Kind
 from .recording import HeldNorm, Recording, Sublayer, sublayers
 
 
@@ -58,6 +59,35 @@ class Block:
         return contributions(vectors, self.after, residual)
 
 
+Stacks = tuple[list[Block], list[Block]]
+"""The attention blocks of encoder and decoder in the order in which they ran."""
+
+
+@dataclass(frozen=True, eq=False)
+class SeenAttention:
+    """The attention of one pass over one text, with what is known of its blocks."""
+
+    weights: Mapping[Kind, Tensor]
+    """(L, H, Q, K) float64"""
+    stacks: Callable[[], Stacks]
+    """Raises AttributionError where the parts of a block are not found."""
+
+
+def seen_of(recording: Recording) -> SeenAttention:
+    """Return the attention of a recorded pass."""
+    weights = {
+        kind: torch.stack(
+            [
+                recording[f"{one.path}.weights"]
+                for one in sublayers(recording.model, "encoder" if kind == "encoder" else "decoder")
+                if one.kind == kind
+            ]
+        )
+        for kind in KINDS
+    }
+    return SeenAttention(weights, lambda: stacks_of(recording))
+
+
 def contributions(vectors: Tensor, result: Tensor, residual: Tensor) -> Tensor:
     """Return the shares of vectors (Q, K, D) in their results (Q, D): (Q, K), rows summing to 1.
 
@@ -68,8 +98,8 @@ def contributions(vectors: Tensor, result: Tensor, residual: Tensor) -> Tensor:
     return torch.where(total > 0, near / total.clamp_min(torch.finfo(near.dtype).tiny), residual)
 
 
-def stacks_of(recording: Recording) -> tuple[list[Block], list[Block]]:
-    """Return the attention blocks of encoder and decoder in the order in which they ran."""
+def stacks_of(recording: Recording) -> Stacks:
+    """Return the attention blocks of a recorded pass."""
     return _stack(recording, "encoder"), _stack(recording, "decoder")
 
 

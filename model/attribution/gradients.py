@@ -13,11 +13,10 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from ..capture.attention import capture_attention
 from ..language.say import to_say
-from ..network.config import PAD_ID
-from ..network.hooks import hook_outputs
-from ..network.masks import padding_mask
-from ..network.transformer import Embedding, Transformer
+from ..network.autoregressive import AutoregressiveModel, Side
+from ..network.hooks import OutputHook, hook_outputs
 from .target import Target
 
 CELLS, SPLIT, ROUNDS = 24, 8, 16
@@ -58,7 +57,7 @@ class Line(Protocol):
         """Return dF/dt at points (N,), split over the pieces: gradient x (input - baseline), (N, S + P) float64."""
 
 
-def gradient_x_input(model: Transformer, target: Target) -> GradientScores:
+def gradient_x_input(model: AutoregressiveModel, target: Target) -> GradientScores:
     """Return the gradient at the input times the input: the first step of a Taylor series."""
     line = _Line(model, target)
     first, last = line.values(torch.tensor([0.0, 1.0], device="cpu")).tolist()
@@ -66,7 +65,7 @@ def gradient_x_input(model: Transformer, target: Target) -> GradientScores:
     return GradientScores(scores[: line.pieces], scores[line.pieces :], last, first)
 
 
-def integrated_gradients(model: Transformer, target: Target, tolerance: float = TOLERANCE) -> GradientScores:
+def integrated_gradients(model: AutoregressiveModel, target: Target, tolerance: float = TOLERANCE) -> GradientScores:
     """Return integrated gradients by the midpoint rule on cells that are cut finer where they err most.
 
     F at the ends of a cell says what its integral must sum to. Networks with ReLUs have kinks along the line, where no
@@ -125,13 +124,11 @@ def _refined(line: Line, cells: _Cells) -> _Cells:
 class _Line:
     """The straight line from the baseline, at 0, to the input, at 1, and the value F along it."""
 
-    def __init__(self, model: Transformer, target: Target) -> None:
+    def __init__(self, model: AutoregressiveModel, target: Target) -> None:
         self.model, self.target = model, target
         self.device = next(model.parameters()).device
         self.pieces, self.prefix = len(target.source_ids), len(target.prefix_tokens)
-        with torch.no_grad():
-            self.source = self._embed(model.source_embedding, target.source_ids)
-            self.inputs = self._embed(model.target_embedding, target.input_ids)
+        self.source, self.inputs = embeddings(model, target)
 
     @torch.no_grad()
     def values(self, points: Tensor) -> Tensor:
@@ -147,10 +144,6 @@ class _Line:
         by_source, by_input = ((gradient.double() * tokens.double()).sum(-1) for gradient, tokens in pairs)
         return torch.cat([by_source, by_input[:, : self.prefix]], 1).cpu()
 
-    def _embed(self, embedding: Embedding, ids: tuple[int, ...]) -> Tensor:
-        """Scaled token embeddings (T, D)."""
-        return embedding.table(torch.tensor(ids, device=self.device)) * embedding.scale
-
     def _at(self, points: Tensor) -> list[Tensor]:
         """Token embeddings of source (N, S, D) and decoder inputs (N, T, D); the pieces of X itself stay."""
         scale = points.to(self.device, self.source.dtype)[:, None, None]
@@ -159,15 +152,51 @@ class _Line:
 
     def _run(self, source: Tensor, inputs: Tensor) -> Tensor:
         """F at token embeddings (N, S, D) and (N, T, D): -> (N,)"""
-        rows, target = len(source), self.target
-        ids, input_ids = (torch.tensor([one], device=self.device) for one in (target.source_ids, target.input_ids))
-        model = self.model
-        with hook_outputs(
-            {model.source_embedding.tokens: lambda _: source, model.target_embedding.tokens: lambda _: inputs}
-        ):
-            memory = model.encode(ids.expand(rows, -1))
-            states = model.decode(input_ids.expand(rows, -1), memory, padding_mask(ids, PAD_ID))
-        return target.value(model.generator(states[:, target.position :]))
+        return self.target.value(logits_of(self.model, self.target, source, inputs))
+
+
+def attention_x_gradient(model: AutoregressiveModel, target: Target) -> tuple[Tensor, Tensor]:
+    """Return weights times gradients, summed over layers, heads and rows: source (S,), prefix (P,), float64.
+
+    Source pieces are the keys of cross-attention, those of the prefix the keys of the decoder's own.
+    """
+    inputs = [one[None].requires_grad_() for one in embeddings(model, target)]
+    with torch.enable_grad(), capture_attention(model, detach=False) as capture:
+        value = target.value(logits_of(model, target, *inputs))
+    weights, gradients = capture.trace.maps, capture.gradients(value.sum()).maps
+    source, own = (
+        torch.from_numpy((weights[kind].weights.astype(float) * gradients[kind].weights).sum((0, 1, 2)))
+        for kind in ("cross", "decoder")
+    )
+    return source, own[: len(target.prefix_tokens)]
+
+
+@torch.no_grad()
+def embeddings(model: AutoregressiveModel, target: Target) -> tuple[Tensor, Tensor]:
+    """Return the embeddings of the source (S, D) and of the decoder's inputs (T, D), before positions are added."""
+    found: dict[Side, Tensor] = {}
+
+    def keep(side: Side) -> OutputHook:
+        return lambda tokens: found.update({side: tokens[0]})
+
+    _run(model, target, keep("source"), keep("target"), 1)
+    return found["source"], found["target"]
+
+
+def logits_of(model: AutoregressiveModel, target: Target, source: Tensor, inputs: Tensor) -> Tensor:
+    """Return the logits (N, n, V) at the n pieces of X with other token embeddings, (N, S, D) and (N, T, D)."""
+    return _run(model, target, lambda _: source, lambda _: inputs, len(source))
+
+
+def _run(model: AutoregressiveModel, target: Target, source: OutputHook, inputs: OutputHook, rows: int) -> Tensor:
+    """The logits of so many rows, with a function on the embeddings of each side, which may share one module."""
+    device = next(model.parameters()).device
+    ids, input_ids = (torch.tensor([one], device=device) for one in (target.source_ids, target.input_ids))
+    with hook_outputs({model.token_embedding("source"): source}):
+        memory = model.encode(ids.expand(rows, -1))
+    with hook_outputs({model.token_embedding("target"): inputs}):
+        states = model.decode(input_ids.expand(rows, -1), memory, model.source_mask(ids))
+    return model.generator(states[:, target.position :])
 
 
 def _relative(total: float, difference: float) -> float:

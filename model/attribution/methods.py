@@ -16,13 +16,14 @@ import torch
 from torch import Tensor
 
 from ..language.say import listed, say, to_say
+from ..live.live_model import LiveModel
+from ..network.autoregressive import AutoregressiveModel
 from ..network.transformer import Transformer
-from ..translate import Translator
 from .alti import alti
-from .attention_scores import attention_norms, last_cross_attention, rolled_out
+from .attention_scores import last_cross_attention, norms_of_last, rolled_out
 from .blocking import leave_one_out, values_without
-from .blocks import stacks_of
-from .gradients import BASELINE, GradientScores, gradient_x_input, integrated_gradients
+from .blocks import SeenAttention, seen_of
+from .gradients import BASELINE, GradientScores, attention_x_gradient, gradient_x_input, integrated_gradients
 from .recording import Recording, record_pass
 from .target import AttributionError, Target
 
@@ -35,7 +36,7 @@ class Attribution:
     source: np.ndarray
     """(S,) float64, one score for each piece of ``target.source_tokens``."""
     prefix: np.ndarray
-    """(P,) for ``target.prefix_tokens``, <s> first; empty for a method that says nothing of the prefix."""
+    """(P,) for ``target.prefix_tokens``, the start first; empty for a method that says nothing of the prefix."""
     total: float
     """The sum of all scores."""
     target: Target
@@ -88,19 +89,26 @@ METHODS = {
     "alti": to_say("share of the piece in each layer's output, chained through all layers (ALTI+)"),
 }
 """Name -> what the score is, a message."""
+OF_BLOCKS = ("attention-norm", "alti")
+"""Those that need the parts of every attention block."""
+ATTENTION_X_GRADIENT = {
+    "attention-x-gradient": to_say("how far the value falls, to first order, as all weights on the piece become zero")
+}
+"""The same of what is not among the methods that are measured over sentences."""
 
 DEFAULT_METHOD = "leave-one-out"
 
 
 def attribute(
-    translator: Translator, target: Target, method: str = DEFAULT_METHOD, recording: Recording | None = None
+    translator: LiveModel, target: Target, method: str = DEFAULT_METHOD, seen: SeenAttention | None = None
 ) -> Attribution:
     """Return the scores of one method; interventions open in this thread take part.
 
-    `recording` may be one of the same target and interventions. Raises AttributionError for an unknown method, and
-    where the probability of X is zero, so that there is nothing to attribute.
+    `seen` is the attention of the pass in which the target is predicted, with the same interventions; of a model that
+    is not of this project it has to be given. Raises AttributionError for an unknown method, and where the probability
+    of X is zero, so that there is nothing to attribute.
     """
-    if method not in METHODS:
+    if method not in METHODS | ATTENTION_X_GRADIENT:
         raise AttributionError(
             say("There is no method {method!r}; the methods are {methods}.", method=method, methods=listed(METHODS))
         )
@@ -112,18 +120,19 @@ def attribute(
         found = _GRADIENTS[method](model, target)
         error = found.completeness_error if method == "integrated-gradients" else None
         return _attribution(method, target, found.value, found.source, found.prefix, error, BASELINE)
-    recording = recording or record_target(model, target)
-    own, source = _MAPS[method](recording)
+    if method in ATTENTION_X_GRADIENT:
+        return _attribution(method, target, target_value(model, target), *attention_x_gradient(model, target))
+    own, source = _MAPS[method](seen or _recorded(model, target))
     # Several pieces of X: the mean of their rows, but where X is compared with Y, its first is.
     rows = slice(target.position, None if target.against_id is None else target.position + 1)
     prefix = own[rows, : len(target.prefix_tokens)].mean(0)
     return _attribution(method, target, target_value(model, target), source[rows].mean(0), prefix)
 
 
-def attribute_all(translator: Translator, target: Target) -> dict[str, Attribution]:
-    """Return the scores of every method by its name."""
-    recording = record_target(translator.model, target)
-    return {method: attribute(translator, target, method, recording) for method in METHODS}
+def attribute_all(translator: LiveModel, target: Target) -> dict[str, Attribution]:
+    """Return the scores of every method by its name, of a model of this project."""
+    seen = _recorded(translator.model, target)
+    return {method: attribute(translator, target, method, seen) for method in METHODS}
 
 
 def record_target(model: Transformer, target: Target) -> Recording:
@@ -131,7 +140,7 @@ def record_target(model: Transformer, target: Target) -> Recording:
     return record_pass(model, target.source_ids, target.input_ids)
 
 
-def target_value(model: Transformer, target: Target) -> float:
+def target_value(model: AutoregressiveModel, target: Target) -> float:
     """Return log p(X), or logit X - logit Y."""
     sides = (target.source_ids, target.prefix_tokens)
     keep = (torch.ones(1, len(one), dtype=torch.bool, device="cpu") for one in sides)
@@ -165,22 +174,27 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     return less + ((values[:, None] == values).sum(1) - 1) / 2
 
 
-_GRADIENTS: dict[str, Callable[[Transformer, Target], GradientScores]] = {
+def _recorded(model: AutoregressiveModel, target: Target) -> SeenAttention:
+    assert isinstance(model, Transformer)
+    return seen_of(record_target(model, target))
+
+
+_GRADIENTS: dict[str, Callable[[AutoregressiveModel, Target], GradientScores]] = {
     "integrated-gradients": integrated_gradients,
     "gradient-x-input": gradient_x_input,
 }
 
 
-def _attention(recording: Recording) -> tuple[Tensor, Tensor]:
-    source = last_cross_attention(recording)
+def _attention(seen: SeenAttention) -> tuple[Tensor, Tensor]:
+    source = last_cross_attention(seen)
     return source.new_zeros(len(source), 0), source
 
 
-_MAPS: dict[str, Callable[[Recording], tuple[Tensor, Tensor]]] = {
+_MAPS: dict[str, Callable[[SeenAttention], tuple[Tensor, Tensor]]] = {
     "attention": _attention,
-    "attention-norm": attention_norms,
+    "attention-norm": lambda seen: norms_of_last(seen.stacks()[1]),
     "rollout": rolled_out,
-    "alti": lambda recording: alti(*stacks_of(recording)),
+    "alti": lambda seen: alti(*seen.stacks()),
 }
 
 

@@ -14,12 +14,14 @@ import numpy as np
 import torch
 
 from ..decoding.teacher_forcing import forced_log_probs
+from ..live.live_model import LiveModel
+from ..live.translation import Translation
 from ..network.autoregressive import decoder_inputs
-from ..translate import Translation, Translator
+from ..network.transformer import Transformer
 from .alti import alti
 from .blocking import blocked
-from .blocks import stacks_of
-from .recording import Recording, record_pass, sublayers
+from .blocks import SeenAttention, seen_of
+from .recording import Recording, record_pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +31,18 @@ class SourceShares:
     tokens: tuple[str, ...]
     """The pieces predicted."""
     source: np.ndarray
-    """The share that comes from the source; the rest is from the prefix, <s> included."""
+    """The share that comes from the source; the rest is from the prefix, its start included."""
     by_piece: np.ndarray
     """(T, S) the same for each source piece."""
     by_input: np.ndarray
-    """(T, T) the share of each decoder input, <s> first."""
+    """(T, T) the share of each decoder input, the start first."""
     effect: np.ndarray
     """log p of the piece less log p with all source pieces blocked, natural logarithm; below 0 the source speaks
     against the piece."""
     end_attention: np.ndarray
-    """The weight on the source's </s>, mean of all layers and heads of the cross-attention."""
+    """The weight on the source's last piece, mean of all layers and heads of the cross-attention."""
+    end: str
+    """That piece, </s>."""
 
     @property
     def prefix(self) -> np.ndarray:
@@ -51,18 +55,21 @@ class SourceShares:
         return float(self.effect.mean())
 
 
-def source_shares(translator: Translator, translation: Translation, recording: Recording | None = None) -> SourceShares:
-    """Return the shares of a translation, read by teacher forcing; interventions open in this thread take part."""
-    if recording is None:
-        recording = record_translation(translator, translation)
-    own, source = (one.cpu().numpy() for one in alti(*stacks_of(recording)))
-    paths = [one.path for one in sublayers(translator.model, "decoder") if one.kind == "cross"]
-    end = torch.stack([recording[f"{path}.weights"][:, :, -1].mean(0) for path in paths]).mean(0).cpu().numpy()
+def source_shares(translator: LiveModel, translation: Translation, seen: SeenAttention | None = None) -> SourceShares:
+    """Return the shares of a translation, read by teacher forcing; interventions open in this thread take part.
+
+    `seen` as in :func:`.methods.attribute`. Raises AttributionError where the parts of a block are not found.
+    """
+    seen = seen or seen_of(record_translation(translator, translation))
+    own, source = (one.cpu().numpy() for one in alti(*seen.stacks()))
+    end = seen.weights["cross"][..., -1].mean((0, 1)).cpu().numpy()
     effect = source_effect(translator, translation)
-    return SourceShares(translation.target_tokens, source.sum(-1), source, own, effect, end)
+    return SourceShares(
+        translation.target_tokens, source.sum(-1), source, own, effect, end, translation.source_tokens[-1]
+    )
 
 
-def source_effect(translator: Translator, translation: Translation) -> np.ndarray:
+def source_effect(translator: LiveModel, translation: Translation) -> np.ndarray:
     """Return log p of each piece less log p with all source pieces blocked in every mask: (T,) float64."""
     ids, model = translation.target_ids, translator.model
     source = torch.tensor([translation.source_ids], device=translator.device)
@@ -74,6 +81,7 @@ def source_effect(translator: Translator, translation: Translation) -> np.ndarra
     return (with_source - without).gather(1, own)[:, 0].double().cpu().numpy()
 
 
-def record_translation(translator: Translator, translation: Translation) -> Recording:
-    """Record the pass in which a whole translation is read."""
+def record_translation(translator: LiveModel, translation: Translation) -> Recording:
+    """Record the pass in which a whole translation is read, of a model of this project."""
+    assert isinstance(translator.model, Transformer)
     return record_pass(translator.model, translation.source_ids, decoder_inputs(translation.target_ids))

@@ -8,11 +8,10 @@ import torch
 from torch import Tensor
 
 from ..language.say import say
+from ..live.live_model import LiveModel
+from ..live.translation import Translation
 from ..network.autoregressive import decoder_inputs
-from ..network.config import UNK_ID
-from ..text.token_names import START
-from ..text.words import word, words
-from ..translate import Translation, Translator
+from ..text.words import SPECIAL_TOKENS, word, words
 
 
 class AttributionError(ValueError):
@@ -26,11 +25,11 @@ class Target:
     source_ids: tuple[int, ...]
     """(S,)"""
     source_tokens: tuple[str, ...]
-    """(S,) </s> last."""
+    """(S,) what ends a text last."""
     input_ids: tuple[int, ...]
-    """(T,) what the decoder is fed up to the last piece of X, <s> first; input i predicts piece i."""
+    """(T,) what the decoder is fed up to the last piece of X, its start first; input i predicts piece i."""
     prefix_tokens: tuple[str, ...]
-    """(P,) the inputs before X, <s> first: P - 1 is the position of the first piece of X."""
+    """(P,) the inputs before X, the start first: P - 1 is the position of the first piece of X."""
     token_ids: tuple[int, ...]
     """(n,) the pieces of X."""
     tokens: tuple[str, ...]
@@ -62,10 +61,15 @@ class Target:
     def notes(self) -> tuple[str, ...]:
         """What has to be said of this sentence before any score is read."""
         notes = []
-        if len(words(self.source_tokens[:-1])) == 1:
-            notes.append(say("The sentence has one word: without it only </s> is left to attend to."))
+        special = [one for one in self.source_tokens if one in SPECIAL_TOKENS]
+        if special and len(words(self.source_tokens)) == len(special) + 1:
+            notes.append(
+                say("The sentence has one word: without it only {end} is left to attend to.", end=" ".join(special))
+            )
         if self.position == 0:
-            notes.append(say("Nothing was written before this word: its prefix is <s> alone."))
+            notes.append(
+                say("Nothing was written before this word: its prefix is {start} alone.", start=self.prefix_tokens[0])
+            )
         if len(self.tokens) > 1:
             facts = {"word": self.word, "count": len(self.tokens)}
             notes.append(
@@ -77,7 +81,7 @@ class Target:
 
 
 def target_pieces(
-    translator: Translator, translation: Translation, position: int, count: int = 1, against: str | int | None = None
+    model: LiveModel, translation: Translation, position: int, count: int = 1, against: str | int | None = None
 ) -> Target:
     """Return the target of `count` pieces from `position` (from 0) of a translation.
 
@@ -88,8 +92,8 @@ def target_pieces(
     if not (position >= 0 and count > 0 and position + count <= len(ids)):
         raise AttributionError(no_piece(position + count, len(ids)))
     end = position + count
-    against_id = piece_id(translator, against, tokens[position]) if isinstance(against, str) else against
-    if against_id is not None and not 0 <= against_id < translator.config.target_vocab_size:
+    against_id = piece_id(model, against, tokens[position]) if isinstance(against, str) else against
+    if against_id is not None and not 0 <= against_id < len(model.tokenizer):
         raise AttributionError(say("There is no piece with the id {id} in this vocabulary.", id=against_id))
     if against_id == ids[position]:
         same = tokens[position].strip()
@@ -97,12 +101,12 @@ def target_pieces(
     return Target(
         translation.source_ids,
         translation.source_tokens,
-        decoder_inputs(ids[:end]),
-        (START, *tokens[:position]),
+        decoder_inputs(ids[:end], model.model.start_id),
+        (model.tokenizer.token(model.model.start_id), *tokens[:position]),
         ids[position:end],
         tokens[position:end],
         against_id,
-        None if against_id is None else translator.tokenizer.token(against_id).strip(),
+        None if against_id is None else model.tokenizer.token(against_id).strip(),
     )
 
 
@@ -111,9 +115,7 @@ def no_piece(number: int, count: int) -> str:
     return say("There is no piece {number}: this translation has {count} pieces.", number=number, count=count)
 
 
-def target_word(
-    translator: Translator, translation: Translation, number: int, against: str | int | None = None
-) -> Target:
+def target_word(model: LiveModel, translation: Translation, number: int, against: str | int | None = None) -> Target:
     """Return the target of word `number` (from 1) of a translation. Raises AttributionError."""
     groups = words(translation.target_tokens)
     if not 1 <= number <= len(groups):
@@ -125,21 +127,21 @@ def target_word(
             )
         )
     pieces = groups[number - 1]
-    return target_pieces(translator, translation, pieces.start, len(pieces), against)
+    return target_pieces(model, translation, pieces.start, len(pieces), against)
 
 
-def piece_id(translator: Translator, text: str, beside: str) -> int:
+def piece_id(model: LiveModel, text: str, beside: str) -> int:
     """Return the id of Y as a person types it, at a place where the piece `beside` stands. AttributionError.
 
     A piece inside a word has no space before it, and neither has its rival.
     """
-    tokenizer = translator.tokenizer
+    tokenizer = model.tokenizer
     exact = None if beside.startswith(" ") else tokenizer.piece_id(text)
     if exact is not None:
         return exact
-    encoded = tokenizer.encode(text)
-    ids, pieces = encoded.ids[:-1], encoded.tokens[:-1]
-    if not ids or UNK_ID in ids:
+    encoded = tokenizer.encode_words(text)
+    ids, pieces = encoded.ids, encoded.tokens
+    if not ids or encoded.unknown:
         raise AttributionError(say("The vocabulary of this model does not hold {text!r}.", text=text.strip()))
     if len(ids) > 1:
         cut = " | ".join(piece.strip() for piece in pieces)

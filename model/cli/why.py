@@ -7,8 +7,10 @@ import json
 from collections.abc import Mapping, Sequence
 
 from ..attribution.foreign import COMPUTED, foreign_attributions
+from ..attribution.foreign.live import attributions, see
 from ..attribution.logit_parts import LogitParts, logit_parts
 from ..attribution.methods import (
+    ATTENTION_X_GRADIENT,
     DEFAULT_METHOD,
     METHODS,
     Attribution,
@@ -26,7 +28,7 @@ from ..interventions.apply import intervening
 from ..interventions.changes import parse
 from ..language.catalogue import SOURCE
 from ..language.current import speaking
-from ..language.say import listed, number, say, say_many
+from ..language.say import listed, number, say, say_many, sentences
 from ..live.live_model import LiveModel
 from ..translate import Translator
 from ..user_model import LocalModel, load
@@ -35,6 +37,7 @@ from .use import add_common, add_text, named_text
 from .writable import check_writable
 
 BAR = 24  # characters of the longest bar
+_EVERY = METHODS | ATTENTION_X_GRADIENT
 LARGEST = 20  # parts printed without --json
 
 
@@ -44,10 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--against", metavar="Y", help=say("explain logit X - logit Y instead of log p(X)"))
     parser.add_argument(
         "--method",
-        choices=[*METHODS, "heads", "all"],
+        choices=[*METHODS, *ATTENTION_X_GRADIENT, "heads", "all"],
         default=DEFAULT_METHOD,
         metavar="NAME",
-        help=say("any of {methods}, heads, all (default {default})", methods=listed(METHODS), default=DEFAULT_METHOD),
+        help=say("any of {methods}, heads, all (default {default})", methods=listed(_EVERY), default=DEFAULT_METHOD),
     )
     parser.add_argument("--json", action="store_true", help=say("print JSON"))
     parser.add_argument(
@@ -55,7 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--changes", default="", help=say("heads or masks changed, as in a link: cross.2.3:off, ..."))
     add_common(parser)
-    parser.add_argument("--model", metavar="MODULE:FACTORY", help=say("a model of your own instead of a checkpoint"))
+    parser.add_argument(
+        "--model",
+        metavar="MODULE:FACTORY, hf:FOLDER",
+        help=say("a model of your own instead of a checkpoint"),
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -68,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         translator = Translator.load(arguments.checkpoint, chosen_device(arguments.device))
     if isinstance(translator, LocalModel):
         return _run_foreign(translator, arguments)
-    if not isinstance(translator, Translator):
+    if not translator.can("attribution"):
         raise AttributionError(translator.cannot("attribution"))
     with intervening(translator.model, changes):
         if arguments.given:
@@ -76,10 +83,9 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             translation = translator.translate(arguments.sentence, capture=False)
         target = target_word(translator, translation, arguments.word, arguments.against)
-        methods = (*METHODS, "heads") if arguments.method == "all" else (arguments.method,)
-        found = [_explained(translator, target, method) for method in methods]
+        found, refused = _explained(translator, target, arguments.method)
     if arguments.json:
-        answers = [one.as_json() for one in found]
+        answers = [one.as_json() | ({"not_computed": refused} if refused else {}) for one in found]
         print(json.dumps(answers if arguments.method == "all" else answers[0], ensure_ascii=False))
         return 0
     print(f"{translation.text}\n")
@@ -87,6 +93,8 @@ def run(arguments: argparse.Namespace) -> int:
     for one in found:
         print()
         print("\n".join(_logit_lines(one) if isinstance(one, LogitParts) else _lines(one)))
+    if refused:
+        print(f"\n{refused}")
     return 0
 
 
@@ -111,11 +119,19 @@ def run_measure(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _explained(translator: Translator, target: Target, method: str) -> Attribution | LogitParts:
-    if method != "heads":
-        return attribute(translator, target, method)
+def _explained(translator: LiveModel, target: Target, method: str) -> tuple[list[Attribution | LogitParts], str]:
+    """What one method or all of them say, and why others of all cannot."""
     check_value(target, target_value(translator.model, target))
-    return logit_parts(translator.model, target, record_target(translator.model, target))
+    if method not in ("all", "heads"):
+        seen = see(translator.model, target.source_ids, target.input_ids)
+        return [attribute(translator, target, method, seen)], ""
+    scores, refused = attributions(translator, target) if method == "all" else ({}, "")
+    if isinstance(translator, Translator):
+        model = translator.model
+        return [*scores.values(), logit_parts(model, target, record_target(model, target))], refused
+    if method == "heads":
+        raise AttributionError(translator.cannot("parts"))
+    return [*scores.values()], sentences(refused, translator.cannot("parts"))
 
 
 def _heading(target: Target, value: float) -> str:
@@ -123,7 +139,7 @@ def _heading(target: Target, value: float) -> str:
     return "\n".join([f"{what} = {number(value, '.4f')}", *target.notes])
 
 
-def _lines(found: Attribution, meanings: Mapping[str, str] = METHODS) -> list[str]:
+def _lines(found: Attribution, meanings: Mapping[str, str] = _EVERY) -> list[str]:
     lines = [f"{found.method}: {say(meanings[found.method])}"]
     if found.completeness_error is not None:
         lines.append(

@@ -193,7 +193,9 @@ def rank(log_probs: Tensor, token: int) -> int:
 
 
 @torch.inference_mode()
-def greedy_batch(model: AutoregressiveModel, source: Tensor, max_tokens: int | None = None) -> list[list[int]]:
+def greedy_batch(
+    model: AutoregressiveModel, source: Tensor, max_tokens: int | None = None, constraints: Constraints = FREE
+) -> list[list[int]]:
     """The same for many sentences at once, ids only: source (B, S), PAD after the end -> B lists without </s>."""
     limits = length_limits(model, source, max_tokens)
     memory, memory_mask = model.encode(source), padding_where_any(model, source)
@@ -201,10 +203,13 @@ def greedy_batch(model: AutoregressiveModel, source: Tensor, max_tokens: int | N
     chosen = torch.full((len(source), 1), model.start_id, device=source.device)
     ends = torch.tensor(list(model.end_ids), device=source.device)
     finished = torch.zeros(len(source), dtype=torch.bool, device=source.device)
-    columns = []
+    columns: list[Tensor] = []
     for _ in range(max(limits)):
-        states = model.decode(chosen, memory, memory_mask, cache=cache)
-        chosen = model.generator(states[:, -1]).max(-1, keepdim=True).indices.masked_fill(finished[:, None], ends[0])
+        logits = model.generator(model.decode(chosen, memory, memory_mask, cache=cache)[:, -1])
+        if constraints:
+            written = torch.cat(columns, 1).tolist() if columns else [[]] * len(source)
+            logits = torch.stack([constraints.apply(*row) for row in zip(logits, written, strict=True)])
+        chosen = logits.max(-1, keepdim=True).indices.masked_fill(finished[:, None], ends[0])
         finished |= torch.isin(chosen[:, 0], ends)
         columns.append(chosen)
         if finished.all():

@@ -17,8 +17,8 @@ from ..attribution import foreign
 from ..attribution.blocking import values_without
 from ..attribution.methods import Attribution
 from ..attribution.target import Target
-from ..translate import Translator
-from ..user_model import LocalModel
+from ..live.live_model import LiveModel
+from ..live.local_model import LocalModel
 
 RANDOM_ORDERS = 10
 BAND = (10, 90)
@@ -55,7 +55,7 @@ class DeletionCurves:
 
 
 def deletion_curves(
-    translator: Translator,
+    translator: LiveModel,
     target: Target,
     attributions: Mapping[str, Attribution],
     random_orders: int = RANDOM_ORDERS,

@@ -8,7 +8,7 @@ output of one head, is put into the run of the second, and what comes back of lo
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,15 +17,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..attribution.recording import sublayers
 from ..attribution.target import AttributionError, Target, target_pieces
+from ..capture.sites import attention_sites
 from ..language.say import say
-from ..network.config import PAD_ID
-from ..network.hooks import OutputHook, hook_outputs, record
-from ..network.masks import padding_mask
-from ..network.transformer import Transformer
+from ..live.live_model import LiveModel
+from ..live.translation import Translation
+from ..network.autoregressive import AutoregressiveModel
+from ..network.hooks import OutputHook, Stream, hook_streams, record_streams
 from ..trace import Kind
-from ..translate import Translation, Translator
 
 ROWS = 128  # of one forward pass
 PAIRS = Path(__file__).with_name("minimal_pairs.json")
@@ -93,8 +92,19 @@ def minimal_pairs() -> tuple[MinimalPair, ...]:
     return tuple(MinimalPair(**one) for one in json.loads(PAIRS.read_text(encoding="utf-8")))
 
 
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """What is patched: rows of a map, each a stream, and the cells of each that make its columns."""
+
+    rows: Mapping[str, Stream]
+    columns: tuple[str, ...]
+    cells: Tensor
+    """(columns + 1, ...) bool, broadcastable to a stream without its batch axis, True = patched; all of them last."""
+    in_encoder: bool
+
+
 @torch.no_grad()
-def contrast(translator: Translator, first: Translation, second: Translation) -> Contrast:
+def contrast(translator: LiveModel, first: Translation, second: Translation) -> Contrast:
     """Compare two translations at the first piece in which they differ.
 
     Raises AttributionError for translations that are equal, and for sources with different numbers of pieces.
@@ -110,7 +120,7 @@ def contrast(translator: Translator, first: Translation, second: Translation) ->
 
 
 @torch.no_grad()
-def control(translator: Translator, pair: Contrast, same: Translation) -> Contrast:
+def control(translator: LiveModel, pair: Contrast, same: Translation) -> Contrast:
     """Return the contrast of the first sentence with a third that has the same answer as the first.
 
     A patch between these two should bring nothing; what it does bring has nothing to do with X and Y. Give its map
@@ -132,31 +142,28 @@ def control(translator: Translator, pair: Contrast, same: Translation) -> Contra
 
 
 @torch.no_grad()
-def patch_stream(translator: Translator, pair: Contrast, stack: Stack, difference: float | None = None) -> PatchMap:
+def patch_stream(translator: LiveModel, pair: Contrast, stack: Stack, difference: float | None = None) -> PatchMap:
     """Patch the residual stream after the embedding and after each layer, at each position of one stack.
 
     Rows are layers, columns positions. `difference` takes the place of the pair's own, for a control.
     """
-    model = translator.model
-    side = "source" if stack == "encoder" else "target"
-    layers = [one.residual_path for one in sublayers(model, stack) if one.kind is None]
-    paths = [f"{side}_embedding.stream", *layers]
+    streams = translator.model.streams("source" if stack == "encoder" else "target")
     columns = pair.second_tokens if stack == "encoder" else pair.target.prefix_tokens
     cells = _each_and_all(len(columns))[:, :, None]
-    names = ("embedding", *(f"layer {layer + 1}" for layer in range(len(layers))))
-    return _patched(model, pair, dict(zip(names, paths, strict=True)), columns, cells, difference)
+    places = _Places(streams, tuple(columns), cells, in_encoder=stack == "encoder")
+    return _patched(translator.model, pair, places, difference)
 
 
 @torch.no_grad()
-def patch_heads(translator: Translator, pair: Contrast, kind: Kind, difference: float | None = None) -> PatchMap:
+def patch_heads(translator: LiveModel, pair: Contrast, kind: Kind, difference: float | None = None) -> PatchMap:
     """Patch the output of each head, at all positions at once. Rows are layers, columns heads."""
-    stack = "encoder" if kind == "encoder" else "decoder"
-    found = [one for one in sublayers(translator.model, stack) if one.kind == kind]
-    heads = translator.config.heads
+    sites = [one for one in attention_sites(translator.model) if one.kind == kind]
+    contexts = {f"layer {one.layer + 1}": Stream(one.module.get_submodule("context")) for one in sites}
+    heads = sites[0].module.heads
+    assert isinstance(heads, int)
     cells = _each_and_all(heads)[:, :, None, None]
-    paths = {f"layer {one.layer + 1}": f"{one.path}.context" for one in found}
     columns = tuple(f"head {head + 1}" for head in range(heads))
-    return _patched(translator.model, pair, paths, columns, cells, difference)
+    return _patched(translator.model, pair, _Places(contexts, columns, cells, in_encoder=kind == "encoder"), difference)
 
 
 def _each_and_all(count: int) -> Tensor:
@@ -165,35 +172,26 @@ def _each_and_all(count: int) -> Tensor:
     return torch.cat([each, torch.ones_like(each[:1])])
 
 
-def _patched(
-    model: Transformer,
-    pair: Contrast,
-    paths: dict[str, str],
-    columns: Sequence[str],
-    cells: Tensor,
-    difference: float | None,
-) -> PatchMap:
-    """Cells (N, ...) bool, broadcastable to a tensor of the paths without its batch axis, True = patched."""
+def _patched(model: AutoregressiveModel, pair: Contrast, places: _Places, difference: float | None) -> PatchMap:
     difference = pair.difference if difference is None else difference
     if abs(difference) < SAME:
         raise AttributionError(
             say("Both sentences give the same logit X - logit Y: there is no difference to bring back.")
         )
-    with record(model, *paths.values()) as streams:
+    with record_streams(places.rows) as found:
         _run(model, pair.target, pair.target.source_ids)
-    jobs = [(path, cell) for path in paths.values() for cell in cells]
-    in_encoder = any(path.startswith(("source_embedding.", "encoder.")) for path in paths.values())
-    found = []
+    jobs = [(name, cell) for name in places.rows for cell in places.cells]
+    values = []
     for start in range(0, len(jobs), ROWS):
         part = jobs[start : start + ROWS]
         patches = {
-            model.get_submodule(path): _patch(streams[path], [cell if at == path else None for at, cell in part])
-            for path in paths.values()
+            stream: _patch(found[name], [cell if at == name else None for at, cell in part])
+            for name, stream in places.rows.items()
         }
-        with hook_outputs(patches):
-            found.append(_run(model, pair.target, pair.second_ids, len(part), in_encoder))
-    change = (torch.cat(found) - pair.second_value).reshape(len(paths), -1).cpu().numpy()
-    return PatchMap(tuple(paths), tuple(columns), change[:, :-1], change[:, -1], difference)
+        with hook_streams(patches):
+            values.append(_run(model, pair.target, pair.second_ids, len(part), places.in_encoder))
+    change = (torch.cat(values) - pair.second_value).reshape(len(places.rows), -1).cpu().numpy()
+    return PatchMap(tuple(places.rows), places.columns, change[:, :-1], change[:, -1], difference)
 
 
 def _patch(stream: Tensor, cells: list[Tensor | None]) -> OutputHook:
@@ -212,13 +210,13 @@ def _patch(stream: Tensor, cells: list[Tensor | None]) -> OutputHook:
 
 
 def _run(
-    model: Transformer, target: Target, source_ids: Sequence[int], rows: int = 1, in_encoder: bool = False
+    model: AutoregressiveModel, target: Target, source_ids: Sequence[int], rows: int = 1, in_encoder: bool = False
 ) -> Tensor:
     """The target's value after its prefix with another source, (B,); the encoder runs once unless its rows differ."""
     device = next(model.parameters()).device
     source, inputs = (torch.tensor([list(ids)], device=device) for ids in (source_ids, target.input_ids))
     memory = model.encode(source.expand(rows if in_encoder else 1, -1)).expand(rows, -1, -1)
-    states = model.decode(inputs.expand(rows, -1), memory, padding_mask(source, PAD_ID))
+    states = model.decode(inputs.expand(rows, -1), memory, model.source_mask(source))
     return target.value(model.generator(states[:, target.position :]))
 
 

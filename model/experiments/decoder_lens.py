@@ -1,8 +1,8 @@
 """DecoderLens: the translation that the decoder writes from each layer of the encoder.
 
 Langedijk et al. (2023), "DecoderLens: Layerwise Interpretation of Encoder-Decoder Transformers",
-https://arxiv.org/abs/2310.03686: the stream after an encoder layer goes through the encoder's final norm, where there
-is one, and to the decoder as if it were the last. The last layer is the model itself.
+https://arxiv.org/abs/2310.03686: the stream after an encoder layer takes the place of the last layer's and goes through
+the encoder's final norm, where there is one, to the decoder. The last layer is the model itself.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from ..decoding.steps import greedy_batch
+from ..live.live_model import LiveModel
+from ..live.translation import Translation
 from ..network.autoregressive import shift_right
-from ..network.hooks import hook_outputs, record
-from ..translate import Translation, Translator
+from ..network.hooks import hook_streams, record_streams
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,34 +39,28 @@ class DecoderLens:
 
 
 @torch.inference_mode()
-def decoder_lens(translator: Translator, translation: Translation, token_id: int | None = None) -> DecoderLens:
+def decoder_lens(translator: LiveModel, translation: Translation, token_id: int | None = None) -> DecoderLens:
     """Read the encoder of a finished translation after its embedding and after each layer; P rows of one batch.
 
     Ranks are those of the written piece at each position, or everywhere of `token_id`.
     """
     model, device = translator.model, translator.device
-    places = {"embedding": "source_embedding.stream"}
-    for layer in range(translator.config.encoder_layers):
-        places[f"layer {layer + 1}"] = f"encoder.layers.{layer}.after_feed_forward.stream"
+    streams = model.streams("source")
     source = torch.tensor([translation.source_ids], device=device)
-    with record(model, *places.values()) as streams:
+    with record_streams(streams) as found:
         model.encode(source)
-    memory = model.encoder.final_norm(torch.cat([streams[path] for path in places.values()]))
-    rows = source.expand(len(places), -1)
+    rows, each = source.expand(len(streams), -1), torch.cat([found[name] for name in streams])
     ids = torch.tensor(translation.target_ids, device=device)
-
-    def from_each_place(_: Tensor) -> Tensor:
-        return memory
-
-    with hook_outputs({model.encoder.output: from_each_place}):
-        written = greedy_batch(model, rows)
-        log_probs = model(rows, shift_right(ids).expand(len(places), -1)).log_softmax(-1)
+    fed = shift_right(ids, model.start_id).expand(len(streams), -1)
+    with hook_streams({[*streams.values()][-1]: lambda _: each}):
+        written = greedy_batch(model, rows, constraints=translator.forced)
+        log_probs = model(rows, fed).log_softmax(-1)
     ranked = ids if token_id is None else torch.full_like(ids, token_id)
-    own = log_probs.gather(-1, ranked.expand(len(places), -1)[..., None])
+    own = log_probs.gather(-1, ranked.expand(len(streams), -1)[..., None])
     name = translator.tokenizer.token
     return DecoderLens(
-        tuple(places),
-        tuple(translator.tokenizer.decode(row) for row in written),
+        tuple(streams),
+        tuple(translator.written(row) for row in written),
         tuple(tuple(map(name, row)) for row in written),
         translation.target_tokens,
         ((log_probs > own).sum(-1) + 1).cpu().numpy(),

@@ -7,14 +7,18 @@ far down the list there does not say that the model does not "know" it yet.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from ..attribution.foreign.live import decoder_streams
 from ..live.live_model import LiveModel
 from ..live.translation import Translation
-from ..network.autoregressive import shift_right
+from ..network.autoregressive import AutoregressiveModel, shift_right
+from ..network.transformer import Transformer
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +42,15 @@ class Lens:
     """(P, T) log-probability of the same token."""
 
 
+def _predictions(
+    model: AutoregressiveModel, source: Tensor, target: Tensor, sublayers: bool
+) -> Iterator[tuple[str, Tensor]]:
+    if sublayers and not isinstance(model, Transformer):
+        streams = decoder_streams(model, source[0].tolist(), target[0].tolist())
+        return model.predicted_from(source, target, streams)
+    return model.predictions(source, target, sublayers=sublayers)
+
+
 @torch.inference_mode()
 def logit_lens(
     translator: LiveModel,
@@ -48,14 +61,15 @@ def logit_lens(
 ) -> Lens:
     """Read the decoder's residual stream of a finished translation after each layer, or after each sublayer.
 
-    Ranks are those of the written token at each position, or everywhere of `token_id`.
+    Ranks are those of the written token at each position, or everywhere of `token_id`. Raises AttributionError where
+    the sublayers of a model that is not of this project are not found.
     """
     model, ids = translator.model, translation.target_ids
     source = torch.tensor([translation.source_ids], device=translator.device)
     target = shift_right(torch.tensor([ids], device=translator.device), model.start_id)
     ranked = torch.tensor(ids if token_id is None else [token_id] * len(ids), device=translator.device)[:, None]
     places, best, found, ranks, chosen = [], [], [], [], []
-    for place, logits in model.predictions(source, target, sublayers=sublayers):
+    for place, logits in _predictions(model, source, target, sublayers):
         log_probs = logits[0].log_softmax(-1)
         values, tokens = log_probs.topk(min(count, log_probs.shape[-1]))
         own = log_probs.gather(1, ranked)

@@ -11,8 +11,9 @@ from ..live.abilities import Ability
 LACKS_OF_TRANSLATION: Mapping[Ability, str] = {
     "cache check": "",
     "examples": "",
-    "attribution": to_say(
-        "What a word rests on is not computed for a model from a folder; a model of this project can."
+    "parts": to_say(
+        "The parts of a logit and of an attention score are not computed for a model from a folder, whose norms and "
+        "feed-forward networks are not known one by one; a model of this project can."
     ),
     "position pictures": "",
     "training": to_say("A folder says nothing of its training; a model of this project can."),
@@ -22,7 +23,7 @@ LACKS_OF_TRANSLATION: Mapping[Ability, str] = {
 }
 LACKS_OF_CONTINUATION: Mapping[Ability, str] = {
     **LACKS_OF_TRANSLATION,
-    "source words": to_say("What a word rests on is not computed for a decoder alone; a model of this project can."),
+    "attribution": to_say("What a word rests on is not computed for a decoder alone; a model of this project can."),
     "translate": to_say("A decoder alone has no source to attend to."),
     "word facts": "",
 }

@@ -60,16 +60,6 @@ class FolderModel(LiveModel):
     def empty_rows(self) -> str:
         return say("zeros are put there, where eager attention of transformers would weigh all keys alike")
 
-    def as_reader(self) -> LocalModel:
-        """Return the same as a module and the function that runs it on a text: for what is asked of any module."""
-
-        def run(text: str) -> dict[str, tuple[str, ...]]:
-            found = self.translate(text, capture=False)
-            fed = (self.tokenizer.token(self.model.start_id), *found.target_tokens[:-1])
-            return {"source": found.source_tokens, "target": fed, "predicted": found.target_tokens}
-
-        return LocalModel(self.name, self.model.model, run)
-
 
 def loaded(folder: Path, config: Mapping[str, Any], languages: Mapping[str, str]) -> LiveModel | LocalModel:
     """Return what runs the folder's model; `config` is what its configuration file says. Raises LocalError and others.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -13,8 +13,9 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from ..capture.points import AttentionPoints
 from ..network.autoregressive import AutoregressiveModel, Cache, Side
-from ..network.hooks import hook_outputs
+from ..network.hooks import Stream, record_streams
 from ..network.positional_encoding import AddedPositions
+from ..trace import Kind
 
 CONTINUATION = 40
 """Tokens that are written after a prompt unless more are asked for: a text has no natural end there."""
@@ -65,21 +66,23 @@ class FolderNetwork(AutoregressiveModel):
     def added_positions(self, side: Side) -> AddedPositions | None:
         return self.added.get(side)
 
-    def predictions(self, source: Tensor, target: Tensor, *, sublayers: bool = False) -> Iterator[tuple[str, Tensor]]:
-        """After each layer: its output takes the place of the last layer's, and the model itself does the rest."""
-        layers = self.decoder_layers
-        kept: dict[nn.Module, Tensor] = {}
-        with hook_outputs({layer: _keeper(kept, layer) for layer in layers}):
-            own = self(source, target)
-        for number, layer in enumerate(layers[:-1], start=1):
-            with hook_outputs({layers[-1]: _replacer(kept[layer])}):
-                yield f"layer {number}", self(source, target)
-        yield f"layer {len(layers)}", own
+    def streams(self, side: Side) -> Mapping[str, Stream]:
+        layers = self._layers("encoder" if side == "source" else "decoder")
+        behind = {f"layer {number}": Stream(layer) for number, layer in enumerate(layers, start=1)}
+        return {"embedding": Stream(layers[0], before=True), **behind} if layers else {}
 
-    @property
-    def decoder_layers(self) -> list[nn.Module]:
-        """The modules whose outputs are the decoder's stream after each layer: each holds a self-attention."""
-        return [_layer_of(self, path) for path, one in self.named_modules() if _is_own_attention(one)]
+    def predictions(self, source: Tensor, target: Tensor, *, sublayers: bool = False) -> Iterator[tuple[str, Tensor]]:
+        """After each layer: its stream takes the place of the last layer's, and the model itself does the rest."""
+        with record_streams(self.streams("target")) as found:
+            own = self(source, target)
+        *before, last = found
+        yield from self.predicted_from(source, target, {name: found[name] for name in before})
+        yield last, own
+
+    def _layers(self, kind: Kind) -> list[nn.Module]:
+        """The modules that each hold a self-attention of this kind, in the order in which they run."""
+        points = [(path, one) for path, one in self.named_modules() if isinstance(one, AttentionPoints)]
+        return [_layer_of(self, path) for path, one in points if one.kind == kind]
 
     def _memory(self, memory: Tensor, rows: int, cache: Cache | None) -> Tensor:
         """The memory with a row for each row of the target, kept beside the keys and values."""
@@ -164,10 +167,6 @@ class DecoderNetwork(FolderNetwork):
         return logits[:, -target.shape[1] :]
 
 
-def _is_own_attention(module: nn.Module) -> bool:
-    return isinstance(module, AttentionPoints) and module.kind == "decoder"
-
-
 def _layer_of(network: nn.Module, path: str) -> nn.Module:
     """The entry of the list of layers that an attention stands in: the innermost number of its path."""
     parts = path.split(".")
@@ -179,11 +178,3 @@ def _is_list(network: nn.Module, parts: list[str]) -> bool:
     """Whether a path leads to the list of a stack's layers, not to that of a layer's sublayers, as T5 has one."""
     found = network.get_submodule(".".join(parts))
     return isinstance(found, nn.ModuleList) and len({type(one) for one in found}) == 1
-
-
-def _keeper(kept: dict[nn.Module, Tensor], layer: nn.Module) -> Callable[[Any], None]:
-    return lambda output: kept.update({layer: output[0] if isinstance(output, tuple) else output})
-
-
-def _replacer(stream: Tensor) -> Callable[[Any], Any]:
-    return lambda output: (stream, *output[1:]) if isinstance(output, tuple) else stream

@@ -51,6 +51,13 @@ class FolderTokenizer:
         with self._lock:
             return self._token(token_id)
 
+    def piece_id(self, token: str) -> int | None:
+        with self._lock:
+            pieces = self._tokenizer.get_vocab()
+            names = [token, token.replace(" ", BYTE_LEVEL_SPACE if self._byte_level else WORD_START)]
+            found = next((pieces[one] for one in names if one in pieces), None)
+            return None if found is None or found == self._tokenizer.unk_token_id else int(found)
+
     def _encoded(self, text: str, target: bool = False, **options: Any) -> Encoded:
         with self._lock:
             given = {"text_target": text} if target else {"text": text}

@@ -13,7 +13,7 @@ Ability = Literal[
     "value norms",
     "cache check",
     "attribution",
-    "source words",
+    "parts",
     "mask trial",
     "backends",
     "positions",
@@ -31,8 +31,8 @@ Ability = Literal[
 - ``word facts``: the source words and the heads behind a word;
 - ``value norms``: output projections;
 - ``cache check``: a copy in float64, decoded in three ways;
-- ``attribution``: all methods of the page Why;
-- ``source words``: of these, those that need no more of a model than its embeddings;
+- ``attribution``: what a word rests on, the page Why;
+- ``parts``: of that, a logit and an attention score as sums over the parts of the residual stream;
 - ``mask trial``: masks replaced, inputs poked;
 - ``backends``: kernels of transformers, caches, paddings and packing compared;
 - ``positions``: a positional table that is added to the token embeddings, to be read and changed;

@@ -25,7 +25,6 @@ from ..text.token_names import name_continuation, name_translation
 from ..text.tokenizer import Encoded
 from ..trace import AttentionTrace
 from .abilities import Ability
-from .local_model import LocalModel
 from .translation import InputError, Translation
 
 CHARACTERS_A_TOKEN = 30
@@ -57,6 +56,9 @@ class TextTokenizer(Protocol):
 
     def token(self, token_id: int) -> str:
         """Return one token of a target as people read it; a leading space says that a word begins."""
+
+    def piece_id(self, token: str) -> int | None:
+        """Return the id of a token as people read it, the reverse of :meth:`token`; None where there is none."""
 
 
 class LiveModel:
@@ -99,10 +101,6 @@ class LiveModel:
     def writes(self) -> str:
         """What the text is called that it writes."""
         return "translation" if self.can("translate") else "continuation"
-
-    def as_reader(self) -> LocalModel:
-        """Return the same as a module that any stranger might have brought, where only "source words" are computed."""
-        raise NotImplementedError(f"{self.name} can do more than that.")
 
     def cannot(self, ability: Ability) -> str:
         """Return why it cannot do something and what can; "" where it can."""

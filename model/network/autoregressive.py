@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from .config import BOS_ID, PAD_ID
+from .hooks import OutputHook, Stream, hook_streams
 from .positional_encoding import AddedPositions
 
 Side = Literal["source", "target"]
@@ -97,9 +98,32 @@ class AutoregressiveModel(nn.Module):
         The last place is the model's own prediction; `sublayers` asks for one after each sublayer, where that is known.
         """
 
+    @abstractmethod
+    def streams(self, side: Side) -> Mapping[str, Stream]:
+        """Return the residual stream (B, T, D) of encoder or decoder behind its embedding and behind each layer.
+
+        By name: "embedding", "layer 1", "layer 2", ... What follows the last works on each position alone. A decoder
+        alone has one stream, of its target.
+        """
+
+    def predicted_from(
+        self, source: Tensor, target: Tensor, streams: Mapping[str, Tensor]
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Yield what would be predicted, (B, T, V) logits, if each of these (B, T, D) stood behind the last layer."""
+        last = [*self.streams("target").values()][-1]
+        memory, mask = self.encode(source), self.source_mask(source)
+        for name, stream in streams.items():  # one at a time: all of them at once are P x T x V numbers
+            with hook_streams({last: _always(stream)}):
+                logits = self.generator(self.decode(target, memory, mask))
+            yield name, logits
+
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """source (B, S), target (B, T) ids, begun by ``start_id`` -> logits (B, T, V)."""
         return self.generator(self.decode(target, self.encode(source), self.source_mask(source)))
+
+
+def _always(stream: Tensor) -> OutputHook:
+    return lambda _: stream
 
 
 def pad(rows: Sequence[Sequence[int]]) -> Tensor:

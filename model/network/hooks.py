@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
@@ -98,6 +99,67 @@ def _for(observer: object, function: OutputHook) -> Callable[..., Any]:
         return function(output) if observes(observer) else None
 
     return hook
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A tensor that comes out of a module, or goes into it; the first of several."""
+
+    module: nn.Module
+    before: bool = False
+
+
+@contextmanager
+def hook_streams(functions: Mapping[Stream, OutputHook]) -> Iterator[None]:
+    """Call each function with its stream, inside the block and in this thread only; what it returns goes on instead."""
+    observer = object()
+    with observing(observer), ExitStack() as stack:
+        for stream, function in functions.items():
+            if stream.before:
+                hook = _into(observer, function)
+                stack.callback(stream.module.register_forward_pre_hook(hook, with_kwargs=True).remove)
+            else:
+                stack.callback(stream.module.register_forward_hook(_out_of(observer, function)).remove)
+        yield
+
+
+def _into(observer: object, function: OutputHook) -> Callable[..., Any]:
+    """On the first argument, named where none is not."""
+
+    def hook(module: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if not observes(observer):
+            return None
+        first = given[0] if given else next(iter(named.values()))
+        changed = function(first)
+        if changed is None:
+            return None
+        return ((changed, *given[1:]), named) if given else (given, {**named, next(iter(named)): changed})
+
+    return hook
+
+
+def _out_of(observer: object, function: OutputHook) -> Callable[..., Any]:
+    """On the output, or the first of several."""
+
+    def hook(module: nn.Module, given: Any, output: Any) -> Any:
+        if not observes(observer):
+            return None
+        changed = function(output[0] if isinstance(output, tuple) else output)
+        return changed if changed is None or not isinstance(output, tuple) else (changed, *output[1:])
+
+    return hook
+
+
+@contextmanager
+def record_streams(streams: Mapping[str, Stream]) -> Iterator[dict[str, Tensor]]:
+    """Record the last tensor of each stream by its name."""
+    found: dict[str, Tensor] = {}
+
+    def keeping(name: str) -> OutputHook:
+        return lambda tensor: found.update({name: tensor.detach()})
+
+    with hook_streams({stream: keeping(name) for name, stream in streams.items()}):
+        yield found
 
 
 @contextmanager

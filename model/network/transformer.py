@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from torch import Tensor, nn
 
 from .autoregressive import AutoregressiveModel, Cache, Side
 from .config import BOS_ID, EOS_ID, PAD_ID, TransformerConfig
 from .dropout import Dropout
-from .hooks import HookPoint, record
+from .hooks import HookPoint, Stream, record
 from .layers import DecoderCache, DecoderLayer, EncoderLayer, layer_norm
 from .masks import causal_mask, combine, padding_mask
 from .positional_encoding import AddedPositions, PositionalEncoding
@@ -131,6 +131,12 @@ class Transformer(AutoregressiveModel):
     def added_positions(self, side: Side) -> AddedPositions:
         embedding = self._embedding(side)
         return embedding.positional_encoding.added(embedding.encoding, embedding.scale)
+
+    def streams(self, side: Side) -> Mapping[str, Stream]:
+        layers = (self.encoder if side == "source" else self.decoder).layers
+        streams = [one.get_submodule("after_feed_forward.stream") for one in layers]
+        behind = {f"layer {number}": Stream(one) for number, one in enumerate(streams, start=1)}
+        return {"embedding": Stream(self._embedding(side).stream), **behind}
 
     def _embedding(self, side: Side) -> Embedding:
         return self.source_embedding if side == "source" else self.target_embedding

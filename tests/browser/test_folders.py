@@ -57,7 +57,7 @@ def test_a_translation_model_is_explored_changed_and_decoded(page: Page) -> None
     shows(page, "Beam tree")
     shows(page, "cross-attention:")
     for path, said in (
-        (address("/why", "marian"), "its heads are not switched off here"),
+        (address("/why", "marian"), "agrees best with leave-one-out"),
         (address("/positions", "marian"), "the first layer reads the third"),
         (address("/positions", "marian", plot="experiments"), "the model gave each piece"),
         (address("/masks", "marian", part="try on the model"), "attention moved"),

@@ -15,11 +15,11 @@ from viz.why.views import screen, user_model
 
 frame.begin("why")
 st.html(controls.STYLE)
-if own := shared.reader():
+if own := shared.user_model():
     user_model.show(own)
     st.stop()
 chosen, text = shared.sentence()
-model = shared.ours(chosen, "attribution")
+model = shared.able(chosen, "attribution")
 badge(model, *shared.translation(model, text))
 PIN.hold(of=text)
 question = controls.question(model, text)

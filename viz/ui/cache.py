@@ -145,10 +145,8 @@ def brought(name: str) -> LiveModel | LocalModel | LocalError | None:
 
 
 def reader(name: str) -> LocalModel | None:
-    """A model that can be asked what is asked of any module, and no more; None for one of this project."""
+    """A model of the command line that only reads; None for one that writes."""
     found = brought(name)
-    if isinstance(found, LiveModel) and found.can("source words") and not found.can("attribution"):
-        return found.as_reader()
     return found if isinstance(found, LocalModel) else None
 
 

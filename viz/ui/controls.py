@@ -106,12 +106,6 @@ def examples(card: Mapping[str, Any]) -> Sequence[str]:
 
 def user_model() -> LocalModel | None:
     """The model of the command line that is chosen, where it only reads; None for one that writes."""
-    chosen = cache.brought(_chosen_name())
-    return chosen if isinstance(chosen, LocalModel) else None
-
-
-def reader() -> LocalModel | None:
-    """The same, and a chosen model that writes where it can be asked no more than any module."""
     return cache.reader(_chosen_name())
 
 

@@ -12,12 +12,14 @@ from model.attribution import logit_parts as logits
 from model.attribution import score_parts as scores
 from model.attribution import source_shares as sources
 from model.attribution.foreign import foreign_attributions
+from model.attribution.foreign.live import attributions as attributions_of
+from model.attribution.foreign.live import see
 from model.attribution.logit_parts import LogitParts
-from model.attribution.methods import Attribution, attribute_all, check_value, record_target, target_value
+from model.attribution.methods import Attribution, check_value, record_target, target_value
 from model.attribution.recording import Recording
 from model.attribution.score_parts import ScoreParts
 from model.attribution.source_shares import SourceShares
-from model.attribution.target import Target, target_pieces
+from model.attribution.target import AttributionError, Target, target_pieces
 from model.checkpoint.files import CheckpointError, folder_of
 from model.evaluation import deletion_curves as deletions
 from model.evaluation.attribution_scores import AttributionScores, read_attribution_scores
@@ -31,7 +33,10 @@ from model.interventions.apply import intervening
 from model.interventions.changes import parse
 from model.language.current import current_language
 from model.language.say import to_say
-from model.translate import Translation, Translator
+from model.live.live_model import LiveModel
+from model.live.translation import Translation
+from model.network.autoregressive import decoder_inputs
+from model.translate import Translator
 
 from ..computed import computed
 from ..ui import cache as shared
@@ -62,7 +67,7 @@ class WordKey(NamedTuple):
 
 def target(key: WordKey) -> Target:
     """The word that is explained."""
-    model, result = shared.translator(key.reading.model), shared.reading(*key.reading)
+    model, result = shared.live(key.reading.model), shared.reading(*key.reading)
     return target_pieces(model, result, key.position, key.length, key.against)
 
 
@@ -76,12 +81,14 @@ def value(key: WordKey) -> float:
     return found
 
 
-@computed(128, is_long=True)
 def attributions(key: WordKey) -> Mapping[str, Attribution]:
-    """The scores of every method by its name."""
-    of = target(key)
-    with _run(key.reading) as (model, _):
-        return attribute_all(model, of)
+    """The scores of every method that can be computed, by its name."""
+    return _attributions(key, current_language())[0]
+
+
+def refused(key: WordKey) -> str:
+    """Why other methods cannot be computed; "" where all can."""
+    return _attributions(key, current_language())[1]
 
 
 @computed(128, is_long=True)
@@ -95,26 +102,26 @@ def deletion_curves(key: WordKey) -> DeletionCurves:
 @computed(128)
 def logit_parts(key: WordKey) -> LogitParts:
     """The logit, or the difference of two, split over heads and layers."""
-    of = target(key)
+    own, of = _ours(key.reading.model), target(key)
     value(key)
-    with _run(key.reading) as (model, _):
-        return logits.logit_parts(model.model, of, record_target(model.model, of))
+    with _run(key.reading):
+        return logits.logit_parts(own.model, of, record_target(own.model, of))
 
 
 @computed(256)
 def score_parts(reading: ReadingKey, cell: Cell) -> ScoreParts:
     """The score of one cell split over the parts of its query and its key."""
-    recording = _recording(reading)
-    with _run(reading) as (model, result):
-        return scores.score_parts(model, result, *cell, recording=recording)
+    own, recording = _ours(reading.model), _recording(reading)
+    with _run(reading) as (_, result):
+        return scores.score_parts(own, result, *cell, recording=recording)
 
 
 @computed(64)
 def source_shares(reading: ReadingKey) -> SourceShares:
     """How much of each piece comes from the source."""
-    recording = _recording(reading)
     with _run(reading) as (model, result):
-        return sources.source_shares(model, result, recording)
+        seen = see(model.model, result.source_ids, decoder_inputs(result.target_ids, model.model.start_id))
+        return sources.source_shares(model, result, seen)
 
 
 @computed(64)
@@ -156,6 +163,13 @@ def sublayer_lens(reading: ReadingKey, token_id: int | None = None) -> Lens:
         return logit_lens(model, result, sublayers=True, token_id=token_id)
 
 
+@computed(64)
+def layer_lens(reading: ReadingKey, token_id: int | None = None) -> Lens:
+    """The same after each layer alone."""
+    with _run(reading) as (model, result):
+        return logit_lens(model, result, token_id=token_id)
+
+
 def user_attributions(name: str, sentence: str, position: int) -> Mapping[str, Attribution]:
     """What can be computed of a model of the command line, by method, for the piece at a position, from 0."""
     return _user_attributions(name, sentence, position, current_language())[0]
@@ -193,13 +207,29 @@ def _user_attributions(name: str, sentence: str, position: int, language: str) -
     return {one.method: one for one in found}, missing
 
 
+@computed(128, is_long=True)
+def _attributions(key: WordKey, language: str) -> tuple[Mapping[str, Attribution], str]:
+    """What is refused is said in the language of whoever reads it."""
+    of = target(key)
+    with _run(key.reading) as (model, _):
+        return attributions_of(model, of)
+
+
 @computed(4)
 def _recording(reading: ReadingKey) -> Recording:
     with _run(reading) as (model, result):
         return sources.record_translation(model, result)
 
 
-def _patched(model: Translator, pair: Contrast, patched: Patched, difference: float | None = None) -> PatchMap:
+def _ours(name: str) -> Translator:
+    """A model of which the parts of the residual stream are known."""
+    found = shared.live(name)
+    if not found.can("parts"):
+        raise AttributionError(found.cannot("parts"))
+    return shared.translator(name)
+
+
+def _patched(model: LiveModel, pair: Contrast, patched: Patched, difference: float | None = None) -> PatchMap:
     if patched == "encoder stream":
         return patching.patch_stream(model, pair, "encoder", difference)
     if patched == "decoder stream":
@@ -210,11 +240,11 @@ def _patched(model: Translator, pair: Contrast, patched: Patched, difference: fl
 
 
 @contextmanager
-def _run(reading: ReadingKey) -> Iterator[tuple[Translator, Translation]]:
+def _run(reading: ReadingKey) -> Iterator[tuple[LiveModel, Translation]]:
     """The model with the changes made, and the translation that is read.
 
     Nothing is taken from a cache within: what is missing there would be computed by the changed model.
     """
-    model, result = shared.translator(reading.model), shared.reading(*reading)
+    model, result = shared.live(reading.model), shared.reading(*reading)
     with intervening(model.model, parse(reading.changes)):
         yield model, result

@@ -29,7 +29,8 @@ from .texts import word as texts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from model.translate import Translation, Translator
+    from model.live.live_model import LiveModel
+    from model.live.translation import Translation
 
 STYLE = Path(__file__).parent / "why.css"
 NOTHING = "—"
@@ -39,7 +40,7 @@ NOTHING = "—"
 class Question:
     """The word that is explained: of which translation, by which model, rather than what."""
 
-    model: Translator
+    model: LiveModel
     result: Translation
     key: WordKey
     target: Target
@@ -64,7 +65,7 @@ def method(names: Iterable[str]) -> str:
     return widgets.selectbox(say("Method"), ATTRIBUTION, tuple(names), width=270)
 
 
-def question(model: Translator, text: str) -> Question:
+def question(model: LiveModel, text: str) -> Question:
     """Draw the translation and the controls of the word, and return what is asked."""
     if current():
         caption(say(texts.OPENED_TRACE))
@@ -104,7 +105,7 @@ def choose_word(text: str, position: int) -> None:
     CELL.reset()
 
 
-def _changes(model: Translator, text: str, given: str) -> str:
+def _changes(model: LiveModel, text: str, given: str) -> str:
     """The changes of the address, said on the page, in the one way of writing them; none where they make no sense."""
     try:
         changes = text_of(parse(CHANGES.hold()))
@@ -120,7 +121,7 @@ def _changes(model: Translator, text: str, given: str) -> str:
     return changes
 
 
-def _target(model: Translator, result: Translation, group: range) -> Target:
+def _target(model: LiveModel, result: Translation, group: range) -> Target:
     """Draw the choice of Y, and return X compared with it; with nothing where it cannot be compared."""
     owner = (result.source, result.target_ids[: group.stop])
     chosen = AGAINST.hold(of=owner)

@@ -20,31 +20,30 @@ from ..alti import alti
 from ..attention_scores import norms_of_last
 from ..blocks import Block
 from ..gradients import BASELINE, integrated
-from ..methods import METHODS, Attribution
+from ..methods import ATTENTION_X_GRADIENT, METHODS, OF_BLOCKS, Attribution
 from ..target import AttributionError, Target, no_piece
 from .blocks import foreign_blocks
 from .line import ForeignLine
 from .reading import Reading, logits_of, read, target_of
 
 OF_ATTENTION = {
-    "attention-x-gradient": to_say("how far the value falls, to first order, as all weights on the piece become zero"),
+    **ATTENTION_X_GRADIENT,
     "attention": METHODS["attention"],
     "rollout": METHODS["rollout"],
 }
-OF_BLOCKS = {name: METHODS[name] for name in ("attention-norm", "alti")}
 COMPUTED = {
     "leave-one-out": to_say("how far the value falls when the piece's embedding is zero"),
     "integrated-gradients": METHODS["integrated-gradients"],
     "gradient-x-input": METHODS["gradient-x-input"],
     **OF_ATTENTION,
-    **OF_BLOCKS,
+    **{name: METHODS[name] for name in OF_BLOCKS},
 }
 """Name -> what the score is, a message: those of attention where encoder, decoder and cross-attention are captured, the
 last two where the parts of every attention block are found too.
 """
 NOT_COMPUTED = to_say(
-    "Of a model that is not of this project, a piece is left out by zero embeddings, as its masks cannot be reached; "
-    "its heads are not switched off here."
+    "The masks of this model cannot be reached, so a piece is left out by zero embeddings; its heads are not switched "
+    "off here."
 )
 
 

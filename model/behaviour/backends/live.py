@@ -25,7 +25,7 @@ def compare_live(model: LiveModel, text: str) -> Comparison:
     As it is, it runs by F.scaled_dot_product_attention where it has that, else by its own softmax. Nothing of the model
     itself is changed. Raises InputError for a text of fewer than two tokens, or that cannot be read.
     """
-    network: Any = copy.deepcopy(model.as_reader().model)
+    network: Any = copy.deepcopy(model.model.get_submodule("model"))
     try:
         network.set_attn_implementation("sdpa")
     except (ValueError, ImportError):

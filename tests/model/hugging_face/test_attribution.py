@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from model.analysis.rollout import rollout
-from model.attribution.foreign import COMPUTED, foreign_attributions
+from model.attribution.foreign.live import attributions, methods_of
 from model.attribution.methods import Attribution
+from model.attribution.target import target_pieces
 from model.live.live_model import LiveModel
 from model.trace import AttentionMap, AttentionTrace, Kind
 from tests.folders import SENTENCE
@@ -66,15 +67,15 @@ def explained(
 ) -> tuple[dict[str, Attribution], Eager]:
     live = opened(request.param)
     found = live.translate(SENTENCE, max_tokens=6, capture=False)
-    every, _ = foreign_attributions(live.as_reader(), SENTENCE, WORD, "all")
-    by_name = {one.method: one for one in every}
+    every, refused = attributions(live, target_pieces(live, found, WORD - 1))
+    assert refused == ""
+    assert list(every) == list(methods_of(live))
     fed = (live.model.start_id, *(step.token_id for step in found.steps[:-1]))
-    return by_name, Eager(reference(request.param), every[0], fed)
+    return every, Eager(reference(request.param), every["alti"], fed)
 
 
 def test_scores_are_those_of_autograd(explained: tuple[dict[str, Attribution], Eager]) -> None:
     every, eager = explained
-    assert list(every) == list(COMPUTED)
     for one in every.values():
         assert one.target_value == pytest.approx(float(eager.value(eager.embedded).detach()), abs=1e-5)
     own = every["gradient-x-input"]

@@ -176,7 +176,7 @@ def test_the_lens_goes_through_the_models_own_head(name: str, opened: Open, fold
     live = opened(name)
     found = live.translate(SENTENCE, max_tokens=STEPS)
     lens = logit_lens(live, found)
-    assert lens.places == tuple(f"layer {number + 1}" for number in range(len(lens.places)))
+    assert lens.places == ("embedding", *(f"layer {number}" for number in range(1, len(lens.places))))
     np.testing.assert_allclose(lens.target_log_probs[-1], [step.log_prob for step in found.steps], atol=1e-4)
     assert (lens.ranks[-1] == [step.rank for step in found.steps]).all()
     assert abs(lens.target_log_probs[0] - lens.target_log_probs[-1]).max() > 1e-3

@@ -85,7 +85,9 @@ def test_the_cells_of_a_score_are_those_of_the_matrix() -> None:
 @PALETTES
 def test_shares_are_stacked_to_one(palette: Palette) -> None:
     source = np.array([0.7, 0.2, 0.4])
-    found = SourceShares(AWKWARD, source, np.zeros((3, 2)), np.zeros((3, 3)), np.array([2.0, -1.0, 0.0]), source / 2)
+    found = SourceShares(
+        AWKWARD, source, np.zeros((3, 2)), np.zeros((3, 3)), np.array([2.0, -1.0, 0.0]), source / 2, "</s>"
+    )
     figure = shares(found, 1, palette)
     np.testing.assert_allclose(np.add(figure.data[0].y, figure.data[1].y), 1)
     np.testing.assert_allclose(figure.data[2].y, source / 2)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from model.attribution.logit_parts import LogitPart, LogitParts
-from model.attribution.methods import METHODS, Attribution
+from model.attribution.methods import ATTENTION_X_GRADIENT, METHODS, Attribution
 from model.attribution.residual_parts import Part
 from model.attribution.score_parts import ScoreParts
 from model.attribution.source_shares import SourceShares
@@ -47,8 +47,9 @@ def test_a_value_is_a_probability_or_a_ratio() -> None:
 
 
 def test_every_method_has_its_unit() -> None:
-    assert texts.UNITS.keys() == METHODS.keys()
-    for method in METHODS:
+    every = METHODS | ATTENTION_X_GRADIENT
+    assert texts.UNITS.keys() == every.keys()
+    for method in every:
         assert texts.unit(method, TARGET).endswith(".")
     assert "nats of log p" in texts.unit("leave-one-out", TARGET)
     assert "logits of the difference" in texts.unit("leave-one-out", AGAINST)
@@ -154,7 +155,7 @@ def test_a_score_is_said_with_its_sum_and_its_weight() -> None:
 
 def test_the_alarm_goes_by_the_mean_effect() -> None:
     parts = np.array([0.75, 0.25]), np.zeros((2, 3)), np.zeros((2, 2))
-    found = SourceShares((" x", " y"), *parts, np.array([2.0, 1.0]), np.array([0.1, 0.3]))
+    found = SourceShares((" x", " y"), *parts, np.array([2.0, 1.0]), np.array([0.1, 0.3]), "</s>")
     assert shares.alarm(found, LOOSE).startswith("The translation holds to the source.")
     assert "1.50 nats on average" in shares.alarm(found, LOOSE)
     loose = replace(found, effect=np.array([0.5, -0.1]))

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 HEIGHT, EFFECT_HEIGHT = 330, 210
 EDGES = {"l": 64, "r": 16, "t": 44, "b": 64}
-END = "&lt;/s&gt;"
 
 
 def shares(found: SourceShares, chosen: int, palette: Palette) -> go.Figure:
-    """The share of the source (indigo) and of the prefix (grey) a piece, from 0; a mark for attention to </s>."""
+    """The share of the source (indigo) and of the prefix (grey) a piece, from 0; a mark for attention to its end."""
     place, names = np.arange(len(found.tokens)), labels(found.tokens)
-    hover, end = {"piece": "%{customdata}", "share": "%{y:.0%}"}, say("attention to {token}", token=END)
+    hover = {"piece": "%{customdata}", "share": "%{y:.0%}", "token": label(found.end)}
+    end = say("attention to {token}", token=label(found.end))
     bar = {"type": "bar", "x": place, "width": 0.72, "customdata": names}
     traces = [
         bar
@@ -43,7 +43,7 @@ def shares(found: SourceShares, chosen: int, palette: Palette) -> go.Figure:
             }
         }
         | {"customdata": names}
-        | {"hovertemplate": say("{piece}: {share} of attention on {token}", token=END, **hover) + "<extra></extra>"},
+        | {"hovertemplate": say("{piece}: {share} of attention on {token}", **hover) + "<extra></extra>"},
     ]
     figure = layout(palette, say("Source or prefix"), HEIGHT) | {
         "margin": {**EDGES, "t": 60, "autoexpand": False},

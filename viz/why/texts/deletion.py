@@ -30,6 +30,7 @@ NOT_MEASURED = to_say(
     "For this model nothing was measured over many sentences: `python -m model attribution` does it and keeps the "
     "table beside the checkpoint."
 )
+NEVER_MEASURED = to_say("Of a model from a folder nothing is measured over many sentences.")
 
 
 def explained(how: str) -> str:

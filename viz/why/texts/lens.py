@@ -21,6 +21,16 @@ EXPLAINED = to_say(
 )
 
 
+LAYERS_ALONE = to_say("So the decoder is read after each layer, and not after each sublayer.")
+
+
+def titles(*, sublayers: bool) -> tuple[str, str]:
+    """The titles of the lens and of the ranks."""
+    if sublayers:
+        return say("What the decoder would write after each sublayer"), say("Ranks after each sublayer")
+    return say("What the decoder would write after each layer"), say("Ranks after each layer")
+
+
 def encoder(found: DecoderLens, position: int) -> str:
     """From which layer on the whole translation and the piece at a position are those of the model."""
     token = quoted(found.target_tokens[position])

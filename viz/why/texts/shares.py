@@ -13,11 +13,16 @@ if TYPE_CHECKING:
     from model.evaluation.attribution_scores import LooseThreshold
 
 EXPLAINED = to_say(
-    "Upper picture: the share of the source in each piece by ALTI+, the rest is from what was written before, <s> "
-    "included; the mark is the attention to </s>, mean of all layers and heads. Lower picture: an intervention, log p "
+    "Upper picture: the share of the source in each piece by ALTI+, the rest is from what was written before, {start} "
+    "included; the mark is the attention to {end}, mean of all layers and heads. Lower picture: an intervention, log p "
     "of the piece less log p with all source pieces blocked; below zero the source speaks against the piece. The alarm "
     "goes by the mean of the lower picture. Click a bar to choose its word."
 )
+
+
+def explained(target: Target) -> str:
+    """What the pictures show; the target says how source and prefix begin and end."""
+    return say(EXPLAINED, start=target.prefix_tokens[0].strip(), end=target.source_tokens[-1].strip())
 
 
 def alarm(found: SourceShares, loose: LooseThreshold | None) -> str:
@@ -62,16 +67,17 @@ def word(found: SourceShares, target: Target) -> str:
         "prefix": 1 - share,
         "effect": signed(effect, plus=True),
         "end": end,
+        "last": target.source_tokens[-1].strip(),
     }
     if len(target.tokens) == 1:
         return say(
             "{word}: {source:.0%} from the source, {prefix:.0%} from the prefix; log p {effect} nats with the source; "
-            "{end:.0%} of attention on </s>.",
+            "{end:.0%} of attention on {last}.",
             **facts,
         )
     return say(
         "{word}, mean of its {count} pieces: {source:.0%} from the source, {prefix:.0%} from the prefix; log p "
-        "{effect} nats with the source; {end:.0%} of attention on </s>.",
+        "{effect} nats with the source; {end:.0%} of attention on {last}.",
         count=len(target.tokens),
         **facts,
     )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from model.attribution.methods import DEFAULT_METHOD, METHODS, rank_correlation
+from model.attribution.methods import ATTENTION_X_GRADIENT, DEFAULT_METHOD, METHODS, rank_correlation
 from model.attribution.target import no_piece as there_is_no_piece
 from model.language.say import say, sentences, to_say
 from viz.figures.labels import percent, quoted, readable, signed
@@ -29,6 +29,7 @@ UNITS = {
         "{method}: {meaning}; signed, in {value}: the scores sum to what the pieces change together."
     ),
     "gradient-x-input": to_say("{method}: {meaning}; signed, in {value}, to first order."),
+    "attention-x-gradient": to_say("{method}: {meaning}; signed, in {value}, to first order."),
     "attention": to_say("{method}: {meaning}; never negative: an attention weight, the same whichever piece X is."),
     "attention-norm": to_say(
         "{method}: {meaning}; never negative: the length of a vector, the same whichever piece X is."
@@ -82,7 +83,7 @@ def value(target: Target, number: float) -> str:
 def unit(method: str, target: Target) -> str:
     """What the numbers of a method are: their sign and unit."""
     value = say("nats of log p") if target.against is None else say("logits of the difference")
-    return say(UNITS[method], method=say(method), meaning=say(METHODS[method]), value=value)
+    return say(UNITS[method], method=say(method), meaning=say((METHODS | ATTENTION_X_GRADIENT)[method]), value=value)
 
 
 def strongest(found: Attribution) -> str:

@@ -98,7 +98,7 @@ def _over_sentences(question: Question, method: str) -> None:
         caption(str(error))
         return
     if scores is None:
-        caption(say(texts.NOT_MEASURED))
+        caption(say(texts.NOT_MEASURED if question.model.can("training") else texts.NEVER_MEASURED))
         return
     with st.container(key="over-sentences"):
         count = scores.sentences

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from model.attribution.target import AttributionError
 from model.language.say import number, say, sentences, to_say
 from viz.components.chart import chart
 from viz.components.presenter import on_stage
@@ -26,12 +27,15 @@ from ..controls import choose_word
 from ..texts import lens as texts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import plotly.graph_objects as go
 
     from model.experiments.decoder_lens import DecoderLens
     from model.experiments.logit_lens import Lens
     from viz.figures.palette import Palette
 
+    from ..cache import ReadingKey
     from ..controls import Question
 
 HEADINGS = to_say("Encoder read from"), to_say("Translation"), to_say("Rank"), to_say("Probability")
@@ -40,19 +44,22 @@ HEADINGS = to_say("Encoder read from"), to_say("Translation"), to_say("Rank"), t
 def show(question: Question, palette: Palette) -> SavedView:
     """Draw the translations by encoder layer, the lens after each sublayer, and the ranks of X and of Y."""
     reading, at = question.key.reading, question.key.position
-    encoder, lens = cache.decoder_lens(reading), cache.sublayer_lens(reading)
+    read, refused = _lens_of(reading)
+    encoder, lens = cache.decoder_lens(reading), read(reading)
     ranked = [(question.target.tokens[0], lens)]
     if question.target.against_id is not None:
-        ranked.append((question.target.against or "", cache.sublayer_lens(reading, question.target.against_id)))
+        ranked.append((question.target.against or "", read(reading, question.target.against_id)))
     if on_stage():
         ranked = []  # There the picture of so many rows has all the room.
     st.subheader(say("The encoder: DecoderLens"), anchor=False)
     with st.container(key="from-layers"):
         table([say(one) for one in HEADINGS], rows(encoder, at), say("The translation from each encoder layer"))
     says = [texts.encoder(encoder, at), lens_in_words(lens, at), say(texts.EXPLAINED)]
+    if refused:
+        says.append(sentences(refused, say(texts.LAYERS_ALONE)))
     caption(sentences(says[0], say(texts.DECODER_LENS)))
     st.subheader(say("The decoder: logit lens"), anchor=False)
-    titles = say("What the decoder would write after each sublayer"), say("Ranks after each sublayer")
+    titles = texts.titles(sublayers=not refused)
     with st.container(key="picture"):
         chart(
             lens_grid(lens, look=Look(palette), pinned=at),
@@ -69,12 +76,21 @@ def show(question: Question, palette: Palette) -> SavedView:
         grid = Chart(lens_grid(lens, look=Look(of), pinned=at), titles[0])
         charts = tuple([Chart(_ranks(one, at, of), titles[1])] for one in ranked)
         places = map(place_name, encoder.places)
-        read = [Words(f"{place}: {text}") for place, text in zip(places, encoder.texts, strict=True)]
+        written = [Words(f"{place}: {text}") for place, text in zip(places, encoder.texts, strict=True)]
         both = [Columns(charts, (1 / len(charts),) * len(charts))] if charts else []
-        return [*question.saved_texts, *read, grid, *both, *map(Words, says)]
+        return [*question.saved_texts, *written, grid, *both, *map(Words, says)]
 
     facts = facts_of(question.result.trace, **question.facts)
     return SavedView("why-layers", parts, lambda: numbers(encoder, lens), titles[0], facts, width=1280)
+
+
+def _lens_of(reading: ReadingKey) -> tuple[Callable[..., Lens], str]:
+    """What reads the decoder after each sublayer, or after each layer with why not."""
+    try:
+        cache.sublayer_lens(reading)
+    except AttributionError as error:
+        return cache.layer_lens, str(error)
+    return cache.sublayer_lens, ""
 
 
 def rows(found: DecoderLens, position: int) -> list[list[str]]:

@@ -45,7 +45,7 @@ def show(question: Question, palette: Palette) -> SavedView:
         chart(figure, titles[0], key="shares", on_cell=lambda _, x: clicked(x))
         figure = effects(found, at, threshold, palette)
         chart(figure, titles[1], key="effects", on_cell=lambda _, x: clicked(x))
-    says = [texts.word(found, question.target), say(texts.EXPLAINED)]
+    says = [texts.word(found, question.target), texts.explained(question.target)]
     caption(sentences(*says))
 
     def parts(of: Palette) -> list[Part]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from model.attribution.methods import METHODS
 from model.language.say import say, sentences, to_say
 from viz.components.chart import chart
 from viz.components.presenter import on_stage
@@ -29,13 +28,11 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
-    from model.attribution.logit_parts import LogitPart
     from model.attribution.methods import Attribution
     from viz.figures.palette import Palette
 
     from ..controls import Question
 
-NAMES = list(METHODS)
 HINT = to_say("point at a piece to read its number")
 
 
@@ -43,10 +40,10 @@ def show(question: Question, palette: Palette) -> SavedView:
     """Draw the texts shaded by one method, and all methods beside each other."""
     follow()
     every = cache.attributions(question.key)
-    head = heads.strongest_head(cache.logit_parts(question.key))
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         method = controls.method(every)
-        st.button(head_texts.link(head), key="strongest-head", type="tertiary", on_click=lambda: _open(question, head))
+        if question.model.can("parts"):
+            _strongest_head(question)
     found = every[method]
     lead = texts.value(found.target, found.target_value)
     with st.container(key="lead"):
@@ -61,8 +58,14 @@ def show(question: Question, palette: Palette) -> SavedView:
         strongest = sentences(texts.strongest(found), say(texts.COLOURS))
         says = [strongest, texts.unit(method, found.target), *found.notes]
         caption(sentences(*says))
-        chart(method_matrix(every, method, palette), title, key="methods", on_cell=lambda row, _: _choose(row))
+        chart(
+            method_matrix(every, method, palette),
+            title,
+            key="methods",
+            on_cell=lambda row, _: _choose(list(every)[row]),
+        )
     remarks = [texts.trust(every), texts.completeness(every["integrated-gradients"]), say(texts.ROWS)]
+    remarks += filter(None, [cache.refused(question.key)])
     caption(sentences(*remarks))
 
     def parts(of: Palette) -> list[Part]:
@@ -102,10 +105,14 @@ def method_matrix(every: Mapping[str, Attribution], method: str, palette: Palett
     return methods(scores, target.source_tokens, target.prefix_tokens, texts.correlations(every), method, palette)
 
 
-def _choose(row: int) -> None:
-    st.session_state[ATTRIBUTION.key] = NAMES[row]
+def _choose(method: str) -> None:
+    st.session_state[ATTRIBUTION.key] = method
 
 
-def _open(question: Question, part: LogitPart) -> None:
-    if head := heads.head_of(part):
-        heads.open_head(question, head)
+def _strongest_head(question: Question) -> None:
+    """Draw what leads to the head with the largest part of the logit."""
+    part = heads.strongest_head(cache.logit_parts(question.key))
+    head = heads.head_of(part)
+    assert head is not None
+    opened = lambda: heads.open_head(question, head)  # noqa: E731
+    st.button(head_texts.link(part), key="strongest-head", type="tertiary", on_click=opened)

@@ -9,16 +9,18 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.attribution.foreign import NOT_COMPUTED
 from model.positions.experiments import MOVES
 from tests import folders
 from tests.viz.page_texts import captions
 from viz.talk.checks import check
 from viz.talk.talk_file import Scene, Talk
 from viz.ui import cache
+from viz.ui.addresses.why import VIEWS as VIEWS_OF_WHY
 
 APP = Path(__file__).resolve().parents[4] / "app.py"
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
+OF_PARTS = ("heads", "score")
+"""Views of Why that split a number over the parts of the residual stream."""
 VIEWS = ("links", "text", "pipeline", "joint", "flow", "layers")
 
 Start = Callable[..., AppTest]
@@ -28,7 +30,7 @@ Start = Callable[..., AppTest]
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("transformers")
     base = tmp_path_factory.mktemp("models")
-    for name in ("marian", "gpt2", "llama", "bert"):
+    for name in ("marian", "t5", "gpt2", "llama", "bert"):
         folders.FOLDERS[name](base / name)
     (base / "not-a-model").mkdir()
     (base / "broken").mkdir()
@@ -99,9 +101,6 @@ def test_two_sides_are_read_changed_and_decoded(start: Start) -> None:
 
 @pytest.mark.walk
 def test_pages_that_need_our_own_model_say_so_in_one_sentence(start: Start) -> None:
-    app = page(start("marian"), "why")
-    assert not app.info
-    assert any(NOT_COMPUTED in one for one in captions(app))
     for model in ("marian", "gpt2"):
         pages = (
             ("training", "training"),
@@ -175,6 +174,41 @@ def test_a_mask_is_tried_on_a_folder(model: str, start: Start) -> None:
         app.segmented_control(key="tried").set_value(view).run()
         assert not app.exception
         assert any(said_of_it in one for one in captions(app))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["marian", "t5"])
+def test_why_of_a_folder_is_that_of_our_own(model: str, start: Start) -> None:
+    """Every view, of a word and of a word rather than another, of a given translation, by a changed model."""
+    app = page(start(model, pin="target.3"), "why")
+    assert not app.info
+    assert "attention-x-gradient" in app.selectbox(key="attribution").options
+    for view in VIEWS_OF_WHY:
+        app.segmented_control(key="why").set_value(view).run()
+        assert not app.exception, view
+        if view in OF_PARTS:
+            (sentence,) = said(app)
+            assert "are not computed for a model from a folder" in sentence
+        elif view == "two sentences":
+            assert "Type a second sentence" in said(app)[0]
+        else:
+            assert not app.info, view
+    other = {"forced": "true", "given": "der alte Hund .", "changes": "cross.1.2:off", "against": "a"}
+    app = page(start(model, pin="target.2", why="source words", **other), "why")
+    assert not app.info
+    assert any("Of the changed model: cross.1.2:off." in one for one in captions(app))
+    assert any("− logit “" in one for one in captions(app))
+
+
+@pytest.mark.slow
+def test_two_sentences_through_a_folder(start: Start) -> None:
+    app = page(start("t5", why="two sentences", second="the old tree sees a tree ."), "why")
+    assert not app.exception
+    assert any("The translations part" in one for one in captions(app))
+    for patched in ("decoder stream", "encoder heads", "decoder heads", "cross heads"):
+        app.segmented_control(key="patched").set_value(patched).run()
+        assert not app.exception, patched
+        assert any("One patch brings back most" in one for one in captions(app))
 
 
 @pytest.mark.slow

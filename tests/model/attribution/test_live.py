@@ -1,0 +1,106 @@
+"""Models of this project taken for strangers: what is found of them from outside is what is known of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from model.attribution.foreign.live import attributions, decoder_streams, methods_of, see
+from model.attribution.methods import METHODS, attribute, attribute_all
+from model.attribution.source_shares import source_shares
+from model.attribution.target import AttributionError, Target, target_pieces
+from model.network.autoregressive import decoder_inputs
+from model.network.hooks import record
+from model.translate import Translator
+from tests.strangers import as_stranger
+
+from ... import toy
+from .conftest import read
+
+
+def test_every_method_is_that_of_our_own(any_translator: Translator) -> None:
+    stranger, translation = as_stranger(any_translator), read(any_translator)
+    target = target_pieces(any_translator, translation, 1, 2)
+    assert target_pieces(stranger, translation, 1, 2) == target
+    found, refused = attributions(stranger, target)
+    assert refused == ""
+    assert list(found) == list(methods_of(stranger)) == [*METHODS, "attention-x-gradient"]
+    expected = attribute_all(any_translator, target)
+    expected["attention-x-gradient"] = attribute(any_translator, target, "attention-x-gradient")
+    for method, one in expected.items():
+        np.testing.assert_allclose(found[method].source, one.source, atol=1e-4, rtol=1e-4)
+        np.testing.assert_allclose(found[method].prefix, one.prefix, atol=1e-4, rtol=1e-4)
+        assert found[method].target_value == pytest.approx(one.target_value, abs=1e-6)
+    assert attributions(any_translator, target)[0].keys() == METHODS.keys()
+
+
+def test_shares_and_streams_are_those_of_our_own(any_translator: Translator) -> None:
+    stranger, translation = as_stranger(any_translator), read(any_translator)
+    fed = decoder_inputs(translation.target_ids)
+    found = source_shares(stranger, translation, see(stranger.model, translation.source_ids, fed))
+    expected = source_shares(any_translator, translation)
+    for name in ("source", "by_piece", "by_input", "effect", "end_attention"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-4)
+    paths = {"embedding": "target_embedding.stream"}
+    for layer in range(any_translator.config.decoder_layers):
+        for name in ("self-attention", "cross-attention", "feed-forward"):
+            path = f"decoder.layers.{layer}.after_{name.replace('-', '_')}.stream"
+            paths[f"layer {layer + 1} {name}"] = path
+    streams = decoder_streams(stranger.model, translation.source_ids, fed)
+    assert list(streams) == list(paths)
+    model = any_translator.model
+    with torch.no_grad(), record(model, *paths.values()) as recorded:
+        model(torch.tensor([translation.source_ids]), torch.tensor([fed]))
+    for name, path in paths.items():
+        torch.testing.assert_close(streams[name], recorded[path], atol=1e-5, rtol=1e-4)
+
+
+class Levelled(nn.Module):
+    """A norm that is not called one."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.layer_norm(x, x.shape[-1:])
+
+
+def test_what_is_not_found_is_refused_and_the_rest_computed() -> None:
+    model: Any = toy.random_model()
+    model.decoder.layers[1].after_feed_forward.norm = Levelled()
+    translator = Translator(toy.checkpoint(model))
+    translation = read(translator)
+    stranger = as_stranger(translator)
+    found, refused = attributions(stranger, target_pieces(stranger, translation, 1))
+    assert list(found) == [one for one in methods_of(stranger) if one not in ("attention-norm", "alti")]
+    assert "What its attention passes on cannot be followed" in refused
+    assert "what own.decoder.layers.1.cross_attention adds is added to no stream that a norm reads" in refused
+    with pytest.raises(AttributionError, match="cannot be followed"):
+        decoder_streams(stranger.model, translation.source_ids, decoder_inputs(translation.target_ids))
+
+
+def test_attention_times_gradient_by_differences(toy_translator: Translator, toy_target: Target) -> None:
+    """The same by finite differences: every weight on a piece made a little larger, in all layers and heads."""
+    model: Any = toy_translator.model
+    found = attribute(toy_translator, toy_target, "attention-x-gradient")
+    source, fed = torch.tensor([toy_target.source_ids]), torch.tensor([toy_target.input_ids])
+    step, piece = 1e-3, 2
+
+    def value(scale: float) -> float:
+        def scaled(module: nn.Module, given: Any, weights: Tensor) -> Tensor:
+            changed = weights.clone()
+            changed[..., piece] *= scale
+            return changed
+
+        hooks = [one.cross_attention.weights.register_forward_hook(scaled) for one in model.decoder.layers]
+        try:
+            with torch.no_grad():
+                return float(toy_target.value(model(source, fed)[:, toy_target.position :]))
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    slope = (value(1 + step) - value(1 - step)) / (2 * step)
+    assert found.source[piece] == pytest.approx(slope, abs=2e-2)

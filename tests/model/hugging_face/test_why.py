@@ -1,0 +1,188 @@
+"""Layers, source or prefix and patches of a folder's model, against the model that transformers alone loads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from model.attribution.foreign.live import decoder_streams, see
+from model.attribution.methods import attribute, target_value
+from model.attribution.source_shares import source_shares
+from model.attribution.target import target_pieces
+from model.experiments.activation_patching import contrast, patch_heads, patch_stream
+from model.experiments.decoder_lens import decoder_lens
+from model.experiments.logit_lens import logit_lens
+from model.live.live_model import LiveModel
+from model.live.translation import Translation
+from model.network.autoregressive import decoder_inputs
+from tests.folders import SENTENCE
+
+pytest.importorskip("transformers")
+OTHER = "the old tree sees a tree ."
+STEPS = 6
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("bart", "m2m_100")]
+Read = tuple[LiveModel, Translation, Any]
+
+
+@pytest.fixture(params=["marian", "t5", *SLOW])
+def read(request: pytest.FixtureRequest, opened: Callable[[str], LiveModel], reference: Callable[[str], Any]) -> Read:
+    """A folder's model, what it wrote, and the same model loaded by transformers."""
+    live = opened(request.param)
+    return live, live.translate(SENTENCE, max_tokens=STEPS, capture=False), reference(request.param)
+
+
+def alone(reference: Any, found: Translation, start: int, **more: Any) -> Any:
+    """One pass of the reference over a translation."""
+    source = torch.tensor([found.source_ids])
+    fed = torch.tensor([decoder_inputs(found.target_ids, start)])
+    with torch.no_grad():
+        return reference(source, decoder_input_ids=fed, use_cache=False, **more)
+
+
+def head(reference: Any, stream: Tensor) -> Tensor:
+    """Log-probabilities of what transformers' own last part makes of a stream behind the decoder's last layer."""
+    decoder = reference.get_decoder()
+    norm = next((getattr(decoder, name) for name in ("final_layer_norm", "layer_norm") if hasattr(decoder, name)), None)
+    states = stream if norm is None else norm(stream)
+    if reference.config.model_type == "t5" and reference.config.tie_word_embeddings:
+        states = states * reference.config.d_model**-0.5
+    with torch.no_grad():
+        logits = reference.get_output_embeddings()(states) + getattr(reference, "final_logits_bias", 0.0)
+    return logits.log_softmax(-1)
+
+
+def test_the_lens_is_the_models_own_head_on_its_hidden_states(read: Read) -> None:
+    live, found, reference = read
+    lens = logit_lens(live, found, sublayers=True)
+    states = alone(reference, found, live.model.start_id, output_hidden_states=True).decoder_hidden_states
+    ids = torch.tensor(found.target_ids)[:, None]
+    behind = [at for at, place in enumerate(lens.places) if not place.endswith("attention")]
+    assert [lens.places[at] for at in behind] == ["embedding", "layer 1 feed-forward", "layer 2 feed-forward"]
+    for at, stream in zip(behind[:-1], states[:-1], strict=True):  # the last is behind the final norm
+        own = head(reference, stream)[0].gather(1, ids)[:, 0].detach()
+        np.testing.assert_allclose(lens.target_log_probs[at], own, atol=1e-4)
+    np.testing.assert_allclose(lens.target_log_probs[-1], [step.log_prob for step in found.steps], atol=1e-4)
+
+
+def test_streams_between_sublayers_are_those_that_transformers_adds_up(read: Read) -> None:
+    """What the next sublayer, or its norm, is given, read by hooks of torch."""
+    live, found, reference = read
+    fed = decoder_inputs(found.target_ids, live.model.start_id)
+    streams = decoder_streams(live.model, found.source_ids, fed)
+    given: list[Tensor] = []
+    for name, module in reference.get_decoder().named_modules():
+        if name.endswith((".encoder_attn", "layer.1.layer_norm", "encoder_attn_layer_norm")):
+            hook = lambda _, arguments, named: given.append(arguments[0] if arguments else named["hidden_states"])  # noqa: E731
+            module.register_forward_pre_hook(hook, with_kwargs=True)
+    alone(reference, found, live.model.start_id)
+    for layer in (1, 2):
+        own = streams[f"layer {layer} self-attention"]
+        assert any(one.shape == own.shape and torch.allclose(one, own, atol=1e-5) for one in given)
+
+
+def test_each_encoder_layer_is_decoded(read: Read) -> None:
+    live, found, reference = read
+    lens = decoder_lens(live, found)
+    assert lens.places == ("embedding", "layer 1", "layer 2")
+    assert lens.texts[-1] == live.translate(SENTENCE, capture=False).text
+    np.testing.assert_allclose(lens.log_probs[-1], [step.log_prob for step in found.steps], atol=1e-4)
+    encoder = reference.get_encoder()
+    state = alone(reference, found, live.model.start_id, output_hidden_states=True).encoder_hidden_states[1]
+    norm = next((getattr(encoder, name) for name in ("final_layer_norm", "layer_norm") if hasattr(encoder, name)), None)
+    memory = state if norm is None else norm(state)
+    fed = torch.tensor([decoder_inputs(found.target_ids, live.model.start_id)])
+    with torch.no_grad():
+        logits = reference(encoder_outputs=(memory,), decoder_input_ids=fed, use_cache=False).logits
+    own = logits[0].log_softmax(-1).gather(1, torch.tensor(found.target_ids)[:, None])[:, 0]
+    np.testing.assert_allclose(lens.log_probs[1], own, atol=1e-4)
+
+
+def test_shares_add_up_and_the_effect_is_that_of_no_memory(read: Read) -> None:
+    live, found, reference = read
+    fed = decoder_inputs(found.target_ids, live.model.start_id)
+    shares = source_shares(live, found, see(live.model, found.source_ids, fed))
+    np.testing.assert_allclose(shares.by_piece.sum(1) + shares.by_input.sum(1), 1, atol=1e-6)
+    out = alone(reference, found, live.model.start_id, output_attentions=True)
+    cross = torch.stack(out.cross_attentions)[:, 0]
+    np.testing.assert_allclose(shares.end_attention, cross[..., -1].mean((0, 1)), atol=1e-5)
+    ids = torch.tensor(found.target_ids)[:, None]
+    silent = [one.register_forward_hook(_nothing) for one in _output_projections(reference)]
+    try:
+        without = alone(reference, found, live.model.start_id).logits
+    finally:
+        for hook in silent:
+            hook.remove()
+    effect = (out.logits[0].log_softmax(-1) - without[0].log_softmax(-1)).gather(1, ids)[:, 0]
+    np.testing.assert_allclose(shares.effect, effect, atol=1e-4)
+
+
+def _output_projections(reference: Any) -> list[Any]:
+    """Of the decoder's cross-attention."""
+    names = ("encoder_attn.out_proj", "EncDecAttention.o")
+    return [module for name, module in reference.get_decoder().named_modules() if name.endswith(names)]
+
+
+def _nothing(module: Any, given: Any, output: Tensor) -> Tensor:
+    """What an output projection makes of no context: its bias."""
+    return torch.zeros_like(output) if module.bias is None else module.bias.expand_as(output)
+
+
+def test_a_piece_is_left_out_as_if_it_were_padding(read: Read) -> None:
+    """Blocked in every mask and with no embedding, the last source piece is one that is not there."""
+    live, found, _ = read
+    target = target_pieces(live, found, 2)
+    one = attribute(live, target, "leave-one-out")
+    shorter = target_pieces(live, _without_last(found), 2)
+    assert one.source[-1] == pytest.approx(one.target_value - target_value(live.model, shorter), abs=1e-4)
+
+
+def _without_last(found: Translation) -> Translation:
+    from dataclasses import replace
+
+    return replace(found, source_ids=found.source_ids[:-1], source_tokens=found.source_tokens[:-1])
+
+
+def test_patches_bring_back_what_they_carry(
+    opened: Callable[[str], LiveModel], reference: Callable[[str], Any]
+) -> None:
+    live = opened("t5")
+    first, second = (live.translate(one, max_tokens=STEPS, capture=False) for one in (SENTENCE, OTHER))
+    pair = contrast(live, first, second)
+    encoder, decoder = (patch_stream(live, pair, stack) for stack in ("encoder", "decoder"))
+    np.testing.assert_allclose(encoder.whole_fraction, 1, atol=1e-3)
+    np.testing.assert_allclose(decoder.fraction[0], 0, atol=1e-3)  # the same prefix
+    assert decoder.whole_fraction[-1] == pytest.approx(1, abs=1e-3)
+    ids = torch.tensor([pair.target.source_ids]), torch.tensor([pair.second_ids])
+    fed = torch.tensor([pair.target.input_ids])
+    own = reference("t5")
+    kept: list[Tensor] = []
+    layer = own.get_encoder().block[0]
+    hook = layer.register_forward_hook(lambda _, __, output: kept.append(_first(output).clone()))
+    with torch.no_grad():
+        own(ids[0], decoder_input_ids=fed, use_cache=False)
+    hook.remove()
+
+    def put(_: Any, __: Any, output: Any) -> Any:
+        stream = _first(output).clone()
+        stream[:, 1] = kept[0][:, 1]
+        return (stream, *output[1:]) if isinstance(output, tuple) else stream
+
+    hook = layer.register_forward_hook(put)
+    with torch.no_grad():
+        logits = own(ids[1], decoder_input_ids=fed, use_cache=False).logits
+    hook.remove()
+    value = float(pair.target.value(logits[:, pair.target.position :])[0])
+    assert encoder.change[1, 1] == pytest.approx(value - pair.second_value, abs=1e-4)
+    heads = patch_heads(live, pair, "cross")
+    assert heads.change.shape == (2, 4)
+    assert abs(heads.change).max() > 1e-3
+
+
+def _first(output: Any) -> Tensor:
+    found: Tensor = output[0] if isinstance(output, tuple) else output
+    return found
