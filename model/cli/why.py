@@ -24,6 +24,8 @@ from ..checkpoint.files import folder_of
 from ..devices import chosen_device
 from ..evaluation.attribution_measurement import measure
 from ..evaluation.attribution_scores import FILE, table, write_scores
+from ..experiments.head_effects import WordWithoutHeads, word_without_heads
+from ..heads.names import head_name
 from ..interventions.apply import intervening
 from ..interventions.changes import parse
 from ..language.catalogue import SOURCE
@@ -36,6 +38,7 @@ from .columns import table as table_lines
 from .use import add_common, add_text, named_text
 from .writable import check_writable
 
+Answer = Attribution | LogitParts | WordWithoutHeads
 BAR = 24  # characters of the longest bar
 _EVERY = METHODS | ATTENTION_X_GRADIENT
 LARGEST = 20  # parts printed without --json
@@ -47,10 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--against", metavar="Y", help=say("explain logit X - logit Y instead of log p(X)"))
     parser.add_argument(
         "--method",
-        choices=[*METHODS, *ATTENTION_X_GRADIENT, "heads", "all"],
+        choices=[*_EVERY, "heads", "heads-off", "all"],
         default=DEFAULT_METHOD,
         metavar="NAME",
-        help=say("any of {methods}, heads, all (default {default})", methods=listed(_EVERY), default=DEFAULT_METHOD),
+        help=say(
+            "any of {methods}, heads, heads-off, all (default {default})",
+            methods=listed(_EVERY),
+            default=DEFAULT_METHOD,
+        ),
     )
     parser.add_argument("--json", action="store_true", help=say("print JSON"))
     parser.add_argument(
@@ -92,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(_heading(target, target_value(translator.model, target)))
     for one in found:
         print()
-        print("\n".join(_logit_lines(one) if isinstance(one, LogitParts) else _lines(one)))
+        print("\n".join(_in_lines(one)))
     if refused:
         print(f"\n{refused}")
     return 0
@@ -119,9 +126,11 @@ def run_measure(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _explained(translator: LiveModel, target: Target, method: str) -> tuple[list[Attribution | LogitParts], str]:
+def _explained(translator: LiveModel, target: Target, method: str) -> tuple[list[Answer], str]:
     """What one method or all of them say, and why others of all cannot."""
     check_value(target, target_value(translator.model, target))
+    if method == "heads-off":
+        return [word_without_heads(translator.model, target)], ""
     if method not in ("all", "heads"):
         seen = see(translator.model, target.source_ids, target.input_ids)
         return [attribute(translator, target, method, seen)], ""
@@ -132,6 +141,12 @@ def _explained(translator: LiveModel, target: Target, method: str) -> tuple[list
     if method == "heads":
         raise AttributionError(translator.cannot("parts"))
     return [*scores.values()], sentences(refused, translator.cannot("parts"))
+
+
+def _in_lines(found: Answer) -> list[str]:
+    if isinstance(found, LogitParts):
+        return _logit_lines(found)
+    return _fall_lines(found) if isinstance(found, WordWithoutHeads) else _lines(found)
 
 
 def _heading(target: Target, value: float) -> str:
@@ -171,6 +186,12 @@ def _logit_lines(found: LogitParts) -> list[str]:
         rows.append([smaller, number(sum(one.score for one in rest), ".4f"), ""])
     rows += [[say("sum"), number(found.sum, ".4f"), ""], [say("logit"), number(found.logit, ".4f"), ""]]
     return [f"{say('heads')}: {found.exactness}", *_columns(rows)]
+
+
+def _fall_lines(found: WordWithoutHeads) -> list[str]:
+    heads = found.effects.strongest()[:LARGEST]
+    rows = [[head_name(head), number(-change, ".4f"), _bar(-change, abs(heads[0][1]))] for head, change in heads]
+    return [say("heads-off: how far the value falls without each head, the largest first"), *_columns(rows)]
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:

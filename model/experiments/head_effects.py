@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..attribution.target import Target
 from ..capture.sites import AttentionSite, attention_sites
-from ..network.autoregressive import AutoregressiveModel, shift_right
+from ..network.autoregressive import AutoregressiveModel, decoder_inputs
 from ..network.hooks import OutputHook, hook_outputs
 from ..trace import Head, Kind
 
@@ -27,7 +29,8 @@ TOKENS_A_PASS = 2400
 class HeadEffects:
     """How switching off each head changes the log-probability of every token of a translation, in nats.
 
-    Below 0: the token is less probable without the head, so the head speaks for it.
+    Below 0: the token is less probable without the head, so the head speaks for it. Of :func:`word_effects` it is the
+    value of one word, and T is 1.
     """
 
     changes: Mapping[Kind, np.ndarray]
@@ -46,6 +49,28 @@ class HeadEffects:
             for place, value in np.ndenumerate(self.total(kind, token))
         ]
         return sorted(found, key=lambda one: -abs(one[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class WordWithoutHeads:
+    """How far the value of one word falls without each head."""
+
+    target: Target
+    effects: HeadEffects
+
+    def as_json(self) -> dict[str, Any]:
+        """Return {"word", "against", "method", "heads"}: kind, layer and head (from 0) and fall, the largest first."""
+        heads = [
+            {"kind": kind, "layer": layer, "head": head, "fall": -change}
+            for (kind, layer, head), change in self.effects.strongest()
+        ]
+        return {"word": self.target.word, "against": self.target.against, "method": "heads-off", "heads": heads}
+
+
+def word_without_heads(model: AutoregressiveModel, target: Target) -> WordWithoutHeads:
+    """Switch off every head of the model, one at a time, and read the word again."""
+    passes = plan(model, len(target.source_ids), len(target.input_ids))
+    return WordWithoutHeads(target, joined(passes, [word_effects(model, target, heads) for heads in passes]))
 
 
 def head_effects(model: AutoregressiveModel, source_ids: Sequence[int], target_ids: Sequence[int]) -> HeadEffects:
@@ -84,19 +109,37 @@ def effects_of(
     Row 0 of the batch is the model with all heads, so that both sides of each difference are rounded alike. Changes
     that are open in this thread take part. Raises ValueError for heads of the encoder beside others.
     """
+    log_probs = model.generator(_states(model, source_ids, decoder_inputs(target_ids, model.start_id), heads))
+    log_probs = log_probs.log_softmax(-1)
+    tokens = torch.tensor(target_ids, device=log_probs.device).expand(len(log_probs), -1)
+    found = log_probs.gather(-1, tokens[..., None])[..., 0].double().cpu().numpy()
+    return found[1:] - found[0]
+
+
+@torch.inference_mode()
+def word_effects(model: AutoregressiveModel, target: Target, heads: Sequence[Head]) -> np.ndarray:
+    """The changes of the value of one word, log p(X) or logit X - logit Y, in one forward pass: (heads, 1).
+
+    All else as in :func:`effects_of`.
+    """
+    states = _states(model, target.source_ids, target.input_ids, heads)[:, target.position :]
+    found = target.value(model.generator(states)).cpu().numpy()
+    return (found[1:] - found[0])[:, None]
+
+
+def _states(
+    model: AutoregressiveModel, source_ids: Sequence[int], input_ids: Sequence[int], heads: Sequence[Head]
+) -> Tensor:
+    """The decoder's states: in row 0 of the model with all heads, in row i + 1 without head i."""
     in_encoder = {kind == "encoder" for kind, _, _ in heads}
     if len(in_encoder) != 1:
         raise ValueError("One pass switches off heads of the encoder or of the decoder, not of both.")
     rows, device = len(heads) + 1, next(model.parameters()).device
-    source, tokens = (torch.tensor([ids], device=device) for ids in (source_ids, target_ids))
-    target = shift_right(tokens, model.start_id).expand(rows, -1)
-    memory_mask = model.source_mask(source)
+    source, inputs = (torch.tensor([list(ids)], device=device) for ids in (source_ids, input_ids))
     with hook_outputs(_silences(model, heads)):
         memory = model.encode(source.expand(rows, -1) if in_encoder == {True} else source)
         memory = memory.expand(rows, *memory.shape[1:])
-        log_probs = model.generator(model.decode(target, memory, memory_mask)).log_softmax(-1)
-    found = log_probs.gather(-1, tokens.expand(rows, -1)[..., None])[..., 0].double().cpu().numpy()
-    return found[1:] - found[0]
+        return model.decode(inputs.expand(rows, -1), memory, model.source_mask(source))
 
 
 def _silences(model: nn.Module, heads: Sequence[Head]) -> dict[nn.Module, OutputHook]:

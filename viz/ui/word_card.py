@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -14,7 +15,13 @@ from ..components.word_card import word_card as mount
 from . import cache, links
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from model.trace import Head
     from model.translate import Translation
+
+
+Heads = tuple["Head", ...]
 
 
 def word_card(model: str, result: Translation, position: int, actions: CardActions, changes: str = "") -> None:
@@ -30,11 +37,16 @@ def head_effects(model: str, result: Translation, changes: str = "") -> HeadEffe
     """What switching off each head changes, with a bar of how far it is while it is computed. InterventionError."""
     ids = result.source_ids, result.target_ids
     passes = cache.passes(model, *map(len, ids))
+    return in_passes(passes, lambda at: cache.effects_of(model, *ids, at, changes))
+
+
+def in_passes(passes: Sequence[Heads], effects_of: Callable[[int], np.ndarray]) -> HeadEffects:
+    """Put together the effects of the heads of some passes, by their numbers, with a bar of how far they are."""
     bar, parts = st.empty(), []
     count = sum(map(len, passes))
     for at in range(len(passes)):
         if at:  # what is in the cache needs no bar, and the first pass says how long the others take
             bar.progress(at / len(passes), say("Switching off each of {count} heads …", count=count))
-        parts.append(cache.effects_of(model, *ids, at, changes))
+        parts.append(effects_of(at))
     bar.empty()
     return joined(passes, parts)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
+import numpy as np
 import streamlit as st
 
 from model.attribution import logit_parts as logits
@@ -28,6 +29,7 @@ from model.experiments import activation_patching as patching
 from model.experiments import decoder_lens as encoder_side
 from model.experiments.activation_patching import Contrast, PatchMap
 from model.experiments.decoder_lens import DecoderLens
+from model.experiments.head_effects import word_effects
 from model.experiments.logit_lens import Lens, logit_lens
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
@@ -36,6 +38,7 @@ from model.language.say import to_say
 from model.live.live_model import LiveModel
 from model.live.translation import Translation
 from model.network.autoregressive import decoder_inputs
+from model.trace import Head
 from model.translate import Translator
 
 from ..computed import computed
@@ -106,6 +109,14 @@ def logit_parts(key: WordKey) -> LogitParts:
     value(key)
     with _run(key.reading):
         return logits.logit_parts(own.model, of, record_target(own.model, of))
+
+
+@computed(512)
+def effects_of(key: WordKey, heads: tuple[Head, ...]) -> np.ndarray:
+    """How the value changes without each of some heads, in one forward pass: (heads, 1)."""
+    of = target(key)
+    with _run(key.reading) as (model, _):
+        return word_effects(model.model, of, heads)
 
 
 @computed(256)

@@ -23,6 +23,7 @@ from ..ui.addresses.pins import pin, pin_of
 from ..ui.addresses.shared import CHANGES
 from ..ui.addresses.why import AGAINST, ATTRIBUTION, CELL
 from ..ui.captions import caption, hints, plain
+from ..ui.links import open_on_explore
 from .cache import ReadingKey, WordKey
 from .texts import word as texts
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from model.live.live_model import LiveModel
     from model.live.translation import Translation
+    from model.trace import Head
 
 STYLE = Path(__file__).parent / "why.css"
 NOTHING = "—"
@@ -103,6 +105,12 @@ def choose_word(text: str, position: int) -> None:
     """Explain the word of the piece at a position, from 0; for callbacks."""
     pin(text, {"target": position})
     CELL.reset()
+
+
+def open_head(question: Question, head: Head) -> None:
+    """Show a head on Explore with the word pinned; for callbacks."""
+    pin(question.result.source, {"target": question.key.position})
+    open_on_explore(head)
 
 
 def _changes(model: LiveModel, text: str, given: str) -> str:

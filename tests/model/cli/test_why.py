@@ -55,6 +55,17 @@ def test_heads_and_all(ask: Any) -> None:
     assert [one["method"] for one in json.loads(out)] == [*METHODS, "heads"]
 
 
+def test_heads_switched_off(ask: Any) -> None:
+    code, out, _ = ask("--word", "2", "--method", "heads-off", "--json")
+    found = json.loads(out)
+    assert (code, found["method"]) == (0, "heads-off")
+    sizes = [abs(one["fall"]) for one in found["heads"]]
+    assert sizes == sorted(sizes, reverse=True)
+    _, out, _ = ask("--word", "2", "--method", "heads-off")
+    kind, layer, head = (found["heads"][0][name] for name in ("kind", "layer", "head"))
+    assert f"{kind} {layer + 1}.{head + 1}" in out.splitlines()[5]
+
+
 def test_as_text(ask: Any) -> None:
     code, out, _ = ask("--word", "1", "--method", "all")
     assert code == 0

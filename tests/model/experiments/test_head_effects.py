@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from model.attribution.methods import target_value
+from model.attribution.target import target_pieces
 from model.decoding.teacher_forcing import forced_log_probs
 from model.experiments import head_effects as module
-from model.experiments.head_effects import HeadEffects, effects_of, head_effects, plan
+from model.experiments.head_effects import HeadEffects, effects_of, head_effects, plan, word_effects, word_without_heads
 from model.interventions.apply import intervening
 from model.interventions.changes import Change, HeadChange, parse
 from model.network.presets import PRESETS, preset
@@ -114,3 +116,24 @@ def toy_model() -> Transformer:
 def test_a_mixed_pass_is_refused(toy_translator: Translator) -> None:
     with pytest.raises(ValueError, match="not of both"):
         effects_of(toy_translator.model, (5, 2), (5,), [("encoder", 0, 0), ("cross", 0, 0)])
+
+
+@pytest.mark.parametrize("against", [None, 30])
+def test_a_word_without_each_head_is_that_head_by_itself(toy_translator: Translator, against: int | None) -> None:
+    """Of a word of two pieces, or of its first rather than another."""
+    model, translation = toy_translator.model, toy_translator.translate(SENTENCE, capture=False)
+    target = target_pieces(toy_translator, translation, 2, 2, against)
+    found = word_without_heads(model, target)
+    whole = target_value(model, target)
+    heads = [head for head, _ in found.effects.strongest()]
+    assert len(heads) == 2 * 3 * toy_translator.config.heads
+    for head, expected in found.effects.strongest():
+        with intervening(model, [HeadChange(*head)]):
+            assert target_value(model, target) - whole == pytest.approx(expected, abs=2e-5)
+    with intervening(model, parse("cross.1.1:off")):
+        assert word_effects(model, target, [("cross", 0, 0)])[0, 0] == pytest.approx(0, abs=1e-6)
+    told = found.as_json()
+    assert (told["word"], told["against"]) == (target.word, target.against)
+    falls = [one["fall"] for one in told["heads"]]
+    assert falls == [-change for _, change in found.effects.strongest()]
+    assert told["heads"][0].keys() == {"kind", "layer", "head", "fall"}

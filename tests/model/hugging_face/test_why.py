@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +18,21 @@ from model.attribution.source_shares import source_shares
 from model.attribution.target import target_pieces
 from model.experiments.activation_patching import contrast, patch_heads, patch_stream
 from model.experiments.decoder_lens import decoder_lens
+from model.experiments.head_effects import word_without_heads
 from model.experiments.logit_lens import logit_lens
 from model.live.live_model import LiveModel
 from model.live.translation import Translation
 from model.network.autoregressive import decoder_inputs
+from model.trace import Kind
 from tests.folders import SENTENCE
 
 pytest.importorskip("transformers")
+PROJECTIONS: dict[Kind, tuple[str, ...]] = {
+    "encoder": ("self_attn.out_proj", "SelfAttention.o"),
+    "decoder": ("self_attn.out_proj", "SelfAttention.o"),
+    "cross": ("encoder_attn.out_proj", "EncDecAttention.o"),
+}
+"""The output projection of each attention, by what transformers calls it."""
 OTHER = "the old tree sees a tree ."
 STEPS = 6
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("bart", "m2m_100")]
@@ -123,8 +133,7 @@ def test_shares_add_up_and_the_effect_is_that_of_no_memory(read: Read) -> None:
 
 def _output_projections(reference: Any) -> list[Any]:
     """Of the decoder's cross-attention."""
-    names = ("encoder_attn.out_proj", "EncDecAttention.o")
-    return [module for name, module in reference.get_decoder().named_modules() if name.endswith(names)]
+    return [one for name, one in reference.get_decoder().named_modules() if name.endswith(PROJECTIONS["cross"])]
 
 
 def _nothing(module: Any, given: Any, output: Tensor) -> Tensor:
@@ -142,9 +151,33 @@ def test_a_piece_is_left_out_as_if_it_were_padding(read: Read) -> None:
 
 
 def _without_last(found: Translation) -> Translation:
-    from dataclasses import replace
-
     return replace(found, source_ids=found.source_ids[:-1], source_tokens=found.source_tokens[:-1])
+
+
+def test_a_word_without_a_head_is_that_of_a_projection_without_its_columns(read: Read) -> None:
+    """The columns of the output projection that read a head made zero, in the model that transformers loads."""
+    live, found, reference = read
+    target = target_pieces(live, found, 2, 2)
+    effects = word_without_heads(live.model, target).effects
+    fed, model = torch.tensor([target.input_ids]), copy.deepcopy(reference)
+
+    def value() -> float:
+        with torch.no_grad():
+            logits = model(torch.tensor([target.source_ids]), decoder_input_ids=fed, use_cache=False).logits
+        return float(target.value(logits[:, target.position :])[0])
+
+    whole = value()
+    for kind, names in PROJECTIONS.items():
+        stack = model.get_encoder() if kind == "encoder" else model.get_decoder()
+        projection = next(module for name, module in stack.named_modules() if name.endswith(names))
+        kept, width = projection.weight.detach().clone(), projection.weight.shape[1] // 4
+        for head in range(4):
+            with torch.no_grad():
+                projection.weight[:, head * width : (head + 1) * width] = 0
+            assert effects.changes[kind][0, head, 0] == pytest.approx(value() - whole, abs=1e-4)
+            with torch.no_grad():
+                projection.weight.copy_(kept)
+    assert abs(effects.changes["cross"]).max() > 1e-3
 
 
 def test_patches_bring_back_what_they_carry(

@@ -10,11 +10,13 @@ from model.attribution.residual_parts import Part
 from model.attribution.source_shares import SourceShares
 from model.evaluation.deletion_curves import DeletionCurves
 from model.experiments.activation_patching import PatchMap
+from model.trace import Kind
 from viz.components.packing import FULL
 from viz.components.signed_text import SignedText, packed
 from viz.figures.diverging import diverging, negative
 from viz.figures.palette import DARK, LIGHT, Palette
 from viz.figures.why.deletion import deletion
+from viz.figures.why.head_effects import head_falls, rows_of
 from viz.figures.why.logit_parts import by_layer, largest, sublayer_sums
 from viz.figures.why.methods import methods
 from viz.figures.why.patching import patches, share
@@ -51,6 +53,24 @@ def test_the_chosen_curve_is_drawn_last_and_thick(palette: Palette) -> None:
     assert (figure.data[-1].line.color, figure.data[-1].line.width) == (palette.accent, 3)
     low, high = (np.array(figure.data[at].y) for at in (0, 1))
     assert (low <= high).all()
+
+
+@PALETTES
+def test_every_head_has_its_cell_below_the_name_of_its_attention(palette: Palette) -> None:
+    falls: dict[Kind, np.ndarray] = {
+        "encoder": np.array([[0.5, -2.0], [0.001, 0.0]]),
+        "cross": np.array([[1.0, 0.25]]),
+    }
+    assert rows_of(falls) == (None, ("encoder", 0), ("encoder", 1), None, ("cross", 0))
+    figure = head_falls(falls, "a < b", palette)
+    heat = figure.data[0]
+    np.testing.assert_array_equal(np.array(heat.z)[[1, 2, 4]], [[0.5, -2.0], [0.001, 0.0], [1.0, 0.25]])
+    assert np.isnan(np.array(heat.z)[[0, 3]]).all()
+    assert (heat.zmin, heat.zmax) == (-2.0, 2.0)
+    assert [list(row) for row in heat.text][1:3] == [["+0.50", "−2.00"], ["0.00", "0.00"]]
+    assert figure.layout.yaxis.ticktext == ("", "layer 1", "layer 2", "", "layer 1")
+    assert [one.y for one in figure.layout.annotations] == [0, 3]
+    assert [one.text for one in figure.layout.annotations] == ["Encoder self-attention", "Cross-attention"]
 
 
 @PALETTES

@@ -269,6 +269,7 @@ def test_what_stands_where_an_address_says_nothing() -> None:
         **{"plot": "table", "table": "own", "form": "float64", "arranged": "interleaved", "measure": "cosine"},
         **{"side": "source", "move": "remove", "sides": "both", "training": "snapshots"},
         **{"why": "source words", "attribution": "leave-one-out", "patched": "encoder stream"},
+        **{"heads-by": "share of the logit"},
         **{"heads": "map", "across": "distance", "up": "entropy", "left": "BLEU", "tracked": "punctuation"},
         **{"plane": "queries and keys", "coloured": "side"},
         **{"part": "judge", "from": "paste", "pad_side": "right", "written": "keep", "reader": "sdpa"},

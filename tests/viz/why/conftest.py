@@ -27,7 +27,14 @@ def models(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> None:
     monkeypatch.setattr(shared, "checkpoints", lambda: [toy_translator.name])
     monkeypatch.setattr(shared, "live", lambda name: toy_translator)
     kept: list[Any] = [cache.value, cache._attributions, cache.deletion_curves, cache.logit_parts, cache.score_parts]
-    kept += [cache.source_shares, cache.contrast, cache.patch_map, cache.control_map, cache.decoder_lens]
+    kept += [
+        cache.source_shares,
+        cache.contrast,
+        cache.patch_map,
+        cache.control_map,
+        cache.decoder_lens,
+        cache.effects_of,
+    ]
     for cached in (shared.translation, shared.teacher_forced, shared.with_changes, cache.sublayer_lens, *kept):
         cached.clear()
     cache._recording.clear()

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from model.attribution.methods import METHODS
 from model.attribution.target import AttributionError
 from model.experiments.activation_patching import minimal_pairs
+from model.experiments.head_effects import word_without_heads
 from model.translate import Translator
 from viz.components.presenter import COLLECTED
 from viz.export.parts import Chart, Component, leaves
@@ -25,7 +26,7 @@ from viz.ui.addresses.why import VIEWS, Cell, read_cell, write_cell
 from viz.why import cache
 from viz.why.cache import ReadingKey, WordKey
 from viz.why.controls import chosen_word
-from viz.why.texts import deletion, heads, lens, patching, score, shares
+from viz.why.texts import deletion, heads, heads_off, lens, patching, score, shares
 from viz.why.texts import word as texts
 from viz.why.views import two_sentences
 from viz.why.views.score import strongest_cell
@@ -123,6 +124,22 @@ def test_a_click_on_a_head_leads_to_explore(open_page: Open, word: WordKey, monk
     assert opened[0][1]["pin"] == f"target.{word.position + 1}"
     state = app.session_state
     assert (state["kind"], state["layer"], state["head"]) == (cell.kind, cell.layer + 1, cell.head + 1)
+
+
+@pytest.mark.parametrize("against", ["", "Katze"])
+def test_each_head_is_switched_off_for_the_word(
+    open_page: Open, toy_translator: Translator, word: WordKey, against: str
+) -> None:
+    address = {"heads-by": "switched off", "against": against} if against else {"heads-by": "switched off"}
+    app = open_page(why="heads", pin=f"target.{word.position + 1}", **address)
+    assert not app.info
+    chosen = toy_translator.tokenizer.encode(against).ids[0] if against else None
+    target = cache.target(word._replace(against=chosen))
+    found = word_without_heads(toy_translator.model, target)
+    assert heads_off.most(found.effects, target) in captions(app)
+    table = saved(app).numbers()
+    (kind, layer, head), change = found.effects.strongest()[0]
+    assert table.iloc[0].tolist() == [kind, layer + 1, head + 1, pytest.approx(-change, abs=1e-6)]
 
 
 def test_a_word_is_compared_with_another(open_page: Open, toy_translator: Translator, word: WordKey) -> None:

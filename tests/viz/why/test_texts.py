@@ -18,8 +18,10 @@ from model.evaluation.attribution_scores import AttributionScores, LooseThreshol
 from model.evaluation.deletion_curves import DeletionCurves
 from model.experiments.activation_patching import Contrast, PatchMap
 from model.experiments.decoder_lens import DecoderLens
+from model.experiments.head_effects import HeadEffects
+from model.trace import Kind
 from viz.ui.addresses.why import Cell
-from viz.why.texts import deletion, heads, lens, patching, score, shares
+from viz.why.texts import deletion, heads, heads_off, lens, patching, score, shares
 from viz.why.texts import word as texts
 
 from ..fakes import attention
@@ -53,6 +55,22 @@ def test_every_method_has_its_unit() -> None:
         assert texts.unit(method, TARGET).endswith(".")
     assert "nats of log p" in texts.unit("leave-one-out", TARGET)
     assert "logits of the difference" in texts.unit("leave-one-out", AGAINST)
+
+
+def test_heads_switched_off_are_said_by_the_largest_change() -> None:
+    changes: dict[Kind, np.ndarray] = {
+        "encoder": np.array([[[-0.2], [0.01]]]),
+        "cross": np.array([[[0.3], [-1.5]]]),
+    }
+    said = plain(heads_off.most(HeadEffects(changes), TARGET))
+    assert said == (
+        "Without cross 1.2 log p(“y”) falls by 1.50, more than without any other head. "
+        "1 of 4 heads changes it by less than 0.05 when it is off."
+    )
+    changes["cross"] = -changes["cross"]
+    assert "log p(“y”) rises by 1.50" in plain(heads_off.most(HeadEffects(changes), TARGET))
+    assert "how far log p(“y”) falls without it" in plain(heads_off.explained(TARGET))
+    assert "how far logit “y” − logit “z” falls" in plain(heads_off.explained(AGAINST))
 
 
 def test_the_largest_scores_are_of_either_sign() -> None:
@@ -126,8 +144,8 @@ def test_the_parts_of_a_logit_are_summed() -> None:
     assert plain(heads.total(found)) == ("logit “y” − logit “z”: the 5 parts sum to −4.500; the model computed −4.500.")
     assert heads.largest(found) == (
         "The head with the largest part of the logit is layer 2 cross-attention head 3, −3.00; all heads of "
-        "cross-attention −2.00 and self-attention +2.00. What switching a head off changes is another question; see "
-        "the word's card on Explore."
+        "cross-attention −2.00 and self-attention +2.00. What switching a head off changes is another question, "
+        "which “switched off” answers."
     )
     assert "layer 2 cross-attention head 3 (−3.00)" in heads.link(parts[1])
 

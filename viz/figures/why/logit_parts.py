@@ -24,13 +24,13 @@ EDGES = {"l": 214, "r": 56, "t": 40, "b": 12}
 def by_layer(parts: Sequence[LogitPart], palette: Palette) -> go.Figure:
     """The sum of each sublayer, from the embedding up, with the heads of a layer added."""
     names, scores = zip(*sublayer_sums(parts).items(), strict=True)
-    return _bars(names, scores, say("By layer"), palette)
+    return bars(names, scores, say("By layer"), palette)
 
 
 def largest(parts: Sequence[LogitPart], rest: float, palette: Palette) -> go.Figure:
     """The largest parts one by one, and the sum of all others."""
     names = [*(one.part.label for one in parts), say("all others")]
-    return _bars(names, [*(one.score for one in parts), rest], say("The largest parts"), palette)
+    return bars(names, [*(one.score for one in parts), rest], say("The largest parts"), palette)
 
 
 def sublayer_sums(parts: Sequence[LogitPart]) -> dict[str, float]:
@@ -42,9 +42,10 @@ def sublayer_sums(parts: Sequence[LogitPart]) -> dict[str, float]:
     return sums
 
 
-def _bars(names: Sequence[str], scores: Sequence[float], title: str, palette: Palette) -> go.Figure:
+def bars(names: Sequence[str], scores: Sequence[float], title: str, palette: Palette) -> go.Figure:
+    """Signed numbers by name, from the top down."""
     numbers = [signed(one, plus=True) for one in scores]
-    bars = {
+    drawn = {
         "type": "bar",
         "orientation": "h",
         "x": list(scores),
@@ -66,7 +67,7 @@ def _bars(names: Sequence[str], scores: Sequence[float], title: str, palette: Pa
         "yaxis": axis(palette, showgrid=False, showline=False, ticklabelstandoff=6, range=[len(scores) - 0.4, -0.6])
         | {"tickvals": list(range(len(scores))), "ticktext": [escaped(one) for one in names]},
     }
-    return go.Figure({"data": [bars], "layout": shown})
+    return go.Figure({"data": [drawn], "layout": shown})
 
 
 def _number(text: str, row: int, palette: Palette) -> dict:

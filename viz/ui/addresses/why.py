@@ -18,6 +18,8 @@ View = Literal["source words", "deletion", "heads", "score", "source or prefix",
 VIEWS: tuple[View, ...] = get_args(View)
 Patched = Literal["encoder stream", "decoder stream", "encoder heads", "decoder heads", "cross heads"]
 PATCHED_OPTIONS: tuple[Patched, ...] = get_args(Patched)
+HeadsBy = Literal["share of the logit", "switched off"]
+HEADS_BY_OPTIONS: tuple[HeadsBy, ...] = get_args(HeadsBy)
 
 
 class Cell(NamedTuple):
@@ -49,6 +51,7 @@ AGAINST = text("against", longest=60)
 """The piece Y that the word is compared with."""
 ATTRIBUTION = choice("attribution", tuple(METHODS | COMPUTED), DEFAULT_METHOD, views=("source words", "deletion"))
 """A method for our models or for any other: which of them there are depends on the model."""
+HEADS_BY = choice("heads-by", HEADS_BY_OPTIONS, views=("heads",))
 CELL: Parameter[Cell | None] = Parameter("cell", None, read_cell, write=write_cell, views=("score",))
 """The cell whose score is split; until one is chosen, that of the head that matters most for the word."""
 SECOND = text("second", longest=10_000, views=("two sentences",))

@@ -46,7 +46,7 @@ def largest(found: LogitParts) -> str:
     )
     return say(
         "The head with the largest part of the logit is {head}, {score}; all heads of cross-attention {cross} and "
-        "self-attention {own}. What switching a head off changes is another question; see the word's card on Explore.",
+        "self-attention {own}. What switching a head off changes is another question, which “switched off” answers.",
         head=first.part.label,
         score=signed(first.score, plus=True),
         cross=cross,

@@ -13,12 +13,15 @@ from viz.components.chart import chart
 from viz.export.parts import Chart, Columns, Part, Words
 from viz.export.save import SavedView, facts_of
 from viz.figures.why.logit_parts import by_layer, largest
-from viz.ui.addresses.pins import pin
+from viz.ui import widgets
+from viz.ui.addresses.why import HEADS_BY
 from viz.ui.captions import caption
-from viz.ui.links import follow, open_on_explore
+from viz.ui.links import follow
 
 from .. import cache
+from ..controls import open_head
 from ..texts import heads as texts
+from . import heads_off
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,8 +46,16 @@ class _Parts:
 
 
 def show(question: Question, palette: Palette) -> SavedView:
-    """Draw the parts by layer and one by one; a click on a head opens it on Explore."""
+    """Draw what the heads do for the word in one of two ways; a click on a head opens it on Explore."""
     follow()
+    by = "switched off"
+    if question.model.can("parts"):
+        by = widgets.segmented_control(say("Heads by"), HEADS_BY)
+    return heads_off.show(question, palette) if by == "switched off" else _parts(question, palette)
+
+
+def _parts(question: Question, palette: Palette) -> SavedView:
+    """Draw the parts by layer and one by one."""
     found = cache.logit_parts(question.key)
     listed = _Parts(found.sorted[:SHOWN], sum(one.score for one in found.sorted[SHOWN:]))
     lead, alts = texts.total(found), (say("The logit by layer"), say("The largest parts of the logit"))
@@ -96,9 +107,3 @@ def head_of(part: LogitPart) -> Head | None:
 def strongest_head(found: LogitParts) -> LogitPart:
     """The head that adds most to the logit, or takes most from it."""
     return next(one for one in found.sorted if head_of(one))
-
-
-def open_head(question: Question, head: Head) -> None:
-    """Show a head on Explore with the word pinned; for callbacks."""
-    pin(question.result.source, {"target": question.key.position})
-    open_on_explore(head)

@@ -114,5 +114,5 @@ def _strongest_head(question: Question) -> None:
     part = heads.strongest_head(cache.logit_parts(question.key))
     head = heads.head_of(part)
     assert head is not None
-    opened = lambda: heads.open_head(question, head)  # noqa: E731
+    opened = lambda: controls.open_head(question, head)  # noqa: E731
     st.button(head_texts.link(part), key="strongest-head", type="tertiary", on_click=opened)

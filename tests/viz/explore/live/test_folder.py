@@ -19,8 +19,6 @@ from viz.ui.addresses.why import VIEWS as VIEWS_OF_WHY
 
 APP = Path(__file__).resolve().parents[4] / "app.py"
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
-OF_PARTS = ("heads", "score")
-"""Views of Why that split a number over the parts of the residual stream."""
 VIEWS = ("links", "text", "pipeline", "joint", "flow", "layers")
 
 Start = Callable[..., AppTest]
@@ -186,13 +184,15 @@ def test_why_of_a_folder_is_that_of_our_own(model: str, start: Start) -> None:
     for view in VIEWS_OF_WHY:
         app.segmented_control(key="why").set_value(view).run()
         assert not app.exception, view
-        if view in OF_PARTS:
+        if view == "score":
             (sentence,) = said(app)
             assert "are not computed for a model from a folder" in sentence
         elif view == "two sentences":
             assert "Type a second sentence" in said(app)[0]
         else:
             assert not app.info, view
+        if view == "heads":
+            assert any("Each head is switched off alone" in one for one in captions(app))
     other = {"forced": "true", "given": "der alte Hund .", "changes": "cross.1.2:off", "against": "a"}
     app = page(start(model, pin="target.2", why="source words", **other), "why")
     assert not app.info
