@@ -70,4 +70,5 @@ def as_stranger(translator: Translator) -> LiveModel:
         translator.tokenizer,
         max_length=translator.max_length,
         card=translator.card,
+        weights_hash=translator.weights_hash,
     )

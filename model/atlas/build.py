@@ -20,12 +20,12 @@ import torch
 
 from ..decoding.steps import greedy_batch
 from ..language.say import listed, say
+from ..live.live_model import LiveModel
 from ..network.autoregressive import pad
-from ..network.config import EOS_ID
-from ..translate import Translator
+from ..network.config import PAD_ID
 from .corpus import Corpus, Pair, Skipped, usable
 from .folder import MANIFEST, PARTS, AtlasError, Manifest, Plan, read_manifest
-from .forward import TOKENS_A_BATCH, Sentence, batches, run
+from .forward import TOKENS_A_BATCH, Ids, Sentence, batches, run
 from .measures import measure
 from .merge import finish
 from .tables import LINKS, SENTENCES, PartTables, Tables
@@ -52,7 +52,7 @@ class Share(NamedTuple):
 
 
 def build(
-    translator: Translator,
+    translator: LiveModel,
     corpus: Corpus,
     folder: Path,
     *,
@@ -67,9 +67,10 @@ def build(
     Raises AtlasError where the folder holds anything else.
     """
     target = corpus.target.name if corpus.target else ""
-    facts = translator.name, translator.checkpoint.hash, corpus.source.name, target
+    facts = translator.name, translator.weights_hash, corpus.source.name, target
     plan = Plan(*facts, corpus.lines, corpus.size, corpus.sha256, costs, least_weight)
-    found = _begin(folder, plan, licence)
+    start = translator.tokenizer.token(translator.model.start_id)
+    found = _begin(folder, plan, licence, start)
     if found.complete:
         return found if share.rank == 0 else None
     for number in range(share.rank, plan.parts, share.world):
@@ -83,7 +84,7 @@ def build(
     return finish(folder, found, [_part(folder, number) for number in range(plan.parts)])
 
 
-def _begin(folder: Path, plan: Plan, licence: str) -> Manifest:
+def _begin(folder: Path, plan: Plan, licence: str, start: str) -> Manifest:
     """The manifest of a new atlas, or of the one that is there if it is made of the same."""
     if (folder / MANIFEST).exists():
         found = read_manifest(folder)
@@ -103,17 +104,17 @@ def _begin(folder: Path, plan: Plan, licence: str) -> Manifest:
     if any(name not in (PARTS, MANIFEST) and not name.startswith(f".{MANIFEST}.") for name in others):
         raise AtlasError(say("{folder} holds other files: choose an empty folder for --output.", folder=folder))
     (folder / PARTS).mkdir(parents=True, exist_ok=True)
-    manifest = Manifest(plan, licence=licence)
+    manifest = Manifest(plan, licence=licence, start=start)
     manifest.write(folder)
     return manifest
 
 
-def _built(translator: Translator, corpus: Corpus, number: int, plan: Plan) -> tuple[Tables, dict[str, object]]:
+def _built(translator: LiveModel, corpus: Corpus, number: int, plan: Plan) -> tuple[Tables, dict[str, object]]:
     started = time.perf_counter()
     pairs, skipped = usable(translator, corpus, number)
     sentences = sentences_of(translator, pairs)
     tables = PartTables(plan.least_weight)
-    for batch in batches(sentences, translator.device):
+    for batch in batches(sentences, translator.device, Ids.of(translator.model)):
         found = run(translator.model, batch)
         tables.add(found, measure(translator.model, found, plan.costs))
     made = tables.tables()
@@ -127,31 +128,36 @@ def _built(translator: Translator, corpus: Corpus, number: int, plan: Plan) -> t
     return made, report
 
 
-def sentences_of(translator: Translator, pairs: Sequence[Pair]) -> list[Sentence]:
+def sentences_of(translator: LiveModel, pairs: Sequence[Pair]) -> list[Sentence]:
     """Every pair as the model reads it, the translations that are not given made by the model."""
     card, tokenizer = translator.card, translator.tokenizer
+    start = tokenizer.token(translator.model.start_id)
     languages = str(card.get("source_language", "")), str(card.get("target_language", ""))
     written = _translated(translator, [pair for pair in pairs if pair.target_encoded is None])
     found = []
     for pair in pairs:
-        ids = written[pair.line] if pair.target_encoded is None else list(pair.target_encoded.ids)
-        text = tokenizer.decode(ids) if pair.target_encoded is None else pair.target
+        ids = written[pair.line] if pair.target_encoded is None else translator.begun(pair.target_encoded.ids)
+        text = translator.written(ids) if pair.target_encoded is None else pair.target
         sides = (pair.source_encoded.ids, ids)
-        found.append(Sentence.of(pair.line, (pair.source, text), sides, tokenizer, languages))
+        found.append(Sentence.of(pair.line, (pair.source, text), sides, tokenizer, languages, start))
     return found
 
 
 @torch.inference_mode()
-def _translated(translator: Translator, pairs: Sequence[Pair]) -> dict[int, list[int]]:
-    """Greedy translations by line, their </s> with them, also of one that was cut off."""
+def _translated(translator: LiveModel, pairs: Sequence[Pair]) -> dict[int, list[int]]:
+    """Greedy translations by line, their end with them, also of one that was cut off."""
     found: dict[int, list[int]] = {}
+    model, end = translator.model, next(iter(translator.model.end_ids))
     ordered = sorted(pairs, key=lambda pair: (len(pair.source_encoded.ids), pair.line))
     while ordered:
         longest = len(ordered[-1].source_encoded.ids)
-        rows, ordered = ordered[-max(1, TOKENS_A_BATCH // longest) :], ordered[: -max(1, TOKENS_A_BATCH // longest)]
-        source = pad([pair.source_encoded.ids for pair in rows]).to(translator.device)
-        for pair, ids in zip(rows, greedy_batch(translator.model, source), strict=True):
-            found[pair.line] = [*ids[: translator.config.max_length - 1], EOS_ID]
+        count = 1 if model.pad_id is None else max(1, TOKENS_A_BATCH // longest)
+        rows, ordered = ordered[-count:], ordered[:-count]
+        fill = PAD_ID if model.pad_id is None else model.pad_id
+        source = pad([pair.source_encoded.ids for pair in rows], fill).to(translator.device)
+        written = greedy_batch(model, source, constraints=translator.forced)
+        for pair, ids in zip(rows, written, strict=True):
+            found[pair.line] = [*ids[: translator.max_length - 1], end]
     return found
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 from pathlib import Path
 
 from ..language.say import listed, number, say, to_say
+from ..live.live_model import LiveModel
+from ..live.translation import InputError
 from ..text.language import foreign
 from ..text.tokenizer import Encoded
-from ..translate import InputError, Translator
 
 EMPTY, LONG, INVALID, LANGUAGE, UNEQUAL = (
     to_say("empty"),
@@ -111,7 +112,7 @@ class Corpus:
         yield from enumerate(islice(lines, min(self.size, self.lines - first)), first)
 
 
-def usable(translator: Translator, corpus: Corpus, number: int) -> tuple[list[Pair], Skipped]:
+def usable(translator: LiveModel, corpus: Corpus, number: int) -> tuple[list[Pair], Skipped]:
     """Return what can be used of a part, in the order of the lines, and what cannot."""
     found, skipped = [], Skipped()
     for line, sides in corpus.part(number):
@@ -123,12 +124,12 @@ def usable(translator: Translator, corpus: Corpus, number: int) -> tuple[list[Pa
     return found, skipped
 
 
-def _pair(translator: Translator, line: int, sides: tuple[bytes | None, ...]) -> Pair | str:
+def _pair(translator: LiveModel, line: int, sides: tuple[bytes | None, ...]) -> Pair | str:
     """A usable line, or the reason why it is none."""
     languages = (str(translator.card.get(f"{side}_language", "")) for side in ("source", "target"))
     read: list[tuple[str, Encoded]] = []
-    for data, language in zip(sides, languages, strict=False):
-        found = UNEQUAL if data is None else _side(translator, data, language)
+    for data, language, encode in zip(sides, languages, (translator.encode, translator.encode_target), strict=False):
+        found = UNEQUAL if data is None else _side(data, language, encode, translator.max_length)
         if isinstance(found, str):
             return found
         read.append(found)
@@ -136,7 +137,7 @@ def _pair(translator: Translator, line: int, sides: tuple[bytes | None, ...]) ->
     return Pair(line, text, encoded, *(other[0] if other else ()))
 
 
-def _side(translator: Translator, data: bytes, language: str) -> tuple[str, Encoded] | str:
+def _side(data: bytes, language: str, encode: Callable[[str], Encoded], max_length: int) -> tuple[str, Encoded] | str:
     try:
         text = data.decode("utf-8").strip()
     except UnicodeDecodeError:
@@ -144,9 +145,9 @@ def _side(translator: Translator, data: bytes, language: str) -> tuple[str, Enco
     if not text:
         return EMPTY
     try:
-        encoded = translator.encode(text)
+        encoded = encode(text)
     except InputError:
-        return LONG if len(data) >= translator.config.max_length else EMPTY
+        return LONG if len(data) >= max_length else EMPTY
     return LANGUAGE if language and foreign(text, language) else (text, encoded)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from ..atomic_write import write_file
 from ..language.say import say
+from ..text.words import START
 
 FORMAT = "attenscope-atlas-1"
 MANIFEST, PARTS = "atlas.json", "parts"
@@ -73,6 +74,8 @@ class Manifest:
     """The first lines of each reason, from 1."""
     licence: str = ""
     """Of the corpus, with whom to name, in the words of whoever built the atlas."""
+    start: str = START
+    """The token that a target begins with when it is fed in."""
     files: dict[str, int] = field(default_factory=dict)
     """The size of every table in bytes, by its path in the folder."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,18 +12,36 @@ from torch import Tensor
 
 from ..attribution.recording import sublayers
 from ..capture.sites import AttentionSite, attention_sites
-from ..network.autoregressive import pad, shift_right
-from ..network.config import PAD_ID
+from ..live.live_model import TextTokenizer
+from ..network.autoregressive import AutoregressiveModel, pad, shift_right
+from ..network.config import BOS_ID, PAD_ID
 from ..network.hooks import record
 from ..network.masks import causal_mask, combine, padding_mask
 from ..network.transformer import Transformer
-from ..text.tokenizer import Tokenizer
+from ..text.words import START
 from ..trace import KINDS, Kind
 from .places import ALIGNED, PLACES, place_cells
 from .tokens import Side, side_of
 
 TOKENS_A_BATCH = 1000
 """Source and target tokens of a batch, padding included."""
+MEMORY = "memory"
+"""Where a run has the encoder's output."""
+
+
+class Ids(NamedTuple):
+    """The ids that a model is fed besides those of a text."""
+
+    start: int = BOS_ID
+    pad: int | None = PAD_ID
+    """None where there is none, so that a batch has one sentence."""
+
+    @classmethod
+    def of(cls, model: AutoregressiveModel) -> Ids:
+        return cls(model.start_id, model.pad_id)
+
+
+OURS = Ids()
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +57,8 @@ class Sentence:
     source_side: Side
     target_side: Side
     """The tokens predicted."""
+    start: str = START
+    """What the target begins with when it is fed in."""
 
     @classmethod
     def of(
@@ -45,21 +66,22 @@ class Sentence:
         line: int,
         texts: tuple[str, str],
         ids: tuple[Sequence[int], Sequence[int]],
-        tokenizer: Tokenizer,
+        tokenizer: TextTokenizer,
         languages: tuple[str, str],
+        start: str = START,
     ) -> Sentence:
         """Name and tag the tokens of both sides."""
         sides = [
             side_of([tokenizer.token(one) for one in row], language)
             for row, language in zip(ids, languages, strict=True)
         ]
-        return cls(line, *texts, tuple(ids[0]), tuple(ids[1]), *sides)
+        return cls(line, *texts, tuple(ids[0]), tuple(ids[1]), sides[0], sides[1], start)
 
     def sides(self, kind: Kind) -> tuple[Side, Side]:
         """Queries and keys of a map: of the decoder's the tokens fed in, of the cross map's rows those predicted."""
         if kind == "cross":
             return self.target_side, self.source_side
-        side = self.source_side if kind == "encoder" else self.target_side.fed()
+        side = self.source_side if kind == "encoder" else self.target_side.fed(self.start)
         return side, side
 
 
@@ -71,9 +93,13 @@ class Batch:
     source: Tensor
     """(B, S)"""
     target_in: Tensor
-    """(B, T), <s> first."""
+    """(B, T), the start first."""
     target_out: Tensor
     """(B, T)"""
+
+    def of(self, rows: slice) -> Batch:
+        """Return some of the sentences as they are padded here."""
+        return Batch(self.sentences[rows], self.source[rows], self.target_in[rows], self.target_out[rows])
 
     def allowed(self, kind: Kind) -> Tensor:
         """Return what may be attended to, in rows that are no padding: (B, Q, K) bool."""
@@ -83,7 +109,7 @@ class Batch:
 
     def real(self, kind: Kind) -> tuple[Tensor, Tensor]:
         """Return which queries (B, Q) and keys (B, K) are no padding."""
-        source, target = self.source != PAD_ID, self.target_out != PAD_ID
+        source, target = map(_real, (self.source, self.target_out), _ids(self.sentences))
         return (source if kind == "encoder" else target), (target if kind == "decoder" else source)
 
 
@@ -107,43 +133,51 @@ class Run:
         return torch.stack([self.tensors[f"{site.path}.weights"] for site in self.of_kind(kind)], 1)
 
 
-def batches(sentences: Sequence[Sentence], device: torch.device) -> Iterator[Batch]:
+def batches(sentences: Sequence[Sentence], device: torch.device, ids: Ids = OURS) -> Iterator[Batch]:
     """Yield sentences of like length together; what is in a batch depends on these sentences alone."""
     ordered = sorted(sentences, key=lambda one: (len(one.source_ids), len(one.target_ids), one.line))
     rows: list[Sentence] = []
     for one in ordered:
-        widths = [max(len(ids) for ids in side) for side in _ids([*rows, one])]
-        if rows and (len(rows) + 1) * sum(widths) > TOKENS_A_BATCH:
-            yield batch_of(rows, device)
+        widths = [max(len(row) for row in side) for side in _ids([*rows, one])]
+        if rows and (ids.pad is None or (len(rows) + 1) * sum(widths) > TOKENS_A_BATCH):
+            yield batch_of(rows, device, ids)
             rows = []
         rows.append(one)
     if rows:
-        yield batch_of(rows, device)
+        yield batch_of(rows, device, ids)
 
 
-def batch_of(sentences: Sequence[Sentence], device: torch.device) -> Batch:
+def batch_of(sentences: Sequence[Sentence], device: torch.device, ids: Ids = OURS) -> Batch:
     """Pad sentences to one length."""
-    source, target_out = (pad(ids).to(device) for ids in _ids(sentences))
-    target_in = shift_right(target_out).masked_fill(target_out == PAD_ID, PAD_ID)
+    fill = PAD_ID if ids.pad is None else ids.pad
+    source, target_out = (pad(rows, fill).to(device) for rows in _ids(sentences))
+    batch = Batch(tuple(sentences), source, target_out, target_out)
+    target_in = shift_right(target_out, ids.start).masked_fill(~batch.real("decoder")[0], fill)
     return Batch(tuple(sentences), source, target_in, target_out)
 
 
 @torch.inference_mode()
-def run(model: Transformer, batch: Batch) -> Run:
-    """Read a batch with every hook point that the measures use recorded."""
+def run(model: AutoregressiveModel, batch: Batch) -> Run:
+    """Read a batch with every hook point that the measures use recorded; of our own models the streams too."""
     sites = attention_sites(model)
     points = [f"{site.path}.{point}" for site in sites for point in ("weights", "context")]
-    points += [name for name, _ in model.named_modules() if name.endswith(".stream")]
-    points += [block.path for block in sublayers(model, "decoder")]
-    with record(model, *points, "encoder.output") as tensors:
-        mask = padding_mask(batch.source, PAD_ID)
-        states = model.decode(batch.target_in, model.encode(batch.source), mask)
-    return Run(batch, tuple(sites), tensors, target_log_probs(model, states, batch.target_out))
+    if isinstance(model, Transformer):
+        points += [name for name, _ in model.named_modules() if name.endswith(".stream")]
+        points += [block.path for block in sublayers(model, "decoder")]
+    with record(model, *points) as tensors:
+        memory = model.encode(batch.source)
+        states = model.decode(batch.target_in, memory, model.source_mask(batch.source))
+    tensors[MEMORY] = memory
+    return Run(
+        batch, tuple(sites), tensors, target_log_probs(model, states, batch.target_out, batch.real("decoder")[0])
+    )
 
 
-def target_log_probs(model: Transformer, states: Tensor, target: Tensor) -> Tensor:
-    """states (B, T, D) before the generator, target (B, T) -> log-probabilities of its tokens (B, T), 0 at padding."""
-    real = target != PAD_ID
+def target_log_probs(model: AutoregressiveModel, states: Tensor, target: Tensor, real: Tensor) -> Tensor:
+    """states (B, T, D) before the generator, target (B, T) -> log-probabilities of its tokens (B, T), 0 at padding.
+
+    real (B, T) bool: what is no padding.
+    """
     logits = model.generator(states[real])
     found = torch.zeros(target.shape, device=target.device)
     found[real] = logits.gather(-1, target[real][:, None])[:, 0] - logits.logsumexp(-1)
@@ -157,7 +191,7 @@ def decoder_mask(batch: Batch) -> Tensor | None:
 
 
 @torch.inference_mode()
-def shuffled_overlap(model: Transformer, found: Run) -> dict[Kind, Tensor]:
+def shuffled_overlap(model: AutoregressiveModel, found: Run) -> dict[Kind, Tensor]:
     """Return what of each row's weight stays on its tokens when the words of the source change places.
 
     The words are put in a random order that is the same in every run, pieces of a word kept together and </s> at the
@@ -230,6 +264,12 @@ def shuffled_order(sentence: Sentence) -> np.ndarray:
     while (order == words).all():
         order = random.permutation(words)
     return np.concatenate([*(tokens[numbers == word] for word in order), tokens[special]])
+
+
+def _real(padded: Tensor, rows: Sequence[Sequence[int]]) -> Tensor:
+    """(B, N) bool: what is no padding, by the length of each row."""
+    lengths = torch.tensor([[len(one)] for one in rows], device=padded.device)
+    return torch.arange(padded.shape[1], device=padded.device) < lengths
 
 
 def _ids(sentences: Sequence[Sentence]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..language.say import to_say
-from ..network.transformer import Transformer
+from ..network.autoregressive import AutoregressiveModel
 from ..trace import KINDS, Kind
 from .costs import log_prob_changes
 from .forward import Run, cells_of, shuffled_overlap
@@ -111,7 +111,7 @@ class Measured(NamedTuple):
     cells: dict[Kind, Tensor]
 
 
-def measure(model: Transformer, found: Run, with_costs: bool = True) -> Measured:
+def measure(model: AutoregressiveModel, found: Run, with_costs: bool = True) -> Measured:
     """Measure every head on a batch."""
     halves = torch.tensor([one.line % HALVES for one in found.batch.sentences], device="cpu")
     overlaps, logits = shuffled_overlap(model, found), logit_contributions(model, found)
@@ -123,7 +123,9 @@ def measure(model: Transformer, found: Run, with_costs: bool = True) -> Measured
         rows = [*_of_rows(found, kind), *_of_places(found, kind, cells[kind])]
         counted = _choosing(found, kind)[:, None, None]
         rows.append(Rows("stays", overlaps[kind], counted & ~overlaps[kind].isnan()))
-        rows.append(Rows("norm", norm_shares(found, kind), counted))
+        shares = norm_shares(found, kind)
+        if shares is not None:
+            rows.append(Rows("norm", shares, counted))
         if kind in logits:
             rows.append(Rows("logit", logits[kind], real))
         if kind in changes:

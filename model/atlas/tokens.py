@@ -43,11 +43,11 @@ class Side:
         no_word = self.special | self.punctuation
         return np.array(["" if no else one.casefold() for one, no in zip(self.words, no_word, strict=True)], dtype=str)
 
-    def fed(self) -> Side:
-        """Return the tokens fed in where these are predicted: <s>, then all but the last."""
+    def fed(self, start: str = START) -> Side:
+        """Return the tokens fed in where these are predicted: the start, then all but the last."""
         return Side(
-            (START, *self.pieces[:-1]),
-            (START, *self.words[:-1]),
+            (start, *self.pieces[:-1]),
+            (start, *self.words[:-1]),
             (START_TAG, *self.tags[:-1]),
             np.concatenate([[0], self.word_numbers[:-1] + 1]),
         )

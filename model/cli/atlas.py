@@ -14,13 +14,16 @@ from ..atlas.corpus import Corpus, Skipped
 from ..atlas.folder import Manifest
 from ..devices import chosen_device
 from ..language.say import listed, say
+from ..live.live_model import LiveModel
 from ..text.tags import MODELS
 from ..translate import Translator
+from ..user_model import load
 from .use import add_common
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser)
+    parser.add_argument("--model", metavar="hf:FOLDER", help=say("a folder of Hugging Face instead of a checkpoint"))
     parser.add_argument("--source", type=Path, required=True, help=say("one sentence a line"))
     parser.add_argument("--target", type=Path, help=say("translations, line by line (default: the model translates)"))
     parser.add_argument("--sentences", type=_positive, metavar="N", help=say("only the first N lines"))
@@ -51,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(
             say("--least-weight is a weight from 0 to 1, not {least_weight}.", least_weight=arguments.least_weight)
         )
-    translator = Translator.load(arguments.checkpoint, _device(arguments.device))
+    translator = _model(arguments)
     corpus = Corpus.read(arguments.source, arguments.target, arguments.part, arguments.sentences)
     first = share.rank == 0
     if first and (missing := _untagged(translator)):
@@ -93,6 +96,16 @@ def report(found: Manifest, folder: Path) -> str:
     return f"{Skipped(found.skipped, found.skipped_lines).sentence()}\n{held}"
 
 
+def _model(arguments: argparse.Namespace) -> LiveModel:
+    """The checkpoint, or the translating model that ``--model`` names."""
+    if not arguments.model:
+        return Translator.load(arguments.checkpoint, _device(arguments.device))
+    found = load(arguments.model)
+    if not (isinstance(found, LiveModel) and found.can("translate")):
+        raise ValueError(say("{model} has no encoder beside a decoder, so it has no atlas.", model=found.name))
+    return found
+
+
 def _device(name: str | None) -> torch.device:
     """The device asked for; on a machine with several GPUs each process of torchrun has its own."""
     device = chosen_device(name)
@@ -101,7 +114,7 @@ def _device(name: str | None) -> torch.device:
     return device
 
 
-def _untagged(translator: Translator) -> str:
+def _untagged(translator: LiveModel) -> str:
     """Which languages of the model have no tagger, in words; "" where both have one."""
     languages = {str(translator.card.get(f"{side}_language", "")) for side in ("source", "target")}
     missing = sorted(one or say("a language that the model card does not name") for one in languages - set(MODELS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -11,16 +12,15 @@ import pandas as pd
 import torch
 
 from ..atlas.folder import SENTENCES, AtlasError
-from ..atlas.forward import Batch, Sentence, batches
+from ..atlas.forward import MEMORY, Batch, Ids, Sentence, batches
 from ..atlas.tokens import Side
 from ..capture.sites import attention_sites
 from ..language.say import say
-from ..network.config import PAD_ID
+from ..live.live_model import LiveModel
 from ..network.hooks import record
-from ..network.masks import padding_mask
+from ..network.transformer import Transformer
 from ..text.words import word
 from ..trace import Head, Kind
-from ..translate import Translator
 from .atlas import Atlas
 from .database import query
 
@@ -59,7 +59,7 @@ class Projection:
         return self.tokens["sentence"].nunique()
 
 
-def project(translator: Translator, atlas: Atlas, space: Space, head: Head, asked: str = "") -> Projection:
+def project(translator: LiveModel, atlas: Atlas, space: Space, head: Head, asked: str = "") -> Projection:
     """Run the model over sentences of its atlas and put what it computes of their tokens into one plane.
 
     Where the corpus has more than TOKENS, sentences that hold the text `asked` come first, then others at random, the
@@ -108,17 +108,29 @@ def together(queries: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndar
     return queries * scale, moved / scale
 
 
-def _sentences(translator: Translator, found: pd.DataFrame) -> list[Sentence]:
+def _sentences(translator: LiveModel, found: pd.DataFrame) -> list[Sentence]:
     """The sentences of the table as the model reads them, piece by piece."""
     tokenizer = translator.tokenizer
-    ids = {tokenizer.token(one): one for one in range(len(tokenizer))}
+    names = [tokenizer.token(one) for one in range(len(tokenizer))]
+    ids = {name: one for one, name in enumerate(names)}
+    ambiguous = {name for name, count in Counter(names).items() if count > 1}
+    start = tokenizer.token(translator.model.start_id)
     made = []
     for row in found.to_dict("records"):
         source, target = (
             _side(row[f"{side}_pieces"], row[f"{side}_words"], row[f"{side}_tags"]) for side in ("source", "target")
         )
+        if alike := ambiguous.intersection({*source.pieces, *target.pieces}):
+            raise AtlasError(
+                say(
+                    "Several pieces of this model's vocabulary are written {piece!r}, so it is not known which of them "
+                    "the atlas means.",
+                    piece=min(alike),
+                )
+            )
         source_ids, target_ids = (tuple(ids[piece] for piece in side.pieces) for side in (source, target))
-        made.append(Sentence(row["sentence"], row["source"], row["target"], source_ids, target_ids, source, target))
+        texts = row["source"], row["target"]
+        made.append(Sentence(row["sentence"], *texts, source_ids, target_ids, source, target, start))
     return made
 
 
@@ -134,17 +146,17 @@ def _table(line: int, side: Side, name: str, role: str = "") -> pd.DataFrame:
 
 
 @torch.inference_mode()
-def _outputs(translator: Translator, sentences: Sequence[Sentence]) -> tuple[pd.DataFrame, np.ndarray]:
+def _outputs(translator: LiveModel, sentences: Sequence[Sentence]) -> tuple[pd.DataFrame, np.ndarray]:
     tables, vectors = [], []
-    for batch, tensors in _runs(translator, sentences, ["encoder.output"], "encoder"):
+    for batch, tensors in _runs(translator, sentences, [], "encoder"):
         for at, one in enumerate(batch.sentences):
             tables.append(_table(one.line, one.source_side, "source"))
-            vectors.append(tensors["encoder.output"][at, : len(one.source_ids)].double().numpy(force=True))
+            vectors.append(tensors[MEMORY][at, : len(one.source_ids)].double().numpy(force=True))
     return pd.concat(tables, ignore_index=True), np.concatenate(vectors)
 
 
 @torch.inference_mode()
-def _queries_keys(translator: Translator, sentences: Sequence[Sentence], head: Head) -> tuple[pd.DataFrame, np.ndarray]:
+def _queries_keys(translator: LiveModel, sentences: Sequence[Sentence], head: Head) -> tuple[pd.DataFrame, np.ndarray]:
     kind, layer, number = head
     site = next(one for one in attention_sites(translator.model) if (one.kind, one.layer) == (kind, layer))
     points = [f"{site.path}.{name}" for name in "qk"]
@@ -162,25 +174,26 @@ def _queries_keys(translator: Translator, sentences: Sequence[Sentence], head: H
 
 
 @torch.inference_mode()
-def _embeddings(translator: Translator, sentences: Sequence[Sentence]) -> tuple[pd.DataFrame, np.ndarray]:
+def _embeddings(translator: LiveModel, sentences: Sequence[Sentence]) -> tuple[pd.DataFrame, np.ndarray]:
     """A row a piece of the source, where it stands first."""
     table = pd.concat([_table(one.line, one.source_side, "source") for one in sentences], ignore_index=True)
     ids = np.concatenate([one.source_ids for one in sentences])
     _, first = np.unique(ids, return_index=True)
     first = np.sort(first)
-    weights = translator.model.source_embedding.table.weight[torch.from_numpy(ids[first]).to(translator.device)]
+    chosen, model = torch.from_numpy(ids[first]).to(translator.device), translator.model
+    table_of = model.source_embedding.table if isinstance(model, Transformer) else model.token_embedding("source")
+    weights: torch.Tensor = table_of(chosen)
     return table.iloc[first].reset_index(drop=True), weights.double().numpy(force=True)
 
 
 def _runs(
-    translator: Translator, sentences: Sequence[Sentence], points: Sequence[str], kind: Kind
+    translator: LiveModel, sentences: Sequence[Sentence], points: Sequence[str], kind: Kind
 ) -> Iterator[tuple[Batch, dict[str, torch.Tensor]]]:
     """Batches, with what the model computes at these points; of the encoder alone where it is enough."""
     model = translator.model
-    for batch in batches(sentences, translator.device):
-        mask = padding_mask(batch.source, PAD_ID)
+    for batch in batches(sentences, translator.device, Ids.of(model)):
         with record(model, *points) as tensors:
             memory = model.encode(batch.source)
             if kind != "encoder":
-                model.decode(batch.target_in, memory, mask)
-        yield batch, tensors
+                model.decode(batch.target_in, memory, model.source_mask(batch.source))
+        yield batch, tensors | {MEMORY: memory}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -76,7 +77,9 @@ def shown_rows(atlas: Atlas, places: list[tuple[Head, int, int]]) -> list[ShownR
     }
     found = []
     for head, line, at in places:
-        queries, keys = _sides(head, *texts.loc[line, ["source_pieces", "target_pieces"]])
+        pieces: Any = texts.loc[line, ["source_pieces", "target_pieces"]]
+        source, target = map(tuple, pieces)
+        queries, keys = _sides(head, source, target, atlas.manifest.start)
         own = links[head].get_group((line, at))
         weights = np.zeros(len(keys), dtype=np.float32)
         weights[own["key"].to_numpy()] = own["weight"].to_numpy()
@@ -112,9 +115,10 @@ def tag_pairs(atlas: Atlas, head: Head) -> pd.DataFrame:
     return shares.sort_values(["lift", "rows"], ascending=False)[columns].reset_index(drop=True)
 
 
-def _sides(head: Head, source_pieces: np.ndarray, target_pieces: np.ndarray) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    source, target = tuple(source_pieces), tuple(target_pieces)
+def _sides(
+    head: Head, source: tuple[str, ...], target: tuple[str, ...], start: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if head[0] == "cross":
         return target, source
-    own = source if head[0] == "encoder" else ("<s>", *target[:-1])
+    own = source if head[0] == "encoder" else (start, *target[:-1])
     return own, own

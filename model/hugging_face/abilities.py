@@ -17,12 +17,16 @@ LACKS_OF_TRANSLATION: Mapping[Ability, str] = {
     ),
     "position pictures": "",
     "training": to_say("A folder says nothing of its training; a model of this project can."),
-    "atlas": to_say(
-        "Heads are not measured over a corpus for a model from a folder; a model of this project can have an atlas."
+    "kept measures": to_say(
+        "Alignment, pruning and the course of training are not measured of a model from a folder, whose heads have an "
+        "atlas alone: Map, Head, Search and Projection."
     ),
 }
 LACKS_OF_CONTINUATION: Mapping[Ability, str] = {
     **LACKS_OF_TRANSLATION,
+    "atlas": to_say(
+        "Heads are not measured over a corpus for a decoder alone; a model of this project can have an atlas."
+    ),
     "attribution": to_say("What a word rests on is not computed for a decoder alone; a model of this project can."),
     "translate": to_say("A decoder alone has no source to attend to."),
     "word facts": "",

@@ -159,7 +159,7 @@ def _writer(
     )
     lacks = LACKS_OF_TRANSLATION if two_sided else LACKS_OF_CONTINUATION
     found.lacks = lacks if len(network.added) == 1 + two_sided else {**lacks, "positions": NO_POSITIONS}
-    found.generation = generation
+    found.generation, found.folder = generation, folder
     return found
 
 

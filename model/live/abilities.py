@@ -20,6 +20,7 @@ Ability = Literal[
     "position pictures",
     "training",
     "atlas",
+    "kept measures",
     "examples",
 ]
 """What it takes:
@@ -39,6 +40,7 @@ Ability = Literal[
 - ``position pictures``: that table drawn and explained, and heads told by the places they look at;
 - ``training``: history, snapshots, card and configuration;
 - ``atlas``: measures of its heads over a corpus, made beforehand;
+- ``kept measures``: what else is kept beside its weights of its heads: alignment, pruning, the course of training;
 - ``examples``: the sentences and the tour that come with this project, which were chosen for its models.
 """
 ABILITIES: tuple[Ability, ...] = get_args(Ability)

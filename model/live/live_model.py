@@ -6,6 +6,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, Protocol
 from unicodedata import category
 
@@ -78,6 +79,8 @@ class LiveModel:
     tokenizer: TextTokenizer
     lacks: Mapping[Ability, str] = {}
     """What it cannot do, each with the message that says so."""
+    folder: Path | None = None
+    """Where its files are, of one that is not found by its name."""
 
     def __init__(
         self,
@@ -129,9 +132,9 @@ class LiveModel:
         """Return the ids of some words as they stand inside a target; none for none. Raises InputError."""
         return self._checked(text, self.tokenizer.encode_words).ids if text.strip() else ()
 
-    def _target_ids(self, text: str) -> tuple[int, ...]:
-        """The ids of a given target, begun as every target is."""
-        ids, begin = self.encode_target(text).ids, self.forced.prefix
+    def begun(self, ids: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the ids of a given target as every target begins."""
+        begin = self.forced.prefix
         return ids if ids[: len(begin)] == begin else (*begin, *ids)
 
     def _checked(self, text: str, encode: Callable[[str], Encoded]) -> Encoded:
@@ -191,7 +194,7 @@ class LiveModel:
         `tensors` are kept in the trace beside the weights: any of q, k, v, scores, masked_scores.
         """
         encoded = self.encode(text)
-        ids = self._target_ids(target) if isinstance(target, str) else tuple(target)
+        ids = self.begun(self.encode_target(target).ids) if isinstance(target, str) else tuple(target)
         source = torch.tensor([encoded.ids], device=self.device)
         if len(ids) > self.model.room(len(encoded.ids)) + 1:
             raise InputError(

@@ -126,10 +126,10 @@ def _always(stream: Tensor) -> OutputHook:
     return lambda _: stream
 
 
-def pad(rows: Sequence[Sequence[int]]) -> Tensor:
+def pad(rows: Sequence[Sequence[int]], pad_id: int = PAD_ID) -> Tensor:
     """Return ragged ids as one tensor (B, longest) on the CPU, PAD after the end."""
     width = max(map(len, rows))
-    return torch.tensor([[*row, *[PAD_ID] * (width - len(row))] for row in rows], device="cpu")
+    return torch.tensor([[*row, *[pad_id] * (width - len(row))] for row in rows], device="cpu")
 
 
 def decoder_inputs(target_ids: Sequence[int], start: int = BOS_ID) -> tuple[int, ...]:

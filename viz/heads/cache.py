@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from model.atlas.folder import MANIFEST, AtlasError, check_model, read_manifest
+from model.atlas.folder import ATLAS, MANIFEST, AtlasError, check_model, read_manifest
 from model.checkpoint.files import folder_of
 from model.heads.atlas import Atlas, open_atlas, released_atlas
 from model.heads.projection import Projection, Space, project
@@ -20,7 +20,7 @@ from model.heads.rows import ShownRow, costliest, rows_of, shown_rows, tag_pairs
 from model.heads.search import Found, examples, search
 from model.heads.timeline_table import FILE as TIMELINE
 from model.heads.timeline_table import Timeline, read_timeline
-from model.language.say import to_say
+from model.language.say import say, to_say
 from model.trace import Head
 from model.user_model import option
 from model.word_alignment.rates import FILE as ALIGNMENT
@@ -34,16 +34,27 @@ OPTION = "--atlas"
 
 def folder(name: str, model_hash: str) -> Path:
     """The atlas of a model: that of the command line if it is of this model, else the one beside the weights."""
+    own = shared.live(name).folder
+    beside = released_atlas(name) if own is None else own / ATLAS
     given = option(sys.argv[1:], OPTION)
     if given is not None:
         try:
             check_model(read_manifest(Path(given)), name, model_hash)
         except AtlasError:
-            if not (released_atlas(name) / MANIFEST).is_file():
+            if not (beside / MANIFEST).is_file():
                 raise
         else:
             return Path(given)
-    return released_atlas(name)
+    if own is not None and not (beside / MANIFEST).is_file():
+        raise AtlasError(
+            say(
+                "There is no atlas in {atlas}: make one with `python -m model atlas --model hf:{folder} --source FILE "
+                "--output {atlas}`, or name one of this model by --atlas.",
+                atlas=beside,
+                folder=own,
+            )
+        )
+    return beside
 
 
 def atlas(name: str, model_hash: str) -> Atlas:
@@ -105,7 +116,7 @@ def projection(
     identity: str, name: str, model_hash: str, space: Space, head: Head, asked: str, _atlas: Atlas
 ) -> Projection:
     """Tokens of the corpus in one plane, those of a word among them. Raises AtlasError."""
-    return project(shared.translator(name), _atlas, space, head, asked)
+    return project(shared.live(name), _atlas, space, head, asked)
 
 
 def alignment(name: str, model_hash: str) -> Rates:

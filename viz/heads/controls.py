@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from model.heads.atlas import Atlas
+    from model.live.live_model import LiveModel
     from model.trace import Head
-    from model.translate import Translator
 
 STYLE = Path(__file__).parent / "heads.css"
 
 
-def atlas(model: Translator) -> Atlas | None:
+def atlas(model: LiveModel) -> Atlas | None:
     """The atlas of the model, with what it was made of said; None, and why, where there is none that can be used."""
     try:
-        found = cache.atlas(model.name, model.checkpoint.hash)
+        found = cache.atlas(model.name, model.weights_hash)
     except AtlasError as error:
         st.info(plain(str(error)))
         return None

@@ -14,8 +14,8 @@ from model.text.tags import MODELS
 if TYPE_CHECKING:
     from model.heads.atlas import Atlas
     from model.heads.projection import Projection, Space
+    from model.live.live_model import LiveModel
     from model.trace import Head
-    from model.translate import Translator
 
 CLICK = to_say(
     "Click a dot to see what the head does, in sentences; draw a box with the mouse to list the heads in it. A large "
@@ -69,9 +69,9 @@ def corpus(atlas: Atlas) -> str:
     return sentences(measured, left_out if skipped else "")
 
 
-def facts(model: Translator, atlas: Atlas) -> dict[str, str]:
+def facts(model: LiveModel, atlas: Atlas) -> dict[str, str]:
     """What is needed to make a view of an atlas again."""
-    return {"model": model.name, "hash": model.checkpoint.hash, "corpus": corpus(atlas)}
+    return {"model": model.name, "hash": model.weights_hash, "corpus": corpus(atlas)}
 
 
 def measures(across: str, up: str) -> str:

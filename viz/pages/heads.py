@@ -15,7 +15,7 @@ from viz.ui.addresses.shared import MODEL
 frame.begin("heads")
 st.html(controls.STYLE)
 chosen, text = shared.sentence()
-model = shared.ours(chosen, "atlas")
+model = shared.able(chosen, "atlas")
 named = MODEL.get()
 
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from model.heads.atlas import Atlas
+    from model.live.live_model import LiveModel
     from model.trace import Head
-    from model.translate import Translator
 
     from ...export.parts import Part
     from ...figures.curves import Curves
@@ -56,7 +56,7 @@ class Side:
     dots: tuple[Dot, ...]
 
 
-def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
+def show(model: LiveModel, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
     with bar:
         across = widgets.selectbox(say("Across"), ACROSS, atlas.measures, label_visibility="collapsed", width=190)
         up = widgets.selectbox(say("Up"), UP, atlas.measures, label_visibility="collapsed", width=190)
@@ -166,7 +166,7 @@ def _brushed(side: Side, box: Box) -> None:
         st.button(say("No box"), key=f"no-box-{side.name}", type="tertiary", on_click=BRUSH.reset)
 
 
-def _beside(model: Translator) -> tuple[str, Atlas] | None:
+def _beside(model: LiveModel) -> tuple[str, Atlas] | None:
     """The second model, chosen among those that have an atlas; None, with the reason, where it cannot be shown."""
     names = ["", *(name for name in cache.with_atlas() if name != model.name)]
     BESIDE.hold(names)

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from model.heads.atlas import Atlas
+    from model.live.live_model import LiveModel
     from model.trace import Head
-    from model.translate import Translator
 
     from ...figures.palette import Palette
 
 PAIRS = 10
 
 
-def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
+def show(model: LiveModel, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
     head = controls.chosen_head(atlas, bar)
     label = atlas.label(head)
     kind, layer, place = head
@@ -112,7 +112,7 @@ def _rows(atlas: Atlas, head: Head) -> None:
                 st.html(shaded.rows_markup(rows, [head[0]] * len(rows), said))
 
 
-def _pairs(model: Translator, atlas: Atlas, head: Head) -> None:
+def _pairs(model: LiveModel, atlas: Atlas, head: Head) -> None:
     found = cache.pairs(cache.identity(atlas), head, atlas)[:PAIRS]
     title = say("From part of speech to part of speech")
     st.markdown(f"**{plain(title)}**")

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from model.heads.atlas import Atlas
     from model.heads.projection import Projection, Space
+    from model.live.live_model import LiveModel
     from model.trace import Head
-    from model.translate import Translator
 
     from ...figures.curves import Curves
     from ...figures.palette import Palette
@@ -57,7 +57,7 @@ AT_TOKEN = {
 }
 
 
-def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView:
+def show(model: LiveModel, atlas: Atlas, bar: DeltaGenerator) -> SavedView:
     with bar:
         space = widgets.selectbox(say("Of"), SPACE, label_visibility="collapsed", width=190)
     of_head = space == "queries and keys"
@@ -69,7 +69,7 @@ def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView:
             say("Mark"), MARKED, label_visibility="collapsed", placeholder=say("mark a word"), width=150
         )
     marked = marked.strip()
-    found = cache.projection(cache.identity(atlas), model.name, model.checkpoint.hash, space, head, marked, atlas)
+    found = cache.projection(cache.identity(atlas), model.name, model.weights_hash, space, head, marked, atlas)
     owner = (space, head if of_head else None)
     box = BRUSH.hold(of=owner)
     title = title_of(space, head, model.name)

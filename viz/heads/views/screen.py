@@ -14,6 +14,7 @@ from model.heads.timeline_table import TimelineError
 from model.word_alignment.rates import AlignmentError
 
 from ...ui.captions import plain
+from ...ui.controls import ours
 from .. import controls
 from . import alignment, all_heads, one_head, over_training, projection, pruning, searching
 
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from model.heads.atlas import Atlas
+    from model.live.live_model import LiveModel
     from model.translate import Translator
 
     from ...export.save import SavedView
     from ...ui.addresses.heads import View
 
-OF_ATLAS: dict[View, Callable[[Translator, Atlas, DeltaGenerator], SavedView | None]] = {
+OF_ATLAS: dict[View, Callable[[LiveModel, Atlas, DeltaGenerator], SavedView | None]] = {
     "map": all_heads.show,
     "head": one_head.show,
     "search": searching.show,
@@ -43,13 +45,13 @@ OF_SENTENCE: dict[View, Callable[[Translator, str, DeltaGenerator], SavedView | 
 """The same, with a sentence."""
 
 
-def show(view: View, model: Translator, text: str, bar: DeltaGenerator) -> SavedView | None:
+def show(view: View, model: LiveModel, text: str, bar: DeltaGenerator) -> SavedView | None:
     """Draw a view, what it offers in `bar`; returns what can be saved of it."""
     try:
         if view in OF_SENTENCE:
-            return OF_SENTENCE[view](model, text, bar)
+            return OF_SENTENCE[view](ours(model, "kept measures"), text, bar)
         if view in OF_MODEL:
-            return OF_MODEL[view](model, bar)
+            return OF_MODEL[view](ours(model, "kept measures"), bar)
         atlas = controls.atlas(model)
         return OF_ATLAS[view](model, atlas, bar) if atlas else None
     except (AtlasError, QuestionError, AlignmentError, PruningError, TimelineError) as error:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from model.heads.atlas import Atlas
     from model.heads.search import Found
-    from model.translate import Translator
+    from model.live.live_model import LiveModel
 
     from ...figures.palette import Palette
 
@@ -34,7 +34,7 @@ SHOWN = 16
 """Bars of heads."""
 
 
-def show(model: Translator, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
+def show(model: LiveModel, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
     asked = widgets.text_input(say("Search"), ASKED, label_visibility="collapsed", placeholder=ASKED.default)
     caption(say(texts.HOW))
     question = read_question(asked or ASKED.default)

@@ -9,12 +9,17 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from model.atlas.build import build
+from model.atlas.corpus import Corpus
+from model.live.live_model import LiveModel
 from model.positions.experiments import MOVES
+from model.user_model import load
 from tests import folders
 from tests.viz.page_texts import captions
 from viz.talk.checks import check
 from viz.talk.talk_file import Scene, Talk
 from viz.ui import cache
+from viz.ui.addresses.heads import VIEWS as VIEWS_OF_HEADS
 from viz.ui.addresses.why import VIEWS as VIEWS_OF_WHY
 
 APP = Path(__file__).resolve().parents[4] / "app.py"
@@ -209,6 +214,33 @@ def test_two_sentences_through_a_folder(start: Start) -> None:
         app.segmented_control(key="patched").set_value(patched).run()
         assert not app.exception, patched
         assert any("One patch brings back most" in one for one in captions(app))
+
+
+@pytest.mark.slow
+def test_heads_of_a_folder_are_those_of_its_atlas(start: Start, directory: Path) -> None:
+    beside = directory / "marian" / "atlas"
+    app = page(start("marian"), "heads")
+    (sentence,) = said(app)
+    assert "There is no atlas in" in sentence
+    assert f"--model hf:{directory / 'marian'} --source FILE --output {beside}" in sentence
+    text = directory / "text"
+    text.write_text("\n".join(folders.TEXT[:4]) + "\n", encoding="utf-8")
+    model = load(f"hf:{directory / 'marian'}")
+    assert isinstance(model, LiveModel)
+    build(model, Corpus.read(text, None, 100), beside)
+    app = page(start("marian", heads="map", across="entropy", up="cost"), "heads")
+    assert any("Measured on 4 sentences" in one for one in captions(app))
+    for view in VIEWS_OF_HEADS:
+        app.segmented_control(key="heads").set_value(view).run()
+        assert not app.exception, view
+        kept = view in ("alignment", "over training", "pruning")
+        assert [one for one in said(app) if "have an atlas alone" in one] == (said(app) if kept else []), view
+        assert bool(said(app)) == kept, view
+    for space in ("encoder outputs", "token embeddings"):
+        app = page(start("marian", heads="projection", plane=space), "heads")
+        assert not said(app), space
+    (sentence,) = said(page(start("gpt2"), "heads"))
+    assert "are not measured over a corpus for a decoder alone" in sentence
 
 
 @pytest.mark.slow
