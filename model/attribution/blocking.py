@@ -19,7 +19,7 @@ from ..network.hooks import hook_outputs
 from ..trace import Kind
 from .target import Target
 
-ROWS = 256  # of one forward pass
+ROWS = 256  # of one forward pass at most
 
 
 @torch.no_grad()
@@ -30,7 +30,8 @@ def values_without(model: AutoregressiveModel, target: Target, source_keep: Tens
     """
     device, pieces = next(model.parameters()).device, source_keep.shape[1]
     patterns, row_of = torch.unique(torch.cat([source_keep, prefix_keep], 1).to(device), dim=0, return_inverse=True)
-    values = [_values(model, target, part[:, :pieces], part[:, pieces:]) for part in patterns.split(ROWS)]
+    rows = model.rows_at_once(ROWS, len(target.input_ids))
+    values = [_values(model, target, part[:, :pieces], part[:, pieces:]) for part in patterns.split(rows)]
     return torch.cat(values)[row_of].cpu()
 
 

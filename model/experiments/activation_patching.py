@@ -26,7 +26,7 @@ from ..network.autoregressive import AutoregressiveModel
 from ..network.hooks import OutputHook, Stream, hook_streams, record_streams
 from ..trace import Kind
 
-ROWS = 128  # of one forward pass
+ROWS = 128  # of one forward pass at most
 PAIRS = Path(__file__).with_name("minimal_pairs.json")
 SAME = 1e-3  # a difference of values, in logits, below which nothing can come back
 Stack = Literal["encoder", "decoder"]
@@ -182,8 +182,9 @@ def _patched(model: AutoregressiveModel, pair: Contrast, places: _Places, differ
         _run(model, pair.target, pair.target.source_ids)
     jobs = [(name, cell) for name in places.rows for cell in places.cells]
     values = []
-    for start in range(0, len(jobs), ROWS):
-        part = jobs[start : start + ROWS]
+    rows = model.rows_at_once(ROWS, len(pair.target.input_ids))
+    for start in range(0, len(jobs), rows):
+        part = jobs[start : start + rows]
         patches = {
             stream: _patch(found[name], [cell if at == name else None for at, cell in part])
             for name, stream in places.rows.items()

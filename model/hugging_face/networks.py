@@ -17,6 +17,8 @@ from ..network.hooks import Stream, record_streams
 from ..network.positional_encoding import AddedPositions
 from ..trace import Kind
 
+LOGITS = 2**26
+"""Numbers that one pass returns at most where rows can be passed apart: 256 MB."""
 CONTINUATION = 40
 """Tokens that are written after a prompt unless more are asked for: a text has no natural end there."""
 
@@ -51,6 +53,11 @@ class FolderNetwork(AutoregressiveModel):
     @property
     def end_ids(self) -> tuple[int, ...]:
         return self._ends
+
+    def rows_at_once(self, most: int, target_tokens: int) -> int:
+        """So many that their logits, of all tokens, are :data:`LOGITS` numbers."""
+        vocabulary = self.model.get_output_embeddings().weight.shape[0]
+        return max(1, min(most, LOGITS // (target_tokens * vocabulary)))
 
     def token_embedding(self, side: Side) -> nn.Module:
         part = self.part(side).get_input_embeddings()

@@ -67,6 +67,10 @@ class AutoregressiveModel(nn.Module):
         """Return the tokens after which a target is cut off unless more are asked for: generous for a translation."""
         return 2 * source_tokens + 20
 
+    def rows_at_once(self, most: int, target_tokens: int) -> int:
+        """Return how many rows of so many target tokens one pass of :meth:`decode` may have, `most` at most."""
+        return most
+
     @abstractmethod
     def source_mask(self, source: Tensor) -> Tensor:
         """Return which tokens of source (B, S) are real: bool (B, 1, 1, S)."""

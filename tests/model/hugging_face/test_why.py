@@ -219,3 +219,17 @@ def test_patches_bring_back_what_they_carry(
 def _first(output: Any) -> Tensor:
     found: Tensor = output[0] if isinstance(output, tuple) else output
     return found
+
+
+def test_few_rows_at_once_give_the_same(opened: Callable[[str], LiveModel], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder's network returns the logits of every token, so a large vocabulary takes more passes."""
+    live = opened("t5")
+    first, second = (live.translate(one, max_tokens=STEPS, capture=False) for one in (SENTENCE, OTHER))
+    pair = contrast(live, first, second)
+    whole = attribute(live, pair.target, "leave-one-out").scores, patch_stream(live, pair, "encoder").change
+    assert live.model.rows_at_once(128, len(pair.target.input_ids)) == 128
+    monkeypatch.setattr("model.hugging_face.networks.LOGITS", 3 * len(live.tokenizer) * len(pair.target.input_ids))
+    assert live.model.rows_at_once(128, len(pair.target.input_ids)) == 3
+    split = attribute(live, pair.target, "leave-one-out").scores, patch_stream(live, pair, "encoder").change
+    for one, other in zip(whole, split, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
