@@ -18,7 +18,7 @@ class Block:
 
     kind: Kind
     weights: Tensor
-    """(H, Q, K)"""
+    """(H, Q, K), zero for a head that is switched off."""
     values: Tensor
     """(H, K, D) (x W_V + b_V) W_O: what a head passes on of each key."""
     bias: Tensor | None
@@ -116,9 +116,10 @@ def _stack(recording: Recording, stack: str) -> list[Block]:
 
 def _block(recording: Recording, sublayer: Sublayer, kind: Kind, before: Tensor, after: Tensor) -> Block:
     bias = recording.attention(sublayer).out_proj.bias
+    off = recording[f"{sublayer.path}.context"].abs().amax((1, 2)) == 0
     return Block(
         kind,
-        recording[f"{sublayer.path}.weights"],
+        recording[f"{sublayer.path}.weights"].masked_fill(off[:, None, None], 0.0),
         recording.projected_values(sublayer),
         None if bias is None else bias.detach().double(),
         before,

@@ -117,8 +117,8 @@ def _found(attention: AttentionMap, layer: int, path: str, call: Call, calls: Se
     if "v" not in attention.tensors:
         raise AttributionError(_refusal(say("the values of {path} are not seen", path=path)))
     weights, values = (torch.from_numpy(one[layer]).double() for one in (attention.weights, attention.tensors["v"]))
-    context = (weights @ values).transpose(0, 1).flatten(1)
-    projection, output = _projection(path, call, context, calls)
+    projection, output, off = _projection(path, call, (weights @ values).transpose(0, 1), calls)
+    weights = weights.masked_fill(off[:, None, None], 0.0)
     slices = projection.weight.detach().double().cpu().T.reshape(len(values), values.shape[-1], -1)
     read = call.given[0]
     before, after, norm = _residual(path, read, output, calls)
@@ -132,19 +132,23 @@ def _found(attention: AttentionMap, layer: int, path: str, call: Call, calls: Se
     return _Found(block, before, after, others[0] if attention.kind == "cross" else None)
 
 
-def _projection(path: str, call: Call, context: Tensor, calls: Sequence[Call]) -> tuple[nn.Linear, Tensor]:
-    """The linear map that was given the heads' results (Q, H d) beside each other, and what it made of them (1, Q, D).
+def _projection(path: str, call: Call, context: Tensor, calls: Sequence[Call]) -> tuple[nn.Linear, Tensor, Tensor]:
+    """The linear map that was given the heads' results (Q, H, d) beside each other, what it made of them (1, Q, D), and
+    which heads are switched off (H,), their results zero.
 
     nn.MultiheadAttention applies its map without calling it as a module.
     """
     inside = set(call.module.modules())
     for one in calls:
-        if one.module in inside and isinstance(one.module, nn.Linear) and _same(one.given[0], context[None]):
-            return one.module, one.output
+        if one.module in inside and isinstance(one.module, nn.Linear) and one.given[0][0].numel() == context.numel():
+            off = one.given[0][0].detach().cpu().reshape(context.shape).abs().amax((0, 2)) == 0
+            if _same(one.given[0], context.masked_fill(off[:, None], 0.0).flatten(1)[None]):
+                return one.module, one.output, off
     if isinstance(call.module, nn.MultiheadAttention):
         projection = call.module.out_proj
-        if _same(projection(context.to(projection.weight))[None], call.output):
-            return projection, call.output
+        if _same(projection(context.flatten(1).to(projection.weight))[None], call.output):
+            none = torch.zeros(context.shape[1], dtype=torch.bool, device=context.device)
+            return projection, call.output, none
     raise AttributionError(_refusal(say("no linear map of {path} was given its weights times its values", path=path)))
 
 

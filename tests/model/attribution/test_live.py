@@ -14,6 +14,8 @@ from model.attribution.foreign.live import attributions, decoder_streams, method
 from model.attribution.methods import METHODS, attribute, attribute_all
 from model.attribution.source_shares import source_shares
 from model.attribution.target import AttributionError, Target, target_pieces
+from model.interventions.apply import intervening
+from model.interventions.changes import parse
 from model.network.autoregressive import decoder_inputs
 from model.network.hooks import record
 from model.translate import Translator
@@ -58,6 +60,24 @@ def test_shares_and_streams_are_those_of_our_own(any_translator: Translator) -> 
         model(torch.tensor([translation.source_ids]), torch.tensor([fed]))
     for name, path in paths.items():
         torch.testing.assert_close(streams[name], recorded[path], atol=1e-5, rtol=1e-4)
+
+
+def test_a_head_that_is_off_passes_nothing_on(toy_translator: Translator) -> None:
+    stranger, translation = as_stranger(toy_translator), read(toy_translator)
+    fed, found = decoder_inputs(translation.target_ids), []
+    with intervening(toy_translator.model, parse("cross.2.1:off, encoder.1.2:off, decoder.1.1:uniform")):
+        for model in (toy_translator, stranger):
+            encoder, decoder = see(model.model, translation.source_ids, fed).stacks()
+            assert not encoder[0].vectors.isnan().any()
+            assert float(encoder[0].weights[1].abs().max()) == float(decoder[3].weights[0].abs().max()) == 0
+            for block in (*encoder, *decoder):  # so that a block is a sum again
+                assert block.bias is not None
+                whole = block.before + block.vectors.sum(1) + block.bias
+                behind = whole if block.norm is None else block.norm(whole.float()).double()
+                torch.testing.assert_close(behind, block.after, atol=1e-5, rtol=1e-4)
+            found.append(source_shares(model, translation, see(model.model, translation.source_ids, fed)))
+    for name in ("by_piece", "by_input", "effect"):
+        np.testing.assert_allclose(getattr(found[1], name), getattr(found[0], name), atol=1e-4)
 
 
 class Levelled(nn.Module):
