@@ -36,6 +36,13 @@ NO_POSITIONS = to_say(
     "No table of positions is added to this model's token embeddings, as where attention itself knows distances "
     "(relative or rotary positions), so there is none to read and to move."
 )
+NO_STREAMS: Mapping[Ability, str] = {
+    "lens": to_say(
+        "The layers of this model hand on more than one stream, so none can be read as if it were the last, nor be put "
+        "into another run."
+    ),
+    "word facts": "",
+}
 NOT_APPLIED: Mapping[str, Any] = {
     "no_repeat_ngram_size": 0,
     "encoder_no_repeat_ngram_size": 0,

@@ -28,11 +28,12 @@ from ..language.say import say
 from ..live.live_model import LiveModel
 from ..live.local_model import LocalError, LocalModel
 from ..network.autoregressive import Side
-from .abilities import LACKS_OF_CONTINUATION, LACKS_OF_TRANSLATION, NO_POSITIONS, generation_notes
+from .abilities import LACKS_OF_CONTINUATION, LACKS_OF_TRANSLATION, NO_POSITIONS, NO_STREAMS, generation_notes
 from .attention import NAME, register
 from .networks import DecoderNetwork, EncoderDecoderNetwork, FolderNetwork
 from .positions import find_added_positions
 from .probe import ProbeError, probe
+from .streams import hands_on_streams_alone
 from .tokenizer import FolderTokenizer
 
 OFFLINE: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
@@ -157,8 +158,12 @@ def _writer(
     network.added = find_added_positions(
         network, lambda: network(ids, target), lengths | ({"source": ids.shape[1]} if two_sided else {})
     )
-    lacks = LACKS_OF_TRANSLATION if two_sided else LACKS_OF_CONTINUATION
-    found.lacks = lacks if len(network.added) == 1 + two_sided else {**lacks, "positions": NO_POSITIONS}
+    lacks = dict(LACKS_OF_TRANSLATION if two_sided else LACKS_OF_CONTINUATION)
+    if len(network.added) != 1 + two_sided:
+        lacks["positions"] = NO_POSITIONS
+    if not hands_on_streams_alone(network, ids, target):
+        lacks |= NO_STREAMS
+    found.lacks = lacks
     found.generation, found.folder = generation, folder
     return found
 

@@ -28,7 +28,7 @@ Ability = Literal[
 - ``write``: a text written token by token, given texts read, beam search;
 - ``translate``: an encoder and cross-attention besides;
 - ``change heads``: heads switched off, made uniform or copied, and the effect of each;
-- ``lens``: predictions after each layer of the decoder;
+- ``lens``: the residual stream behind each layer, read as if it were the last, and put into another run;
 - ``word facts``: the source words and the heads behind a word;
 - ``value norms``: output projections;
 - ``cache check``: a copy in float64, decoded in three ways;

@@ -148,6 +148,7 @@ def patch_map(first: ReadingKey, second: ReadingKey, patched: Patched) -> PatchM
     """What comes back of the difference for a patch at each place."""
     pair = contrast(first, second)
     with _run(first) as (model, _):
+        _check_streams(model)
         return _patched(model, pair, patched)
 
 
@@ -164,6 +165,7 @@ def control_map(first: ReadingKey, second: ReadingKey, control: ReadingKey, patc
 def decoder_lens(reading: ReadingKey) -> DecoderLens:
     """The translation read from each layer of the encoder."""
     with _run(reading) as (model, result):
+        _check_streams(model)
         return encoder_side.decoder_lens(model, result)
 
 
@@ -238,6 +240,11 @@ def _ours(name: str) -> Translator:
     if not found.can("parts"):
         raise AttributionError(found.cannot("parts"))
     return shared.translator(name)
+
+
+def _check_streams(model: LiveModel) -> None:
+    if not model.can("lens"):
+        raise AttributionError(model.cannot("lens"))
 
 
 def _patched(model: LiveModel, pair: Contrast, patched: Patched, difference: float | None = None) -> PatchMap:

@@ -20,6 +20,7 @@ from model.experiments.activation_patching import contrast, patch_heads, patch_s
 from model.experiments.decoder_lens import decoder_lens
 from model.experiments.head_effects import word_without_heads
 from model.experiments.logit_lens import logit_lens
+from model.hugging_face.streams import hands_on_streams_alone
 from model.live.live_model import LiveModel
 from model.live.translation import Translation
 from model.network.autoregressive import decoder_inputs
@@ -233,3 +234,18 @@ def test_few_rows_at_once_give_the_same(opened: Callable[[str], LiveModel], monk
     split = attribute(live, pair.target, "leave-one-out").scores, patch_stream(live, pair, "encoder").change
     for one, other in zip(whole, split, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["marian", "t5", "gpt2", *SLOW, pytest.param("llama", marks=pytest.mark.slow)])
+def test_what_is_handed_on_beside_the_stream_is_noticed(opened: Callable[[str], LiveModel], name: str) -> None:
+    live = opened(name)
+    assert live.can("lens")
+    network: Any = copy.deepcopy(live.model)
+    source = torch.tensor([live.encode(SENTENCE).ids])
+    target = torch.tensor([list(range(3, 11))])
+    assert hands_on_streams_alone(network, source, target)
+    kept: list[Tensor] = []
+    network.token_embedding("target").register_forward_hook(lambda *call: kept.append(call[2]))
+    head = network.model.get_output_embeddings()
+    head.register_forward_pre_hook(lambda _, given: (given[0] + kept[-1][:, -given[0].shape[1] :],))
+    assert not hands_on_streams_alone(network, source, target)

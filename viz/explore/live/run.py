@@ -11,6 +11,7 @@ import streamlit as st
 from model.analysis.head_statistics import head_statistics
 from model.analysis.value_norm import value_weighted_trace
 from model.language.say import say, sentences
+from model.trace import TraceError
 from viz.components.tokens import SURE, line, tokens
 from viz.export.parts import Component, Part, Words
 from viz.figures.labels import quoted
@@ -78,6 +79,9 @@ class LiveRun:
         return attention
 
     def lens(self) -> Lens:
+        model = cache.live(self.run.model)
+        if not model.can("lens"):
+            raise TraceError(model.cannot("lens"))
         return cache.lens(*self.run)
 
     def attention_flow(self, trace: AttentionTrace, kind: Kind, layer: int, *, weighted: bool) -> AttentionMap:

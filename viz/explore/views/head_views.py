@@ -23,6 +23,7 @@ from viz.export.parts import Component, Part, Words
 from viz.figures.heatmap import head_grid, room_for_numbers
 from viz.figures.labels import KIND_NAMES
 from viz.figures.words import heatmap_in_words, row_of_weights
+from viz.ui import cache
 from viz.ui.addresses.explore import SINGLE_VIEWS, SingleView
 from viz.ui.addresses.shared import KIND
 from viz.ui.addresses.why import Cell
@@ -119,8 +120,8 @@ def _heatmap(scene: Scene) -> DrawnView | None:
 def _why_here(scene: Scene) -> None:
     """Draw the way from a pinned cell of a run to the parts of its score."""
     follow()
-    query, key = scene.captured_query, scene.captured_key
-    if scene.source.run and query is not None and key is not None:
+    query, key, run = scene.captured_query, scene.captured_key, scene.source.run
+    if run and query is not None and key is not None and cache.live(run.model).can("parts"):
         cell = Cell(scene.kind, scene.layer, scene.head, query, key)
         go = lambda: open_why_here(scene.source.identity, cell)  # noqa: E731
         st.button(say("Why here?"), key="why-here", type="tertiary", on_click=go)

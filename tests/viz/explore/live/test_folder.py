@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from model.atlas.build import build
 from model.atlas.corpus import Corpus
+from model.hugging_face.abilities import NO_STREAMS
 from model.live.live_model import LiveModel
 from model.positions.experiments import MOVES
 from model.user_model import load
@@ -21,6 +22,7 @@ from viz.talk.talk_file import Scene, Talk
 from viz.ui import cache
 from viz.ui.addresses.heads import VIEWS as VIEWS_OF_HEADS
 from viz.ui.addresses.why import VIEWS as VIEWS_OF_WHY
+from viz.why import cache as why
 
 APP = Path(__file__).resolve().parents[4] / "app.py"
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
@@ -63,6 +65,7 @@ def start(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         cache._loaded,
         cache.translation,
         cache.word_facts,
+        why.decoder_lens,
     ):
         one.clear()
 
@@ -203,6 +206,14 @@ def test_why_of_a_folder_is_that_of_our_own(model: str, start: Start) -> None:
     assert not app.info
     assert any("Of the changed model: cross.1.2:off." in one for one in captions(app))
     assert any("− logit “" in one for one in captions(app))
+
+
+@pytest.mark.slow
+def test_a_folder_whose_layers_hand_on_more_than_a_stream_has_no_lens(start: Start) -> None:
+    start("marian")
+    cache.live("marian").lacks = {**cache.live("marian").lacks, **NO_STREAMS}
+    for app in (start("marian", view="layers"), page(start("marian", why="layers"), "why")):
+        assert "hand on more than one stream" in " ".join(said(app))
 
 
 @pytest.mark.slow
