@@ -53,9 +53,11 @@ class FolderTokenizer:
 
     def piece_id(self, token: str) -> int | None:
         with self._lock:
+            if self._byte_level:  # whose vocabulary writes bytes as other characters
+                ids = self._tokenizer(token, add_special_tokens=False)["input_ids"]
+                return int(ids[0]) if len(ids) == 1 and self._token(ids[0]) == token else None
             pieces = self._tokenizer.get_vocab()
-            names = [token, token.replace(" ", BYTE_LEVEL_SPACE if self._byte_level else WORD_START)]
-            found = next((pieces[one] for one in names if one in pieces), None)
+            found = next((pieces[one] for one in (token, token.replace(" ", WORD_START)) if one in pieces), None)
             return None if found is None or found == self._tokenizer.unk_token_id else int(found)
 
     def _encoded(self, text: str, target: bool = False, **options: Any) -> Encoded:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from model.decoding.constraints import Constraints
 from model.decoding.steps import greedy, greedy_batch, length_limit
 from model.network.autoregressive import pad
 from model.network.config import BOS_ID, EOS_ID, PAD_ID
@@ -100,6 +101,19 @@ def test_batch_stops_each_sentence_by_itself() -> None:
     assert greedy_batch(model, source) == [[7], [8, 8, 8], []]
     assert len(model.fed) == 4
     assert greedy_batch(model, source, max_tokens=2) == [[7], [8, 8], []]
+
+
+def test_a_batch_keeps_to_what_must_and_may_not_be_written() -> None:
+    model = scripted(_5=[9, 7, EOS_ID], _6=[9, 8, 7, 7, EOS_ID])
+    source = torch.tensor([[5, EOS_ID], [6, EOS_ID]])
+    limits = Constraints(prefix=(4,), forbidden=((8,), (7, 7)))
+    found = greedy_batch(model, source, 6, limits)
+    for row, one in zip(found, source, strict=True):
+        alone = [step.token_id for step in greedy(model, one[None], 6, constraints=limits)]
+        assert row == [token for token in alone if token != EOS_ID]
+        assert row[0] == 4
+        assert 8 not in row
+    assert found[0] == [4, 7]
 
 
 def test_batch_cuts_each_sentence_off_at_its_own_limit() -> None:

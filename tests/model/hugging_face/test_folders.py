@@ -185,6 +185,22 @@ def test_the_lens_goes_through_the_models_own_head(name: str, opened: Open, fold
         np.testing.assert_allclose(facts.attention.sum(-1), 1, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    "name", ["marian", "gpt2", *(pytest.param(one, marks=pytest.mark.slow) for one in WRITERS[1:4])]
+)
+def test_a_token_is_found_by_what_people_read(name: str, opened: Open) -> None:
+    """All of a text; special tokens need not be."""
+    tokenizer = opened(name).tokenizer
+    names = [tokenizer.token(one) for one in range(len(tokenizer))]
+    for token in filter(str.strip, names):
+        found = tokenizer.piece_id(token)
+        if found is None:
+            assert token.startswith(("<", "__")) or not token.strip().isascii(), token
+        else:
+            assert names[found] == token
+    assert tokenizer.piece_id("no such piece") is None
+
+
 def test_two_visitors_at_once_do_not_mix(opened: Open) -> None:
     live = opened("marian")
     texts = [SENTENCE, "where did you buy this book ?", "a red bicycle stands by the river ."] * 3
