@@ -36,4 +36,4 @@ caption(
         "scene lets the audience guess, 1 to 9 count and Backspace takes one back."
     )
 )
-editor.scenes(talk, models, there)
+editor.scenes(talk, models, there, dict(zip(checked.numbers, scenes, strict=True)))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from model.language.say import say, sentences, to_say
+from viz.components.scene_pictures import scene_pictures
+from viz.ui import theme
 from viz.ui.captions import caption, plain
 
 from . import guess, session
@@ -38,8 +40,13 @@ VIEW_ROWS = 190
 """Pixels of the field that holds a view."""
 
 
-def scenes(talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Mapping[str, File]) -> None:
-    """The list on the left, the chosen scene on the right."""
+def scenes(
+    talk: Talk,
+    models: Mapping[str, TransformerConfig | None],
+    beside: Mapping[str, File],
+    drawn: Mapping[int, Mapping[str, Any]],
+) -> None:
+    """The list on the left, the chosen scene on the right; `drawn` are those that can be shown, by number from 0."""
     if not talk.scenes:
         caption(say("There is no scene yet. Press “Add to talk” at the top of any page, or open a talk."))
         return
@@ -55,6 +62,8 @@ def scenes(talk: Talk, models: Mapping[str, TransformerConfig | None], beside: M
             label_visibility="collapsed",
             on_change=_choose,
         )
+        pictured = [drawn.get(number) for number in range(len(talk.scenes))]
+        scene_pictures("scene-choice", pictured, at, theme.scheme())
     with right:
         _moves(at, len(talk.scenes))
         _fields(at, talk.scenes[at], network_of(talk.scenes[at], talk, models, beside))

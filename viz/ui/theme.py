@@ -33,13 +33,14 @@ def _style(language: str) -> str:
 
 def palette() -> Palette:
     """The colours of the theme this visitor sees."""
-    return DARK if _scheme() == "dark" else LIGHT
+    return DARK if scheme() == "dark" else LIGHT
 
 
 def watch() -> None:
     """Run the page again when its visitor switches between light and dark."""
-    theme_watch(_scheme())
+    theme_watch(scheme())
 
 
-def _scheme() -> str:
+def scheme() -> str:
+    """What the palette is called, light or dark."""
     return st.context.theme.type or "light"

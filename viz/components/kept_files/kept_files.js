@@ -1,6 +1,8 @@
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
-import { entryOf, keep } from "./store.js";
+import { stored } from "../shared/stored.js";
+
+const { entryOf, keep } = stored("attenscope", 40);
 
 const asBase64 = (bytes) =>
   new Promise((done) => {

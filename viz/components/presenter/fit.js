@@ -17,10 +17,10 @@ export const readable = () => Math.min(innerWidth, innerHeight) / ROWS;
  * Fit a scene: at the zoom that the back row can read, its pictures get the height that is left. A scene without such
  * pictures is zoomed until it fills the room; one of words alone is scrolled rather than made smaller. `stage` says how large all of it is (`tall()`) and the room (`room()`),
  * in the scene's own pixels, sets `zoom` and `picture` (a height), and leaves rows of lists out (`cut(pixels)`); each
- * resolves once nothing moves. `largest` is how far it may grow beyond the readable zoom.
+ * resolves once nothing moves. `largest` is how far it may grow beyond the readable zoom, `floor`.
  */
 export async function fitScene(stage) {
-  const floor = readable();
+  const floor = stage.floor ?? readable();
   await stage.zoom(floor);
   await stage.picture(PROBE);
   const low = stage.tall();

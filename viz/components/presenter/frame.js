@@ -53,6 +53,7 @@ function zoomTo(element, zoom) {
 function fit(frame) {
   const page = frame.element.contentDocument;
   return fitScene({
+    floor: frame.floor,
     tall: () => tall(page),
     room: () => page.defaultView.innerHeight,
     zoom(value) {
@@ -67,13 +68,16 @@ function fit(frame) {
   });
 }
 
-/** A scene's page in a frame of its own, built out of sight; `frame.ready` resolves once it can be shown. */
-export function openFrame(box, scene, listen) {
+/**
+ * A scene's page in a frame of its own, built out of sight; `frame.ready` resolves once it can be shown. `floor` is the
+ * zoom at which its type is read.
+ */
+export function openFrame(box, scene, listen, floor = readable()) {
   const element = document.createElement("iframe");
   element.title = scene.title || say("The page, presented");
-  const frame = { scene, element, revealed: !scene.hide.length && !scene.guess.length, done: false };
+  const frame = { scene, element, floor, revealed: !scene.hide.length && !scene.guess.length, done: false };
   element.classList.toggle("asks", scene.guess.length > 0);
-  zoomTo(element, readable());
+  zoomTo(element, floor);
   element.src = `${scene.address}${scene.address.includes("?") ? "&" : "?"}present=1&embed=true`;
   element.setAttribute("aria-hidden", "true");
   element.onload = () => {

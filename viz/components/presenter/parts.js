@@ -73,3 +73,22 @@ export function cover(document, hide, omit, always = ON_STAGE + NOT_OPERATED) {
   for (const root of roots(document))
     if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
 }
+
+const within = (inner, outer) => inner.every((at, i) => (i < 2 ? at >= outer[i] : at <= outer[i]));
+
+/**
+ * The boxes in which the parts stand that are seen on a scene's page: left, top, right and bottom, in shares of the
+ * page. A part that is a colour or a name, and no place, has none.
+ */
+export function placesOf(page) {
+  const { innerWidth: width, innerHeight: height } = page.defaultView;
+  const all = [...roots(page)];
+  const share = ({ left, top, right, bottom }) => [left / width, top / height, Math.min(right / width, 1), Math.min(bottom / height, 1)];
+  const boxes = (where) =>
+    all
+      .flatMap((root) => [...root.querySelectorAll(where.join(", "))].filter((one) => one.checkVisibility()))
+      .map((one) => share(one.getBoundingClientRect()))
+      .filter(([left, top, right, bottom]) => right > left && bottom > top)
+      .filter((box, at, every) => !every.some((other, i) => i !== at && within(box, other) && (i < at || !within(other, box))));
+  return Object.fromEntries(Object.entries(WHERE).map(([part, where]) => [part, boxes(where)]).filter(([, found]) => found.length));
+}

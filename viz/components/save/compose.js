@@ -1,25 +1,7 @@
+import { chartPicture } from "../shared/chart_picture.js";
+import { drawn } from "../shared/picture.js";
+
 const MARGIN = 12;
-const SPACE = "http://www.w3.org/2000/svg";
-
-function drawn(tag, attributes) {
-  const made = document.createElementNS(SPACE, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
-}
-
-/** The layers of a plotly chart in one SVG, without what only answers the mouse; `clear`: and without its paper. */
-function chartPicture(plot, clear) {
-  const { width, height } = plot.getBoundingClientRect();
-  const joined = drawn("svg", { width, height });
-  for (const layer of plot.querySelectorAll(".main-svg")) {
-    const copy = layer.cloneNode(true);
-    copy.querySelectorAll(".hoverlayer, .draglayer, .zoomlayer").forEach((part) => part.remove());
-    if (clear) copy.querySelectorAll(".bglayer").forEach((part) => part.remove());
-    copy.style.background = "none";
-    joined.append(copy);
-  }
-  return joined;
-}
 
 const isHeading = (host) => host.matches(".heading");
 

@@ -1,3 +1,4 @@
+import { chartPicture } from "./chart_picture.js";
 import { drawn, plain, standing } from "./picture.js";
 import { edges } from "./edges.js";
 import { writtenText } from "./written.js";
@@ -19,8 +20,13 @@ function viewOf({ x, y, width, height }) {
   return drawn("svg", { x, y, width, height, viewBox: `${x} ${y} ${width} ${height}` });
 }
 
+/** The elements in an element, or in its shadow root where it has one. */
+const insideOf = (element) => [...(element.shadowRoot ?? element).children];
+
 function picturedAt(parent, element, without) {
-  if (element.matches(without) || !element.checkVisibility()) return;
+  if (element.matches(without)) return;
+  if (getComputedStyle(element).display === "contents") return insideOf(element).forEach((one) => picturedAt(parent, one, without));
+  if (!element.checkVisibility()) return;
   if (getComputedStyle(element).transform === "none") picturedStraight(parent, element, without);
   else picturedTurned(parent, element, without);
 }
@@ -42,14 +48,15 @@ function picturedTurned(parent, element, without) {
 function picturedStraight(parent, element, without) {
   const style = getComputedStyle(element);
   const box = element.getBoundingClientRect();
-  if (element instanceof SVGElement) return parent.append(movedTo(standing(element), box));
+  if (element.matches(".js-plotly-plot")) return parent.append(movedTo(chartPicture(element), box));
+  if (element.namespaceURI === parent.namespaceURI) return parent.append(movedTo(standing(element), box));
   const group = style.opacity === "1" ? parent : parent.appendChild(drawn("g", { opacity: style.opacity }));
   const seen = style.visibility === "visible";
   if (seen) group.append(...behind(style, box), ...edges(style, box), ...content(element, style, box));
   if (element.tagName === "SELECT") return;
   const cut = style.overflowX === "hidden" && element.firstElementChild; // A text that is cut off is written shorter.
   const inside = cut ? group.appendChild(viewOf(box)) : group;
-  for (const node of element.childNodes) {
+  for (const node of (element.shadowRoot ?? element).childNodes) {
     if (node.nodeType === Node.ELEMENT_NODE) picturedAt(inside, node, without);
     else if (seen && node.nodeType === Node.TEXT_NODE) inside.append(...writtenText(node, style, box));
   }

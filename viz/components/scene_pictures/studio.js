@@ -1,0 +1,81 @@
+import { openFrame } from "../presenter/frame.js";
+import { placesOf } from "../presenter/parts.js";
+import { asPicture } from "../shared/as_picture.js";
+import { drawn } from "../shared/picture.js";
+
+export const [WIDTH, HEIGHT] = [960, 462]; // Of a scene's page, as it stands on the stage between its title and its line.
+const THUMBNAIL = 288; // Pixels of the small picture: twice as many as it is shown in.
+const KIND = ["image/webp", 0.85];
+const PAGE = '[data-testid="stMain"]';
+
+const asData = (blob) =>
+  new Promise((done) => {
+    const reader = new FileReader();
+    reader.onload = () => done(reader.result);
+    reader.readAsDataURL(blob);
+  });
+
+let letters = null;
+
+/** The app's own letters for a picture, which finds none but those that stand in it. */
+function lettersOf(page) {
+  const rules = [...page.styleSheets].flatMap((sheet) => [...sheet.cssRules]);
+  const isOurs = (rule) => rule instanceof page.defaultView.CSSFontFaceRule && /Source Sans"?$/.test(rule.style.fontFamily.trim());
+  const faces = rules.filter((rule) => isOurs(rule) && rule.style.fontStyle !== "italic");
+  const face = async ({ parentStyleSheet, style }) => {
+    const [, address] = style.src.match(/url\("?([^")]+)"?\)/);
+    const letter = await fetch(new URL(address, parentStyleSheet.href ?? page.baseURI));
+    return `@font-face { font-family: ${style.fontFamily}; font-weight: ${style.fontWeight}; src: url(${await asData(await letter.blob())}) }`;
+  };
+  letters ??= Promise.all(faces.map(face)).then((found) => found.join("\n"));
+  return letters;
+}
+
+/** A page as it is seen, as an SVG text. */
+async function svgOf(page) {
+  const picture = asPicture(page.querySelector(PAGE), "template, style, script, [data-testid=stIconMaterial]");
+  const style = drawn("style", {}, await lettersOf(page));
+  const fill = page.defaultView.getComputedStyle(page.querySelector('[data-testid="stApp"]')).backgroundColor;
+  picture.prepend(style, drawn("rect", { width: "100%", height: "100%", fill }));
+  picture.setAttribute("overflow", "hidden");
+  return new XMLSerializer().serializeToString(picture);
+}
+
+async function imageOf(page) {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(await svgOf(page))}`;
+  await image.decode();
+  return image;
+}
+
+function blobOf(image, width) {
+  const canvas = new OffscreenCanvas(width, Math.round((width * HEIGHT) / WIDTH));
+  const pen = canvas.getContext("2d");
+  pen.imageSmoothingQuality = "high";
+  pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return canvas.convertToBlob({ type: KIND[0], quality: KIND[1] });
+}
+
+/**
+ * A scene drawn out of sight by the app itself, as the stage shows it once all that it hides is uncovered: its picture,
+ * small and large, and where its parts stand in it, in shares of it. Null where the page does not come.
+ */
+export async function taken(scene) {
+  const box = document.createElement("div");
+  box.setAttribute("aria-hidden", "true");
+  box.inert = true;
+  box.style.cssText = "position: fixed; left: -20000px; top: 0";
+  document.body.append(box);
+  try {
+    const frame = openFrame(box, { ...scene, hide: [], guess: [], live: false }, () => {}, 1);
+    frame.element.style.cssText += `; width: ${WIDTH}px; height: ${HEIGHT}px; border: 0`;
+    await frame.ready;
+    const page = frame.element.contentDocument;
+    if (!page?.querySelector(PAGE)) return null;
+    const image = await imageOf(page);
+    const [small, large] = await Promise.all([blobOf(image, THUMBNAIL), blobOf(image, WIDTH)]);
+    return { small, large, places: placesOf(page) };
+  } finally {
+    box.remove();
+  }
+}
