@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from viz.talk.scenes import Scene, Talk
-from viz.talk.talk_file import write
+from viz.talk.talk_file import read, write
 
-from .steps import LOADING, click, enter, open_page, open_talk, settle
+from .steps import LOADING, click, download, enter, open_page, open_talk, settle
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 SENTENCE = {"sentence": "He reads a book."}
@@ -123,8 +123,8 @@ def test_a_change_of_a_scene_redraws_its_own_picture_alone(editor: Page) -> None
     click(editor.get_by_role("button", name="Move later", exact=True))
     wait_for(editor, lambda: picture(editor, 1) == before[0])
     assert picture(editor, 0) == before[1]
-    click(editor.get_by_role("button", name="heads", exact=False).first)  # Out of the list of what is left out.
-    settle(editor)
+    click(part(editor, "translation", "shown"))
+    click(part(editor, "translation", "hidden until the next key"))
     wait_for(editor, lambda: picture(editor, 1) not in ("", before[0]))
     assert [picture(editor, number) for number in (0, 2, 3)] == before[1:]
     assert frames(editor) == drawn + 1
@@ -139,5 +139,53 @@ def test_pictures_are_kept_by_the_browser_and_by_it_alone(editor: Page, other: P
     open_page(other, "/talk")
     wait_for(other, lambda: bool(other.evaluate(KEPT)))
     own = [key for key in editor.evaluate(KEPT) if "reads+a+book" in key]
-    assert len(own) == sum("sentence" in scene.view for scene in SCENES)
+    assert len(own) == sum("sentence" in scene.view for scene in SCENES) + 1  # Of the first one with all its parts too.
     assert not any("reads+a+book" in key for key in other.evaluate(KEPT))
+
+
+def part(page: Page, name: str, state: str) -> Locator:
+    return page.get_by_role("button", name=f"{name}: {state}", exact=True)
+
+
+def expect_chosen(page: Page, label: str, name: str) -> None:
+    """A list of parts holds this one alone."""
+    field = page.get_by_test_id("stMultiSelect").filter(has=page.get_by_role("combobox", name=label))
+    expect(field.get_by_role("button", name="Remove")).to_have_count(1)
+    expect(field.get_by_role("button", name=f"Remove {name}", exact=True)).to_be_visible()
+
+
+def test_parts_are_hidden_and_left_out_by_clicks_on_the_picture(editor: Page, tmp_path: Path) -> None:
+    before = wait_for_all(editor)[0]
+    parts = editor.locator(".picture .part:not([aria-hidden])")
+    expect(part(editor, "heads", "left out")).to_be_visible(timeout=LOADING)
+    names = ["sentence: shown", "translation: shown", "heads: left out", "picture: shown"]
+    assert [one.get_attribute("aria-label") for one in parts.all()] == names
+    click(part(editor, "heads", "left out"))
+    click(part(editor, "translation", "shown"))
+    click(part(editor, "translation", "hidden until the next key"))
+    click(part(editor, "sentence", "shown"))
+    expect(part(editor, "translation", "left out")).to_be_visible()
+    settle(editor)
+    expect_chosen(editor, "Left out", "translation")
+    expect_chosen(editor, "Hidden until the next key", "sentence")
+    saved = download(editor.get_by_role("button", name="Save", exact=True), tmp_path)
+    scene = read(saved.read_text(encoding="utf-8"))[0].scenes[0]
+    assert (scene.hide, scene.omit) == (("sentence",), ("translation",))
+    wait_for(editor, lambda: picture(editor, 0) not in ("", before))
+
+    click(editor.get_by_role("button", name="Start the talk"))
+    inside = editor.frame_locator("dialog.show iframe.seen")
+    expect(inside.locator(".st-key-overview")).to_be_visible(timeout=LOADING)
+    expect(inside.locator(".st-key-translation")).to_be_hidden()
+    expect(editor.locator("dialog.show")).to_have_attribute("data-revealed", "false")
+
+
+def test_only_parts_that_the_scene_has_are_clicked(editor: Page) -> None:
+    click(row(editor, 2))
+    names = editor.locator(".picture.there .part:not([aria-hidden]), .words .word:visible")
+    expect(names).to_have_count(3, timeout=LOADING)
+    expected = ["picture: shown", "verdict: shown", "broken or fixed: shown"]
+    assert [one.get_attribute("aria-label") for one in names.all()] == expected
+    part(editor, "broken or fixed", "shown").press("Enter")
+    expect_chosen(editor, "Hidden until the next key", "broken or fixed")
+    expect(part(editor, "broken or fixed", "hidden until the next key")).to_be_visible()

@@ -19,7 +19,7 @@ from .scenes import LONGEST, MOST_SCENES, PARTS, PARTS_OF, Mistake, Scene, Talk
 from .talk_file import read, write_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from model.network.config import TransformerConfig
     from model.untrusted_trace import OpenedTrace
@@ -62,11 +62,25 @@ def scenes(
             label_visibility="collapsed",
             on_change=_choose,
         )
-        pictured = [drawn.get(number) for number in range(len(talk.scenes))]
-        scene_pictures("scene-choice", pictured, at, theme.scheme())
     with right:
         _moves(at, len(talk.scenes))
+        _pictures(at, talk, drawn)
         _fields(at, talk.scenes[at], network_of(talk.scenes[at], talk, models, beside))
+
+
+def _pictures(at: int, talk: Talk, drawn: Mapping[int, Mapping[str, Any]]) -> None:
+    """The chosen scene, on which its parts are hidden and left out, and a small picture of each in the list."""
+    pictured = [drawn.get(number) for number in range(len(talk.scenes))]
+    there = PARTS_OF.get(talk.scenes[at].page, ())
+
+    def keep(hide: Sequence[str], omit: Sequence[str]) -> None:
+        scene, changed = talk.scenes[at], {"hide": hide, "omit": omit}
+        kept = {name: tuple(part for part in PARTS if part in now) for name, now in changed.items()}
+        if kept != {name: getattr(scene, name) for name in kept}:
+            session.edit(at, **kept)
+            session.renew()
+
+    scene_pictures("scene-choice", pictured, at, theme.scheme(), {part: say(part) for part in there}, keep)
 
 
 def _choose() -> None:

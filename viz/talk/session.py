@@ -163,6 +163,11 @@ def edit(at: int, **changes: object) -> None:
     st.session_state["talk"] = replace(current_talk, scenes=tuple(scenes)), mistakes
 
 
+def renew() -> None:
+    """Have the fields on the page show the talk as it is now, after a change that was not made in them."""
+    st.session_state["talk-revision"] = revision() + 1
+
+
 def rearrange(at: int, change: Callable[[list[Scene]], int]) -> None:
     """Let `change` move, remove or add scenes; it says which one is edited next."""
     current_talk, mistakes = talk()

@@ -24,6 +24,8 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
         "Next key: reveal",
         "In the file, the key n shows them.",
         "Hidden until the next key",
+        "hidden until the next key",
+        "Click a part: it is hidden until the next key (?), then left out (×), then shown again.",
         "Page Down and Page Up, or the arrow keys, go through the scenes; a number and Enter goes to one; n "
         "opens the notes in a window of their own, f fills the screen, c raises the contrast, Escape comes back "
         "here. Where a scene lets the audience guess, 1 to 9 count and Backspace takes one back.",

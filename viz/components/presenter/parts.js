@@ -78,7 +78,7 @@ const within = (inner, outer) => inner.every((at, i) => (i < 2 ? at >= outer[i] 
 
 /**
  * The boxes in which the parts stand that are seen on a scene's page: left, top, right and bottom, in shares of the
- * page. A part that is a colour or a name, and no place, has none.
+ * page. A part that is a colour and names has none.
  */
 export function placesOf(page) {
   const { innerWidth: width, innerHeight: height } = page.defaultView;
@@ -90,5 +90,7 @@ export function placesOf(page) {
       .map((one) => share(one.getBoundingClientRect()))
       .filter(([left, top, right, bottom]) => right > left && bottom > top)
       .filter((box, at, every) => !every.some((other, i) => i !== at && within(box, other) && (i < at || !within(other, box))));
-  return Object.fromEntries(Object.entries(WHERE).map(([part, where]) => [part, boxes(where)]).filter(([, found]) => found.length));
+  const found = Object.entries(WHERE).map(([part, where]) => [part, boxes(where)]);
+  const named = page.querySelector(".st-key-fault-pair") ? { "broken or fixed": [] } : {};
+  return { ...Object.fromEntries(found.filter(([, places]) => places.length)), ...named };
 }

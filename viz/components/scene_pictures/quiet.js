@@ -1,20 +1,26 @@
 const PAUSE = 1200; // Milliseconds without a key, a click or a movement of the mouse.
+const AWAITED = 200; // The same, where somebody waits for what is drawn.
 const LOOKS = 100; // Milliseconds.
 const INPUT = ["keydown", "pointerdown", "pointermove", "wheel"];
 
-let last = performance.now();
-for (const name of INPUT) addEventListener(name, () => (last = performance.now()), { capture: true, passive: true });
+/** Hear when somebody works on the page: `last()` is when, in milliseconds, and `stop()` ends it. */
+export function hearInput() {
+  let last = performance.now() + PAUSE - AWAITED; // The visitor's own talk may come a moment after the page.
+  const heard = () => (last = performance.now());
+  INPUT.forEach((name) => addEventListener(name, heard, { capture: true, passive: true }));
+  return { last: () => last, stop: () => INPUT.forEach((name) => removeEventListener(name, heard, { capture: true })) };
+}
 
 const isShown = () => new URLSearchParams(location.search).get("present") === "1";
 
 /** Whether nobody works on the page, no talk is shown, and the page itself waits for nothing. */
-function rests() {
+function rests(input, pause) {
   const app = document.querySelector('[data-testid="stApp"]');
-  return performance.now() - last > PAUSE && !document.hidden && !isShown() && app?.dataset.testScriptState === "notRunning";
+  return performance.now() - input.last() > pause && !document.hidden && !isShown() && app?.dataset.testScriptState === "notRunning";
 }
 
-/** Wait until what is drawn in the background keeps nobody waiting; false once the view is gone. */
-export async function quiet({ root }) {
-  while (root.isConnected && !rests()) await new Promise((done) => setTimeout(done, LOOKS));
+/** Wait until what is drawn in the background keeps nobody waiting, less long where it is `awaited`; false once the view is gone. */
+export async function quiet({ root, input }, awaited) {
+  while (root.isConnected && !rests(input, awaited ? AWAITED : PAUSE)) await new Promise((done) => setTimeout(done, LOOKS));
   return root.isConnected;
 }

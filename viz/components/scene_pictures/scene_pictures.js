@@ -1,6 +1,7 @@
 import { mounted, unmount } from "../shared/mounted.js";
 import { stored } from "../shared/stored.js";
-import { quiet } from "./quiet.js";
+import { preview } from "./preview.js";
+import { hearInput, quiet } from "./quiet.js";
 import { taken } from "./studio.js";
 
 const kept = stored("attenscope-pictures", 150);
@@ -20,19 +21,24 @@ function inSight(list) {
   return [...rows.keys()].filter((at) => near(rows[at].getBoundingClientRect()));
 }
 
-/** Show in the list what there is. */
-function dress({ data, pictures, sheet }) {
+/** A scene with all its parts. The tree of a beam search takes the place of other parts: without it these are there. */
+const whole = (scene) => scene && { ...scene, omit: scene.omit.filter((part) => part === "tree") };
+
+/** Show in the list, and of the scene that is edited, what there is. */
+function dress({ data, pictures, sheet, edited }) {
   const rule = (scene, at) => {
     const address = scene && pictures.get(keyOf(scene, data))?.address;
     return address ? `.st-key-${data.list} ${ROW}:has([value="${at}"]) > div::before { background-image: url(${address}); }` : "";
   };
   sheet.replaceSync(data.scenes.map(rule).join("\n"));
+  const scene = data.scenes[data.at];
+  edited(scene, scene && pictures.get(keyOf(whole(scene), data)), data.parts);
 }
 
 /** The next scene that has no picture yet, the one that is edited first. */
 function wanted({ data, pictures }) {
-  const near = new Set([data.at, ...inSight(data.list)]);
-  return [...near].map((at) => data.scenes[at]).find((scene) => scene && !pictures.has(keyOf(scene, data)));
+  const rows = [data.at, ...inSight(data.list)].map((at) => data.scenes[at]);
+  return [whole(rows[0]), ...rows].find((scene) => scene && !pictures.has(keyOf(scene, data)));
 }
 
 function isNext(view, key) {
@@ -44,13 +50,14 @@ async function add(view, scene) {
   const key = keyOf(scene, view.data);
   let picture = await keptPicture(key);
   if (!picture) {
-    if (!(await quiet(view)) || !isNext(view, key)) return; // Another talk may have come meanwhile.
+    const awaited = key === keyOf(whole(view.data.scenes[view.data.at] ?? scene), view.data);
+    if (!(await quiet(view, awaited)) || !isNext(view, key)) return; // Another talk may have come meanwhile.
     picture = await taken(scene);
     if (key !== keyOf(scene, view.data)) return; // Its colours have changed meanwhile.
     if (picture) await kept.keep(key, key, picture).catch(() => {});
   }
   // A page that does not come is not asked for again while the scene stays as it is.
-  view.pictures.set(key, picture && { ...picture, address: URL.createObjectURL(picture.small) });
+  view.pictures.set(key, picture && { places: picture.places, address: URL.createObjectURL(picture.small), large: URL.createObjectURL(picture.large) });
   if (view.root.isConnected) dress(view);
 }
 
@@ -67,22 +74,25 @@ async function work(view) {
 
 function build(root, view) {
   const sheet = new CSSStyleSheet();
+  const edited = preview(root, (lists) => view.tell("parts", lists));
+  const input = hearInput();
   const look = () => work(view);
   document.adoptedStyleSheets.push(sheet);
   addEventListener("scroll", look, true);
   addEventListener("resize", look);
   const dispose = () => {
+    input.stop();
     document.adoptedStyleSheets = document.adoptedStyleSheets.filter((one) => one !== sheet);
     removeEventListener("scroll", look, true);
     removeEventListener("resize", look);
-    view.pictures.forEach((picture) => picture && URL.revokeObjectURL(picture.address));
+    view.pictures.forEach((picture) => picture && [picture.address, picture.large].forEach((one) => URL.revokeObjectURL(one)));
   };
-  return { sheet, pictures: new Map(), working: false, dispose };
+  return { sheet, edited, input, pictures: new Map(), working: false, dispose };
 }
 
-export default function scenePictures({ data, parentElement }) {
+export default function scenePictures({ data, parentElement, setTriggerValue }) {
   const view = mounted(parentElement, "scene_pictures", build);
-  view.data = data;
+  Object.assign(view, { data, tell: setTriggerValue });
   dress(view);
   work(view);
   return () => unmount(parentElement);
