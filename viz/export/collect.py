@@ -20,9 +20,9 @@ from .. import language
 from ..components.presenter import COLLECTED
 from ..figures.palette import DARK, LIGHT
 from ..streamlit_internals import PageRun, allow_caches_outside_of_runs, start_runtime
-from ..talk import live
+from ..talk import guess, live
 from ..talk.beside import File, session_of
-from ..talk.checks import check, model_of
+from ..talk.checks import check, model_of, network_of
 from ..ui.addresses.pages import TITLES
 from ..ui.addresses.shared import LANGUAGE
 from .packed_models import packable, packed_model, palette_of
@@ -94,8 +94,10 @@ def slide(
     model = model_of(scene, talk, models)
     drawn = [(views[-1].view(palette), palette) for palette in palettes]
     lives = [_live(shown, model, view, palette) for view, palette in drawn]
-    found, choices = zip(drawn, lives, strict=True), tuple(map(scene.said, shown.guess))
-    return [Slide(scene.title, view, *texts, live=live, guess=choices) for (view, _), live in found]
+    choices = tuple(map(scene.said, shown.guess))
+    clicked = guess.clicked(shown, network_of(scene, talk, models, beside))
+    found = zip(drawn, lives, strict=True)
+    return [Slide(scene.title, view, *texts, live=live, guess=choices, clicked=clicked) for (view, _), live in found]
 
 
 def _live(scene: Scene, model: str, view: View, palette: Palette) -> LiveSlide | None:

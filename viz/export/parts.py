@@ -120,6 +120,8 @@ class Slide:
     live: LiveSlide | None = None
     guess: tuple[str, ...] = ()
     """Parts of the picture among which the audience chooses before the next key."""
+    clicked: Mapping[str, Any] = field(default_factory=dict)
+    """What tells which of them a click in the picture hits (:func:`viz.talk.guess.clicked`)."""
 
     @property
     def parts(self) -> tuple[Part, ...]:

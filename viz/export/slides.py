@@ -48,6 +48,7 @@ def _slide(slide: Slide, packed: Packed, models: Sequence[PackedModel]) -> dict[
         "hide": slide.hide,
         "omit": slide.omit,
         "guess": slide.guess,
+        **slide.clicked,
         "missing": slide.missing,
         "facts": named_facts(facts),
         "live": live,

@@ -6,8 +6,8 @@ from model.language.say import say
 from viz import frame
 from viz.components.presenter import show
 from viz.export.button import save_talk
-from viz.talk import beside, editor, files, session
-from viz.talk.checks import check
+from viz.talk import beside, editor, files, guess, session
+from viz.talk.checks import check, network_of
 from viz.ui import cache
 from viz.ui.addresses.shared import LANGUAGE
 from viz.ui.captions import caption
@@ -23,7 +23,11 @@ checked = check(talk, models, there)
 with st.container(key="talk-head", horizontal=True, vertical_alignment="center"):
     files.title(talk)
     at = sum(number < session.current() for number in checked.numbers)
-    scenes = [scene.presenter_data(talk.model, keys, LANGUAGE.get()) for scene in checked.shown]
+    scenes = [
+        scene.presenter_data(talk.model, keys, LANGUAGE.get())
+        | guess.clicked(scene, network_of(scene, talk, models, there))
+        for scene in checked.shown
+    ]
     leave = lambda left: session.choose(checked.numbers[left])  # noqa: E731
     show(talk.title, scenes, min(at, len(scenes) - 1), own=session.is_own(), on_left=leave)
     files.menu(talk)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from model.language.say import listed, say, to_say
 from model.text.words import words_of
@@ -44,6 +44,11 @@ def parts(scene: Scene, network: Network) -> tuple[str, ...]:
     layers, heads = _heads(scene, network) if scene.page in OF_HEADS else (0, 0)
     named = [f"{layer + 1}.{head + 1}" for layer in range(layers) for head in range(heads)]
     return tuple(dict.fromkeys([*words, *named]))
+
+
+def clicked(scene: Scene, network: Network) -> dict[str, Any]:
+    """What tells in the browser which choice of a scene a click in its picture hits (presenter/chosen.js)."""
+    return {"choices": scene.guess, "sentence": _sentence(scene, network) if scene.page in OF_SENTENCES else ""}
 
 
 def is_part(choice: str, scene: Scene, network: Network) -> bool:

@@ -48,9 +48,9 @@ def show(
     """Let the key p, a button, or ``present=1`` in the address, show the scenes of a talk, as JSON-like mappings.
 
     Each has the texts ``address`` (inside the app), ``title``, ``notes`` and ``point``, and the lists ``hide`` and
-    ``omit`` of parts and ``guess`` of choices; ``live`` says whether it takes sentences. `own` says whether the talk is
-    the visitor's. A second button begins at the scene `at`, from 0, and `on_left(scene)` hears which one was shown when
-    the stage was left.
+    ``omit`` of parts and ``guess`` of choices, with what :func:`viz.talk.guess.clicked` says of them; ``live`` says
+    whether it takes sentences. `own` says whether the talk is the visitor's. A second button begins at the scene `at`,
+    from 0, and `on_left(scene)` hears which one was shown when the stage was left.
     """
     left = lambda: on_left(int(st.session_state["show"].left["scene"]))  # noqa: E731
     data = {"title": title, "scenes": [dict(scene) for scene in scenes], "at": at, "own": own}

@@ -11,7 +11,7 @@ function here(file) {
   const query = new URLSearchParams(location.search);
   for (const name of ["present", "scene", "contrast"]) query.delete(name);
   if (file) query.set("file", file);
-  return [{ address: `${location.pathname}?${query}`, title: "", notes: "", point: "", hide: [], omit: [], guess: [] }];
+  return [{ address: `${location.pathname}?${query}`, title: "", notes: "", point: "", hide: [], omit: [], guess: [], choices: [], sentence: "" }];
 }
 
 /** What the address asks for when the page is opened: `present=1`, and in a talk `scene=3`. */

@@ -1,14 +1,15 @@
 import { add } from "./add.js";
 import { ballot, guessesSaid } from "./ballot.js";
+import { choiceAt } from "./chosen.js";
 import { openFrame } from "./frame.js";
 import { asked, inField } from "./keys.js";
 import { guessesOf } from "./guesses.js";
 import { openNotes } from "./notes.js";
 import { buildScreen, isDark } from "./screen.js";
+import { typedNumber } from "./typed.js";
 
 const AHEAD = [0, 1, 2, -1]; // Scenes kept ready around the one that is shown, the most wanted first.
 const SETTLES = 250; // Milliseconds a new scene has for itself.
-const TYPING = 1500; // Milliseconds after a digit until the number counts as typed.
 
 /**
  * The scenes on the whole screen. Each is the app's own page in a frame; the next ones are built out of sight before
@@ -20,18 +21,23 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, { move
   const frames = new Map();
   const guesses = guessesOf(title, scenes);
   const poll = ballot(add(screen.box, "div", ""), count);
-  const show = { at: -1, wanted: -1, typed: "", timer: 0, started: performance.now(), notes: null };
+  const show = { at: -1, wanted: -1, started: performance.now(), notes: null };
+  const number = typedNumber({
+    shown: (digits) => (screen.place.textContent = `→ ${digits}`),
+    arrived: (one) => (scenes[one - 1] ? go(one - 1) : describe()),
+  });
   const listen = (target) => target.addEventListener("keydown", pressed, true);
+  const hear = (target) => (listen(target), target.addEventListener("click", clicked, true));
 
   function pressed(event) {
     if (event.key === "Escape" && inField(event)) return (event.preventDefault(), event.composedPath()[0].blur());
     const what = asked(event);
     if (what === null || (!numbered && !["close", "contrast", "full"].includes(what))) return;
-    if (what === "enter" && !show.typed) return;
+    if (what === "enter" && !number.begun()) return;
     event.preventDefault();
     event.stopPropagation();
-    if (/^\d$/.test(what)) (asking() ? count : type)(Number(what));
-    else if (what === "enter") goToTyped();
+    if (/^\d$/.test(what)) (asking() ? count : number.digit)(Number(what));
+    else if (what === "enter") number.finish();
     else if (what === "close") ACTIONS.close();
     else ACTIONS[what](event.timeStamp + event.view.performance.timeOrigin - performance.timeOrigin);
   }
@@ -40,18 +46,13 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, { move
     if (asking()) guesses.add(show.at, choice);
     describe();
   }
-  function type(digit) {
-    show.typed = (show.typed + digit).slice(-2);
-    screen.place.textContent = `→ ${show.typed}`;
-    clearTimeout(show.timer);
-    show.timer = setTimeout(goToTyped, TYPING);
-  }
-  function goToTyped() {
-    const to = Number(show.typed) - 1;
-    clearTimeout(show.timer);
-    show.typed = "";
-    if (to >= 0 && to < scenes.length) go(to);
-    else describe();
+  /** A click on a part of the picture that is a choice counts it, and does nothing else. */
+  function clicked(event) {
+    const choice = asking() ? choiceAt(event, scenes[show.at]) : 0;
+    if (!choice) return;
+    event.preventDefault();
+    event.stopPropagation();
+    count(choice);
   }
 
   /** Keep the frames around `at`; one is built after the other, so that they do not slow each other down. */
@@ -61,7 +62,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, { move
     for (const [index, frame] of frames)
       if (!near.includes(index) && index !== show.at) frame.element.remove(), frames.delete(index);
     for (const index of near) {
-      if (!frames.has(index)) frames.set(index, openFrame(screen.box, scenes[index], listen));
+      if (!frames.has(index)) frames.set(index, openFrame(screen.box, scenes[index], hear));
       await frames.get(index)?.ready;
       if (show.wanted !== around || !screen.dialog.isConnected) return;
     }
@@ -131,7 +132,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, { move
       screen.dialog.remove();
       frames.clear();
       removeEventListener("keydown", pressed, true);
-      clearTimeout(show.timer);
+      number.stop();
       clearTimeout(show.later);
       show.notes?.close();
       if (before) closed(show.at);

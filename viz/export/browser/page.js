@@ -1,10 +1,9 @@
-import { ballot, guessesSaid } from "../../components/presenter/ballot.js";
-import { guessesOf } from "../../components/presenter/guesses.js";
 import { openNotes } from "../../components/presenter/notes.js";
 import { say } from "../../components/shared/say.js";
 import { isFramed } from "./fit.js";
 import { asked, writeScene } from "./address.js";
 import { content, prepare, takeColours } from "./inflate.js";
+import { guessingAt } from "./guessing.js";
 import { show } from "./slide.js";
 import { listen } from "./keys.js";
 import { letters } from "./letters.js";
@@ -52,22 +51,14 @@ function button(parent, text, label, act) {
 function deckOf(file, components, parts) {
   const { slides } = file.header;
   const deck = { at: -1, last: slides.length - 1, shown: null, speaker: null, started: performance.now() };
-  const guesses = guessesOf(file.header.title, slides);
-  const poll = ballot(parts.choices, (choice) => deck.guess(choice));
-  const look = () => {
-    const { guess } = slides[deck.at];
-    const said = guess.length ? guessesSaid(guesses.total(deck.at)) : "";
+  const guessing = guessingAt(deck, file, parts);
+  deck.look = () => {
+    const said = guessing.said();
     parts.live.textContent = file.header.talk ? [said, `${deck.at + 1} / ${slides.length}`].filter(Boolean).join(" · ") : "";
-    poll(guess, guesses.counts(deck.at), deck.asks());
-    parts.ofGuesses?.forEach((one) => (one.hidden = !guesses.any()));
+    guessing.show();
     deck.tell();
   };
   deck.covered = true;
-  deck.asks = () => deck.covered && slides[deck.at].guess.length > 0;
-  deck.guess = (choice) => (deck.asks() && guesses.add(deck.at, choice), look());
-  deck.takeBack = () => (deck.asks() && guesses.takeBack(deck.at), look());
-  deck.saveGuesses = guesses.save;
-  deck.clearGuesses = () => (guesses.clear(), look());
   deck.go = async (to, covered = true) => {
     const next = Math.min(Math.max(to, 0), deck.last);
     if (next === deck.at) return;
@@ -80,7 +71,7 @@ function deckOf(file, components, parts) {
     parts.point.textContent = slide.point;
     parts.point.hidden = !slide.point;
     parts.notes.textContent = slide.notes;
-    look();
+    deck.look();
     facts(parts.foot, { ...slide, made: file.header.made }, () => deck.shown?.refit());
     const going = performance.now();
     deck.shown = show(parts.picture, slide, file, components, covered);
@@ -92,7 +83,7 @@ function deckOf(file, components, parts) {
   deck.next = () => {
     if (!deck.shown?.reveal() && !deck.asks()) return deck.go(deck.at + 1);
     deck.covered = false;
-    return look();
+    return deck.look();
   };
   deck.back = () => deck.go(deck.at - 1, false);
   /** The notes in a window of their own, which follows the slides and turns them; `hear` has it listened to. */
@@ -103,7 +94,7 @@ function deckOf(file, components, parts) {
   };
   deck.tell = () => {
     const [scene, following] = [slides[deck.at], slides[deck.at + 1]];
-    const guessed = scene.guess.length ? guessesSaid(guesses.total(deck.at)) : "";
+    const guessed = guessing.said();
     deck.speaker?.follow({ scene, following, at: deck.at, count: slides.length, covered: deck.asks(), guessed });
   };
   deck.contrast = () => parts.main.classList.toggle("contrast");
@@ -135,6 +126,7 @@ export default async function page(components, live = null) {
       button(parts.controls, say("clear"), say("Forget what the audience guessed"), deck.clearGuesses),
     ];
   listen(deck, parts.picture, talk);
+  parts.picture.addEventListener("click", deck.click, true);
   if (talk) {
     rest(parts.main);
     printable(file, components);
