@@ -11,6 +11,7 @@ from model.language.say import say, to_say
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from ..ui.table import Cell
     from ..ui.translation_changes import Mark
 
 REMARKS = "remarks"
@@ -70,9 +71,20 @@ class Words(Part):
 
     text: str
     role: str = REMARKS
-    size: Literal["caption", "heading", "large"] = "caption"
+    size: Literal["caption", "text", "heading", "large"] = "caption"
     marked: Sequence[tuple[str, Mark]] = ()
     """The text in pieces, spaces included, each with its mark, where it is to be seen what a change did."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Part):
+    """A table as pages show it; the first column names its row."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    name: str
+    """What it shows, for a screen reader."""
+    role: str = "picture"
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,19 +141,19 @@ class Slide:
         return tuple(_without(self.view.parts, self.omit)) if self.view else ()
 
 
-def leaves(parts: Sequence[Part]) -> Iterator[Component | Chart | Words]:
+def leaves(parts: Sequence[Part]) -> Iterator[Component | Chart | Words | Table]:
     """All parts but the columns they stand in, in reading order."""
     for part in parts:
         if isinstance(part, Columns):
             for column in part.columns:
                 yield from leaves(column)
-        elif isinstance(part, (Component, Chart, Words)):
+        elif isinstance(part, (Component, Chart, Words, Table)):
             yield part
 
 
 def _without(parts: Sequence[Part], omit: tuple[str, ...]) -> Iterator[Part]:
     for part in parts:
-        if isinstance(part, (Component, Chart, Words)) and part.role not in omit:
+        if isinstance(part, (Component, Chart, Words, Table)) and part.role not in omit:
             yield part
         if not isinstance(part, Columns):
             continue

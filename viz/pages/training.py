@@ -35,7 +35,7 @@ def pictures() -> None:
     elif view == "parameters":
         parameters.show(model, bar)
     elif view == "card":
-        card.show(model)
+        card.show(model, bar)
     else:
         preset_comparison.show(bar)
 

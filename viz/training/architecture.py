@@ -12,8 +12,10 @@ from model.language.say import listed, number, say, say_many, sentences, to_say
 from model.network.config import TransformerConfig
 from model.network.presets import ORIGINAL, PRESETS, SOURCES, preset
 
+from ..export.parts import Table, Words
+from ..export.save import SavedView, save
 from ..ui.captions import caption
-from ..ui.table import Cell, download, table
+from ..ui.table import Cell, table
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -38,16 +40,18 @@ SIZES = (*GROUPS["sizes"], "dropout")
 
 def show(model: Translator, bar: DeltaGenerator) -> None:
     presets = {name: preset(name) for name in PRESETS}
-    table(
-        [say("field"), model.name, *presets],
-        rows(model.config, presets),
-        say("Architecture of {model}", model=model.name),
-    )
+    heads, cells = [say("field"), model.name, *presets], rows(model.config, presets)
+    title = say("Architecture of {model}", model=model.name)
     filled_in = say("Filled in where a preset differs from {model}; · where it is the same.", model=model.name)
-    caption(sentences(filled_in, built_from(model.config)))
-    caption(say(ORIGINAL))
+    said = (sentences(filled_in, built_from(model.config)), say(ORIGINAL))
+    table(heads, cells, title)
+    for line in said:
+        caption(line)
+    parts = (Table(heads, cells, title), *map(Words, said))
+    facts = {"model": model.name, "hash": model.checkpoint.hash}
     with bar, st.container(key="saving", width="content"):
-        download(say("Save as CSV"), lambda: numbers(model.config, presets), f"architecture-{model.name}")
+        file = f"architecture-{model.name}"
+        save(SavedView(file, lambda _: parts, lambda: numbers(model.config, presets), title, facts))
 
 
 def built_from(config: TransformerConfig) -> str:
@@ -77,11 +81,11 @@ def rows(config: TransformerConfig, presets: dict[str, TransformerConfig]) -> li
 
 
 def numbers(config: TransformerConfig, presets: dict[str, TransformerConfig]) -> pd.DataFrame:
-    """All values in full."""
+    """All values in full, a field a row."""
     columns = {"this model": config, **presets}
     fields = [field.name for field in dataclasses.fields(TransformerConfig)]
     made = {name: [value_text(getattr(one, field)) for field in fields] for name, one in columns.items()}
-    return pd.DataFrame({"field": fields, **made})
+    return pd.DataFrame(made, pd.Index(fields, name="field"))
 
 
 def value_text(value: Any) -> str:

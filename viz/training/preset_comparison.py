@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import streamlit as st
 
 from model.checkpoint.preset_comparison import PresetModel, differing_fields
@@ -13,6 +14,8 @@ from model.network.presets import PRESETS
 
 from ..components.chart import chart
 from ..components.presenter import on_stage
+from ..export.parts import Chart, Part, Table, Words
+from ..export.save import SavedView, save
 from ..figures.training_curves import curves
 from ..ui import cache, theme
 from ..ui.captions import caption, plain
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from streamlit.delta_generator import DeltaGenerator
+
+    from ..figures.palette import Palette
 
 
 def show(bar: DeltaGenerator) -> None:
@@ -40,22 +45,41 @@ def show(bar: DeltaGenerator) -> None:
             )
         )
         return
-    table(*cells(found), say("Architectures trained alike"))
-    caption(
-        sentences(
-            say(
-                "Built from the presets, small, and trained on the same data with the same number of steps; only "
-                "fields in which they differ are listed. Choose one as the model to see its attention on the other "
-                "pages."
-            ),
-            _without_checkpoint(found),
-        )
+    title, (headings, rows) = say("Architectures trained alike"), cells(found)
+    table(headings, rows, title)
+    said = sentences(
+        say(
+            "Built from the presets, small, and trained on the same data with the same number of steps; only "
+            "fields in which they differ are listed. Choose one as the model to see its attention on the other "
+            "pages."
+        ),
+        _without_checkpoint(found),
     )
+    caption(said)
     histories = {one.name: one.history for one in found if one.history}
-    if histories and not on_stage():  # There the table has all the room; curves are a view of their own.
-        figure = curves(histories, theme.palette(), say("Trained alike"), log_steps=log_steps)
+    alone = on_stage() or not histories  # There the table has all the room; curves are a view of their own.
+
+    def drawn(palette: Palette) -> Chart:
+        figure = curves(histories, palette, say("Trained alike"), log_steps=log_steps)
+        return Chart(figure, say("Loss, BLEU and learning rate of each"))
+
+    if not alone:
+        shown = drawn(theme.palette())
         with st.container(key="picture"):
-            chart(figure, say("Loss, BLEU and learning rate of each"), key="alike", on_cell=lambda _, __: None)
+            chart(shown.figure, shown.alt, key="alike", on_cell=lambda _, __: None)
+
+    def parts(palette: Palette) -> list[Part]:
+        return [Table(headings, rows, title), Words(said), *([] if alone else [drawn(palette)])]
+
+    with bar, st.container(key="saving", width="content"):
+        save(SavedView("trained-alike", parts, lambda: numbers(headings, rows), title, width=1280))
+
+
+def numbers(headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> pd.DataFrame:
+    """The table, a fact a row, a model a column."""
+    texts = [[cell if isinstance(cell, str) else cell[0] for cell in row] for row in rows]
+    names = pd.Index([row[0] for row in texts], name="fact")
+    return pd.DataFrame([row[1:] for row in texts], names, list(headings[1:]))
 
 
 def _without_checkpoint(models: Sequence[PresetModel]) -> str:

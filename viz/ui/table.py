@@ -1,14 +1,11 @@
-"""Tables as HTML, every text escaped, and their download as CSV."""
+"""Tables as HTML, every text escaped."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
-
-from model.language.current import in_this_language
 
 Cell = str | tuple[str, str]
 """A text, or a text and the class that says how it looks."""
@@ -26,19 +23,6 @@ def markup(headings: Sequence[str], rows: Sequence[Sequence[Cell]], name: str) -
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[Cell]], name: str) -> None:
     st.html(markup(headings, rows, name))
-
-
-def download(label: str, numbers: Callable[[], pd.DataFrame], name: str) -> None:
-    """A button that saves the numbers as `name`.csv."""
-    st.download_button(
-        label,
-        in_this_language(lambda: numbers().to_csv(index=False)),
-        f"{name}.csv",
-        "text/csv",
-        key=f"csv-{name}",
-        on_click="ignore",
-        type="tertiary",
-    )
 
 
 def _row(row: Sequence[Cell]) -> str:

@@ -70,6 +70,16 @@ class Panel:
     column_sums: Sequence[float] = field(default=())
 
 
+@dataclass(frozen=True)
+class Sign:
+    """How a cell looks, and what that says."""
+
+    sign: str
+    said: str
+    colour: str = "none"
+    ink: str = "inherit"
+
+
 def mask_editor(
     panels: Sequence[Panel],
     colours: MaskColours,
@@ -78,12 +88,14 @@ def mask_editor(
     marked: tuple[Sequence[int], Sequence[int]] = ((), ()),
     tokens: Tokens = ((), ()),
     words: Sequence[str] = (),
+    legend: Sequence[Sign] = (),
     on_cell: Callable[[str, int, int], None] | None = None,
 ) -> None:
     """Draw ``panels``; ``on_cell(panel, query, key)`` hears of a cell that was turned over in an editable one.
 
     ``marked`` are queries and keys to draw a frame around, from 0; ``tokens`` are the names of the queries and of the
-    keys, where they are known; ``words`` say what each :class:`State` is, where it is not against what was meant.
+    keys, where they are known; ``words`` say what each :class:`State` is, where it is not against what was meant;
+    ``legend`` says it of the signs below the masks.
     """
 
     def turned() -> None:
@@ -91,7 +103,7 @@ def mask_editor(
         if on_cell:
             on_cell(str(cell["panel"]), int(cell["row"]), int(cell["column"]))
 
-    _mount(key=key, data=packed(panels, colours, marked, tokens, words), on_cell_change=turned)
+    _mount(key=key, data=packed(panels, colours, marked, tokens, words, legend), on_cell_change=turned)
 
 
 def packed(
@@ -100,6 +112,7 @@ def packed(
     marked: tuple[Sequence[int], Sequence[int]],
     tokens: Tokens = ((), ()),
     words: Sequence[str] = (),
+    legend: Sequence[Sign] = (),
 ) -> bytes:
     """What mask_editor.js reads: for every panel with arrays (Q, K) float32, then (Q, K) states, then marks."""
     drawn = [panel for panel in panels if panel.states is not None]
@@ -111,6 +124,7 @@ def packed(
         "colours": vars(colours),
         "tokens": [list(side) for side in tokens],
         "words": list(words),
+        "legend": [vars(sign) for sign in legend],
         "panels": [
             {
                 "name": panel.name,

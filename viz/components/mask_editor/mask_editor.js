@@ -3,7 +3,7 @@ import { mounted, unmount } from "../shared/mounted.js";
 import { say } from "../shared/say.js";
 import { leastType } from "../shared/stage_sizes.js";
 import { paintPanel } from "./paint.js";
-import { HINT, WORDS, named, told } from "./words.js";
+import { HINT, WORDS, named, signOf, told } from "./words.js";
 import { asPicture } from "../shared/as_picture.js";
 
 const LEFT = 30, TOP = 22, RIGHT = 40, BELOW = 22;
@@ -32,8 +32,10 @@ function build(root, { panels }) {
     grid.append(panel);
     return { panel, title, note, plot, canvas, cursor, across, down };
   });
-  root.append(grid, readout);
-  return { grid, readout, views, at: null };
+  const legend = document.createElement("div");
+  legend.className = "legend";
+  root.append(grid, readout, legend);
+  return { grid, readout, legend, views, at: null };
 }
 
 /** The arrays of every drawn panel, out of the bytes behind the header. */
@@ -69,6 +71,7 @@ export default function mask_editor({ data, parentElement, setTriggerValue }) {
     observer.observe(root);
     return { ...built, dispose: () => observer.disconnect() };
   });
+  view.legend.replaceChildren(...header.legend.map(signOf));
   let place;
   view.draw = () => {
     place = fit(view.grid, header);

@@ -24,3 +24,13 @@ export const told = (panel, at, words) => {
   const cell = how ? say("{state} {how}", { state, how }) : state;
   return say("{picture}: {cell}", { picture: panel.title, cell }) + number;
 };
+
+/** What a sign in the cells says, beside the sign. */
+export function signOf({ sign, said, colour, ink }) {
+  const [made, swatch] = [document.createElement("span"), document.createElement("em")];
+  swatch.textContent = sign;
+  Object.assign(swatch, { className: "swatch", ariaHidden: "true" });
+  Object.assign(swatch.style, { background: colour, color: ink });
+  made.append(swatch, said);
+  return made;
+}

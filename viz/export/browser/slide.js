@@ -5,6 +5,7 @@ import { chart } from "./chart.js";
 import { element, shadowed } from "./element.js";
 import { fit } from "./fit.js";
 import { followed, hears, stateOf } from "./follow.js";
+import { table } from "./table.js";
 
 export const NEEDS_MODEL = say("That needs the running model: open this view in Attenscope.");
 
@@ -37,7 +38,7 @@ function words(host, { text, size, marked }) {
   return () => {};
 }
 
-const MOUNT = { component, chart, words };
+const MOUNT = { component, chart, words, table };
 
 const isSentence = (part, { live }) => live && part.role === "sentence"; // It stands in the box.
 

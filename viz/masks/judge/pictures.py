@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import html
-
 import streamlit as st
 
 from model.language.say import say, to_say
 
-from ...components.mask_editor import Panel, mask_editor
+from ...components.mask_editor import Panel, Sign, mask_editor
 from ...figures.masks.colours import MaskColours, mask_colours
 from ...ui import theme, widgets
 from ...ui.addresses.masks import DEPTH, HEAD, LAYER, SAMPLE
@@ -71,18 +69,21 @@ def show(mask_input: MaskInput, judgement: Judgement, at: tuple[int, int, int, i
 
     marked = edits.edits(mask_input.identity).marked
     with st.container(key="four"):
-        mask_editor(drawn, colours, key="mask-pictures", marked=marked, tokens=mask_input.tokens, on_cell=turned)
-    _legend(colours)
+        mask_editor(
+            drawn,
+            colours,
+            key="mask-pictures",
+            marked=marked,
+            tokens=mask_input.tokens,
+            legend=legend(colours),
+            on_cell=turned,
+        )
     return drawn
 
 
-def _legend(colours: MaskColours) -> None:
-    """Nothing here is of a visitor: colours, signs and words of our own."""
+def legend(colours: MaskColours) -> list[Sign]:
+    """What the colours and signs in the pictures say."""
     shades = vars(colours)
-    keys = "".join(
-        f'<span><i style="background:{shades[name]};color:{shades["sign" if name in ("leak", "over") else "ink"]}">'
-        f"{sign}</i>{html.escape(say(words))}</span>"
-        for name, sign, words in LEGEND
-    )
-    signs = "".join(f"<span><i>{sign}</i>{html.escape(say(words))}</span>" for sign, words in MARKS)
-    st.html(f'<div class="mask-legend">{keys}{signs}</div>')
+    ink = {name: shades["sign" if name in ("leak", "over") else "ink"] for name, _, _ in LEGEND}
+    keys = [Sign(sign, say(said), shades[name], ink[name]) for name, sign, said in LEGEND]
+    return [*keys, *(Sign(sign, say(said)) for sign, said in MARKS)]

@@ -17,6 +17,7 @@ from ...figures.masks.colours import mask_colours
 from ...traces.verdict import where_in_code
 from . import verdict
 from .input.edits import edits
+from .pictures import legend
 
 if TYPE_CHECKING:
     from model.diagnosis import Finding
@@ -35,7 +36,8 @@ def saved_view(mask_input: MaskInput, judgement: Judgement, panels: Sequence[Pan
     marked = edits(mask_input.identity).marked
 
     def parts(palette: Palette) -> list[Part]:
-        picture = packed(still, mask_colours(palette), marked, mask_input.tokens)
+        colours = mask_colours(palette)
+        picture = packed(still, colours, marked, mask_input.tokens, legend=legend(colours))
         return [
             Words(headline, "verdict", "heading"),
             Words(meaning, "verdict"),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from model.behaviour.outcomes import STATUS_NAMES
 from model.language.say import listed, say, say_many, sentences, to_say
 
 from ...figures.labels import quoted
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from model.experiments.input_perturbation import Perturbation
     from model.experiments.mask_trial import MaskName, TrialResult
     from model.trace import Kind
+
+    from ...ui.table import Cell
 
 EXPLAINED: dict[MaskName, str] = {
     "no mask": to_say("Every cell is open."),
@@ -118,35 +119,28 @@ def _first(tokens: Sequence[str]) -> str:
     return say("{tokens} and {count} more", tokens=listed(tokens[:8]), count=len(tokens) - 8)
 
 
-def checks_table(own: Sequence[Outcome], tried: Sequence[Outcome]) -> str:
-    """The eight tests as an HTML table: with the model's own mask and with the one tried."""
-    rows = "".join(
-        f"<tr><td>{one.check}</td><td>{html.escape(say(one.check.title))}</td>{_cell(one)}{_cell(other)}</tr>"
-        for one, other in zip(own, tried, strict=True)
-    )
-    heads = ("", say("What is tested"), say("The model as it is"), say("With this mask"))
-    head = "".join(f"<th>{html.escape(one)}</th>" for one in heads)
-    return f'<table class="checks"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+def checks_headings() -> list[str]:
+    """What stands over the columns of the tests."""
+    return ["", say("What is tested"), say("The model as it is"), say("With this mask")]
 
 
-def checks_lines(own: Sequence[Outcome], tried: Sequence[Outcome]) -> list[str]:
-    """The same in plain lines."""
-    pairs = zip(own, tried, strict=True)
+def checks_rows(own: Sequence[Outcome], tried: Sequence[Outcome]) -> list[list[Cell]]:
+    """The eight tests, a row each: with the model's own mask and with the one tried."""
     return [
-        say(
-            "{test}: {title}: {own}; with this mask {tried}.",
-            test=a.check,
-            title=say(a.check.title),
-            own=_line(a),
-            tried=_line(b),
-        )
-        for a, b in pairs
+        [str(one.check), say(one.check.title), _cell(one), _cell(other)] for one, other in zip(own, tried, strict=True)
     ]
 
 
-def _line(one: Outcome) -> str:
-    status = say(STATUS_NAMES[one.status])
-    return status if one.status == "pass" else say("{status} ({reason})", status=status, reason=one.reason)
+def checks_table(rows: Sequence[Sequence[Cell]]) -> str:
+    """The same as an HTML table."""
+
+    def cell(one: Cell) -> str:
+        text, look = (one, "") if isinstance(one, str) else one
+        return f'<td class="{look}">{html.escape(text)}</td>'
+
+    body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
+    head = "".join(f"<th>{html.escape(one)}</th>" for one in checks_headings())
+    return f'<table class="checks"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def checks_numbers(own: Sequence[Outcome], tried: Sequence[Outcome]) -> pd.DataFrame:
@@ -165,13 +159,13 @@ def checks_numbers(own: Sequence[Outcome], tried: Sequence[Outcome]) -> pd.DataF
     return pd.DataFrame(rows).set_index("test")
 
 
-def _cell(one: Outcome) -> str:
+def _cell(one: Outcome) -> Cell:
     if one.status == "pass":
         words = say("pass (up to {difference:.1e})", difference=one.difference) if one.difference else say("pass")
-        return f"<td>✓ {html.escape(words)}</td>"
+        return f"✓ {words}"
     if one.status == "fault":
-        return f'<td><span class="fault">● {html.escape(say("fault"))}</span> {html.escape(one.reason)}</td>'
-    return f'<td class="not">{html.escape(say("not applicable: {reason}", reason=one.reason))}</td>'
+        return f"● {say('fault: {reason}', reason=one.reason)}", "fault"
+    return say("not applicable: {reason}", reason=one.reason), "not"
 
 
 def of_tests(kind: Kind) -> str:

@@ -16,7 +16,7 @@ from model.language.say import say, sentences, to_say
 
 from ...components.chart import chart
 from ...components.presenter import on_stage
-from ...export.parts import Chart, Words
+from ...export.parts import Chart, Table, Words
 from ...figures.labels import KIND_NAMES, readable
 from ...figures.masks.input_perturbation import poked_bars
 from ...figures.masks.pair import Panel, gallery_pair
@@ -149,14 +149,11 @@ def tests(model: LiveModel, text: str, kind: Kind, trial: MaskTrial) -> Shown:
     """The eight behaviour tests, on the model as it is and with this mask."""
     language = current_language()
     own, other = (cache.mask_checks(model.name, text, kind, one, language) for one in (None, trial))
-    st.html(texts.checks_table(own, other))
-    caption(texts.of_tests(kind))
-    lines, words = texts.checks_lines(own, other), texts.of_tests(kind)
-    return Shown(
-        "tests",
-        lambda _: [*(Words(line, "picture") for line in lines), Words(words)],
-        lambda: texts.checks_numbers(own, other),
-    )
+    rows, words = texts.checks_rows(own, other), texts.of_tests(kind)
+    st.html(texts.checks_table(rows))
+    caption(words)
+    drawn = Table(texts.checks_headings(), rows, say("Behaviour tests"))
+    return Shown("tests", lambda _: [drawn, Words(words)], lambda: texts.checks_numbers(own, other))
 
 
 def _nothing(_: int, __: int) -> None:
