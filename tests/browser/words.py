@@ -25,6 +25,7 @@ DATA = ", ".join(
         "[data-testid=stIconMaterial], [data-testid=stHeaderActionElements]",  # Names of icons; "Link to heading".
         ".st-key-chips button, .st-key-earlier button",  # Sentences to try.
         ".words, .written, .versions, .st-key-from-layers td, .st-key-missed td",  # What a model wrote.
+        ".st-key-sentence p",  # The sentence of a scene.
         ".st-key-card, .st-key-terms",  # A model's card and its licence are English.
     )
 )
