@@ -9,6 +9,7 @@ from torch import Tensor
 
 from model.decoding.steps import greedy_batch
 from model.network.config import EOS_ID, SPECIAL_PIECES, TransformerConfig
+from model.network.inference.linear import lay_out
 from model.network.transformer import Transformer
 
 from .peers import marian
@@ -32,6 +33,7 @@ def our_model() -> Transformer:
     torch.nn.init.zeros_(model.generator.bias)
     with torch.no_grad():
         model.generator.bias[EOS_ID] = -torch.inf
+    lay_out(model)  # as every checkpoint is when it is loaded
     return model
 
 

@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 from ..atomic_write import write_file
 from ..language.say import say
 from ..network.config import TransformerConfig
+from ..network.inference.linear import lay_out
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer, TokenizerError
 from .files import (
@@ -95,6 +96,7 @@ def load_checkpoint(name: str | Path, device: torch.device | str = "cpu") -> Che
                 )
             )
     model = build_model(config, weights, f"{folder.name}/{WEIGHTS}").to(device)
+    lay_out(model)
     return Checkpoint(folder.name, model, tokenizer, facts["card"], sha256(weights)[:12])
 
 

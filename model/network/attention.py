@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from .config import TransformerConfig
 from .dropout import Dropout
 from .hooks import HookPoint, is_observed
+from .inference.linear import Linear
 from .masks import check_boolean
 
 AttentionPath = Literal["explicit", "fused"]
@@ -79,7 +80,13 @@ class KeyValueCache:
         self.keys, self.values = self._grown(self.keys, k, end), self._grown(self.values, v, end)
         self.keys[:, :, self.length : end], self.values[:, :, self.length : end] = k, v
         self.length = end
-        return self.keys[:, :, :end], self.values[:, :, :end]
+        return self.held()
+
+    def held(self) -> tuple[Tensor, Tensor]:
+        """Return all keys and values. Raises ValueError where there are none."""
+        if self.keys is None or self.values is None:
+            raise ValueError("Attention needs a memory to attend to, or a cache that already holds its keys.")
+        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
 
     def _grown(self, buffer: Tensor | None, like: Tensor, needed: int) -> Tensor:
         if buffer is not None and buffer.shape[2] >= needed:
@@ -110,12 +117,12 @@ class KeyValueCache:
         return kept
 
 
-def _beams_together(q: Tensor, sentences: int) -> Tensor:
+def beams_together(q: Tensor, sentences: int) -> Tensor:
     """The queries of a sentence's W hypotheses as if they were W queries: (B, H, 1, d) -> (B / W, H, W, d)"""
     return q[:, :, 0].unflatten(0, (sentences, -1)).transpose(1, 2)
 
 
-def _beams_apart(context: Tensor) -> Tensor:
+def beams_apart(context: Tensor) -> Tensor:
     """(B / W, H, W, d) -> (B, H, 1, d)"""
     return context.transpose(1, 2).flatten(0, 1)[:, :, None]
 
@@ -133,10 +140,10 @@ class MultiHeadAttention(nn.Module):
         width = config.d_model
         self.heads = config.heads
         self.scale = 1 / math.sqrt(config.d_head) if config.scale_scores else 1.0
-        self.q_proj = nn.Linear(width, width, bias=config.qkv_bias)
-        self.k_proj = nn.Linear(width, width, bias=config.qkv_bias)
-        self.v_proj = nn.Linear(width, width, bias=config.qkv_bias)
-        self.out_proj = nn.Linear(width, width, bias=config.output_bias)
+        self.q_proj = Linear(width, width, bias=config.qkv_bias)
+        self.k_proj = Linear(width, width, bias=config.qkv_bias)
+        self.v_proj = Linear(width, width, bias=config.qkv_bias)
+        self.out_proj = Linear(width, width, bias=config.output_bias)
         self.dropout = Dropout(config.dropout_at("attention"))
         self.q, self.k, self.v = HookPoint(), HookPoint(), HookPoint()
         self.mask, self.scores, self.masked_scores = HookPoint(), HookPoint(), HookPoint()
@@ -162,16 +169,14 @@ class MultiHeadAttention(nn.Module):
             edited = self.mask(everything)
             mask = None if edited is everything else edited
         if len(k) < len(q):
-            context = _beams_apart(self._attend(_beams_together(q, len(k)), k, v, mask))
+            context = beams_apart(self._attend(beams_together(q, len(k)), k, v, mask))
         else:
             context = self._attend(q, k, v, mask)
         return self.out_proj(self.context(context).transpose(1, 2).flatten(2))
 
     def _keys_values(self, memory: Tensor | None, cache: KeyValueCache | None) -> tuple[Tensor, Tensor]:
         if memory is None:
-            if cache is None or cache.keys is None or cache.values is None:
-                raise ValueError("Attention needs a memory to attend to, or a cache that already holds its keys.")
-            return cache.keys[:, :, : cache.length], cache.values[:, :, : cache.length]
+            return (cache or KeyValueCache()).held()
         k, v = self.k(self._split(self.k_proj(memory))), self.v(self._split(self.v_proj(memory)))
         return cache.append(k, v) if cache else (k, v)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -12,6 +12,7 @@ from .attention import KeyValueCache, MultiHeadAttention
 from .config import TransformerConfig
 from .dropout import Dropout
 from .hooks import HookPoint
+from .inference.linear import Linear
 
 
 class StdLayerNorm(nn.Module):
@@ -41,8 +42,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.inner = nn.Linear(config.d_model, config.feed_forward, bias=config.feed_forward_bias)
-        self.outer = nn.Linear(config.feed_forward, config.d_model, bias=config.feed_forward_bias)
+        self.inner = Linear(config.d_model, config.feed_forward, bias=config.feed_forward_bias)
+        self.outer = Linear(config.feed_forward, config.d_model, bias=config.feed_forward_bias)
         self.dropout = Dropout(config.dropout_at("feed_forward"))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -93,11 +94,16 @@ class LayerCache:
     cross_attention: KeyValueCache = field(default_factory=KeyValueCache)
 
 
+Shortcut = Callable[[Tensor, Tensor | None, Sequence[LayerCache]], Tensor]
+"""The layers of a decoder for one token each that nobody observes: x (B, 1, D), the memory's mask, caches -> x."""
+
+
 class DecoderCache:
     """Keys and values of a decoder that is fed one token at a time; belongs to one decoding, never to the model."""
 
-    def __init__(self, layers: int) -> None:
+    def __init__(self, layers: int, shortcut: Shortcut | None = None) -> None:
         self.layers = [LayerCache() for _ in range(layers)]
+        self.shortcut = shortcut
 
     @property
     def length(self) -> int:

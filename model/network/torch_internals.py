@@ -6,6 +6,7 @@ TorchInternalsError names it, so that nothing is recorded wrongly in silence.
 
 from __future__ import annotations
 
+import platform
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,6 +53,16 @@ def forward_hooks(module: nn.Module) -> Mapping[int, Callable[..., Any]]:
         return module._forward_hooks
     except AttributeError as error:
         raise TorchInternalsError("nn.Module._forward_hooks", "run the hooks of a hook point") from error
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Whether a call of the module runs a hook of anybody, of any thread."""
+    return bool(module._forward_hooks or module._forward_pre_hooks or _of_all_modules())
+
+
+def _of_all_modules() -> bool:
+    everywhere = nn.modules.module
+    return bool(everywhere._global_forward_hooks or everywhere._global_forward_pre_hooks)
 
 
 def is_compiled(model: nn.Module) -> bool:
@@ -201,3 +212,22 @@ def over_cells(
 def materialize(mask: Tensor, device: torch.device) -> Tensor:
     """Return a mask of torch.nn.attention.bias, which only describes itself, as a tensor; any other as it is."""
     return mask._materialize(device) if hasattr(mask, "_materialize") else mask
+
+
+def functions_are_watched() -> bool:
+    """Whether a TorchFunctionMode of this thread sees what functions of torch are given."""
+    return torch._C._len_torch_function_stack() > 0
+
+
+def laid_out_weight(weight: Tensor) -> Tensor | None:
+    """Return a matrix (D', D) as oneDNN reads it for :func:`laid_out_product`; None where this torch cannot."""
+    can = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    if not can or platform.machine().lower() not in ("x86_64", "amd64"):
+        return None
+    with torch.no_grad():
+        return torch.ops.mkldnn._reorder_linear_weight(weight.contiguous())
+
+
+def laid_out_product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """rows (N, D), weight of :func:`laid_out_weight` -> (N, D')"""
+    return torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")

@@ -56,7 +56,7 @@ def package(checkpoint: Checkpoint, form: Form = "half", facts: Mapping[str, Any
 
 def half(values: np.ndarray) -> bytes:
     """Return the numbers in half precision: all their low bytes, then all their high ones, which compresses better."""
-    return values.astype("<f2").view(np.uint8).reshape(-1, 2).T.tobytes()
+    return values.astype("<f2", order="C").view(np.uint8).reshape(-1, 2).T.tobytes()
 
 
 def int8(values: np.ndarray) -> bytes:

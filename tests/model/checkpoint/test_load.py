@@ -53,7 +53,9 @@ def test_round_trip(name: str, tmp_path: Path) -> None:
     assert loaded.tokenizer.model == saved.tokenizer.model
     assert not loaded.model.training
     source, target = torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7]])
-    assert torch.equal(loaded.model(source, target), model(source, target))
+    torch.testing.assert_close(loaded.model(source, target), model(source, target))
+    weights = model.state_dict()
+    assert all(torch.equal(one, weights[name]) for name, one in loaded.model.state_dict().items())
 
 
 @pytest.mark.parametrize(
