@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import FrameType
 from typing import Any
 
 import torch
@@ -20,7 +19,7 @@ from ...language.say import say, sentences
 from ...trace import KINDS, AttentionTrace, Kind, TraceError
 from .calls.axes import evidence_of
 from .calls.call import Call
-from .calls.call_site import CallSite
+from .calls.call_site import CallSite, token_of
 from .calls.fused_weights import Attention
 from .calls.provenance import Provenance
 from .gradients import with_gradients
@@ -63,8 +62,10 @@ class ForeignRecording:
         self.modules = {id(module): (path, module) for path, module in self.model.named_modules()}
         self._run = -1
         self._forward = -1
-        self._frames: tuple[FrameType | None, FrameType | None] = (None, None)
-        self._module_call: FrameType | None = None
+        self._frames: tuple[object, object] = (None, None)
+        """Tokens of the run's frame and of the outermost forward's in it."""
+        self._module_call: object = None
+        """The token of the frame of the module that was last recorded."""
 
     def records(self, path: str) -> bool:
         """Whether calls at this path are recorded."""
@@ -96,7 +97,7 @@ class ForeignRecording:
         if before is not None and site is not None:
             self._join(before, call, site)
             return
-        run, forward = (site.run, site.forward) if site else (None, None)
+        run, forward = (token_of(site.run), token_of(site.forward)) if site else (None, None)
         if forward is None or forward is not self._frames[1]:
             self._forward += 1
         earlier = [one for one in self._of_run() if one.path == call.path]
@@ -104,7 +105,7 @@ class ForeignRecording:
         if run is None or run is not self._frames[0] or again:
             self._run += 1
         self._frames = run, forward
-        self._module_call = site.frame if site else None
+        self._module_call = token_of(site.frame) if site else None
         beams = site is not None and site.in_beam_search and len(call.attention.weights) > 1
         given = site.calls[-1].inputs if site and site.calls else ()
         images = max((len(tensor) for tensor in given if tensor.dim() == 4 and tensor.is_floating_point()), default=0)
@@ -116,7 +117,7 @@ class ForeignRecording:
         """Return what the module at `site` has computed so far in the call that is running; None for its first."""
         last = self.calls[-1] if self.calls else None
         same = last is not None and last.path == site.path and site.frame is not None
-        return last if same and site.frame is self._module_call else None
+        return last if same and token_of(site.frame) is self._module_call else None
 
     def replace_last(self, attention: Attention) -> None:
         """Replace what was recorded last by what the same call of the module has made of it."""
@@ -162,7 +163,7 @@ class ForeignRecording:
         )
 
     def end(self) -> None:
-        """Release the last run's frames and of what they hold."""
+        """Forget what only matters while the model runs."""
         self._frames, self._module_call = (None, None), None
         self.provenance.forget()
 

@@ -33,6 +33,10 @@ class ModuleCall:
         return tuple(tensors_in([found.get(name) for name in names]))
 
 
+_TOKEN = "the call that Attenscope sees"
+"""No name that a variable can have."""
+
+
 @dataclass(frozen=True)
 class CallSite:
     """Where on the stack a call was made."""
@@ -106,6 +110,14 @@ def _frames(modules: Mapping[int, tuple[str, nn.Module]]) -> Iterator[tuple[Fram
             if isinstance(first, nn.Module) and id(first) in modules:
                 yield frame, modules[id(first)]
         frame = frame.f_back
+
+
+def token_of(frame: FrameType | None) -> object | None:
+    """Return what stands for a frame, always the same for the same one; None for None.
+
+    Whoever holds a frame holds all of its variables and those of its callers, here the weights of a layer.
+    """
+    return None if frame is None else frame.f_locals.setdefault(_TOKEN, object())
 
 
 def is_leaf(module: nn.Module) -> bool:

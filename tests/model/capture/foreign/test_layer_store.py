@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
@@ -213,3 +214,41 @@ def test_many_threads_never_share_a_block() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(right, range(40)))
+
+
+class Returning(nn.Module):
+    """Attention that returns its weights too."""
+
+    def __init__(self, made: list[weakref.ref[Tensor]]) -> None:
+        super().__init__()
+        self.made = made
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        scores = x @ x.mT
+        weights = scores.softmax(-1)
+        self.made += [weakref.ref(scores), weakref.ref(weights)]
+        return weights @ x, weights
+
+
+class Block(nn.Module):
+    """A layer that lets the weights go, as BERT's do."""
+
+    def __init__(self, made: list[weakref.ref[Tensor]], alive: list[int]) -> None:
+        super().__init__()
+        self.attention, self.made, self.alive = Returning(made), made, alive
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.alive.append(sum(one() is not None for one in self.made))
+        outputs: tuple[Tensor, Tensor] = self.attention(x)
+        return outputs[0]
+
+
+@torch.no_grad()
+def test_nothing_of_a_layer_is_held_while_the_next_one_runs() -> None:
+    made: list[weakref.ref[Tensor]] = []
+    alive: list[int] = []
+    model = nn.Sequential(*(Block(made, alive) for _ in range(4)))
+    with capture_attention(model) as capture:
+        model(torch.rand(1, 2, 8, 8))
+    assert alive == [0, 0, 0, 0]
+    assert len(capture.trace.maps.popitem()[1].weights) == 4
