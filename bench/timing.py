@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
+
+import torch
 
 
 @dataclass(frozen=True)
@@ -42,3 +45,14 @@ def side_by_side(
         for function in (ours, theirs) if repetition % 2 else (theirs, ours):
             times[function].append(seconds(function))
     return median(times[ours]), median(times[theirs])
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch use one thread inside the block: what the app and the command line use."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -21,6 +21,7 @@ LEVELS = (
     "model.language",
     "model.atomic_write model.devices model.masking",
     "model.trace",
+    "model.pytorch",
     "model.network model.untrusted_trace model.diagnosis.inputs",
     "model.diagnosis.mistakes",
     "model.text model.decoding model.capture.foreign.calls model.diagnosis.readers model.diagnosis.rules",

@@ -22,7 +22,7 @@ from ..capture.foreign.calls.call_site import tensors_in
 from ..capture.foreign.recording import ForeignRecording
 from ..capture.foreign.watcher import watch
 from ..language.say import say
-from ..network.torch_internals import eagerly, uncompiled
+from ..pytorch.torch_internals import eagerly, uncompiled
 from .outcomes import BATCH_NEIGHBOUR, FUTURE_TOKEN, GRADIENT_REACH, Check
 from .probes import Pair, worst_pair
 from .subject import Subject

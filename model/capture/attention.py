@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ..language.say import listed, say
 from ..network.hooks import OutputHook, hook_outputs
-from ..network.torch_internals import eagerly, uncompiled
+from ..pytorch.torch_internals import eagerly, uncompiled
 from ..text.token_names import Tokens
 from ..trace import TENSORS, Kind, TraceError
 from .base import Capture, Recording

@@ -17,8 +17,8 @@ from torch.overrides import TorchFunctionMode
 from ..atomic_write import write_file
 from ..language.say import say
 from ..network.config import TransformerConfig
-from ..network.inference.linear import lay_out
 from ..network.transformer import Transformer
+from ..pytorch.linear import lay_out
 from ..text.tokenizer import Tokenizer, TokenizerError
 from .files import (
     CONFIG,

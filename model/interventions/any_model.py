@@ -31,7 +31,7 @@ from ..capture.foreign.watcher import SOFTMAX, axis_of
 from ..capture.sites import attention_sites
 from ..language.say import listed, say, to_say
 from ..network.hooks import is_observed
-from ..network.torch_internals import check_watchable, eagerly, uncompiled, without_override_check
+from ..pytorch.torch_internals import check_watchable, eagerly, uncompiled, without_override_check
 from ..trace import AttentionTrace, Kind
 from .apply import intervening
 from .changes import (

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from ..capture.sites import AttentionSite, attention_sites
 from ..language.say import say
 from ..network.hooks import OutputHook, hook_outputs
-from ..network.torch_internals import is_compiled
+from ..pytorch.torch_internals import is_compiled
 from ..trace import Kind
 from .changes import (
     Change,

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ..pytorch.dropout import Dropout
+from ..pytorch.linear import Linear
 from .config import TransformerConfig
-from .dropout import Dropout
 from .hooks import HookPoint, is_observed
-from .inference.linear import Linear
 from .masks import check_boolean
 
 AttentionPath = Literal["explicit", "fused"]

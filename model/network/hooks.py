@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from .torch_internals import forward_hooks
+from ..pytorch.torch_internals import forward_hooks
 
 OutputHook = Callable[[Tensor], Tensor | None]
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from ..pytorch.dropout import Dropout
+from ..pytorch.linear import Linear
 from .attention import KeyValueCache, MultiHeadAttention
 from .config import TransformerConfig
-from .dropout import Dropout
 from .hooks import HookPoint
-from .inference.linear import Linear
 
 
 class StdLayerNorm(nn.Module):

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 
 from torch import Tensor, nn
 
+from ..pytorch.dropout import Dropout
+from ..pytorch.linear import Linear
 from .autoregressive import AutoregressiveModel, Cache, Side
 from .config import BOS_ID, EOS_ID, PAD_ID, TransformerConfig
-from .dropout import Dropout
 from .hooks import HookPoint, Stream, record
-from .inference.linear import Linear
-from .inference.shortcut import nobody_looks, shortcut_through
 from .layers import DecoderCache, DecoderLayer, EncoderLayer, layer_norm
 from .masks import causal_mask, combine, padding_mask
 from .positional_encoding import AddedPositions, PositionalEncoding
+from .shortcut import nobody_looks, shortcut_through
 
 
 class Embedding(nn.Module):

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from ...network.torch_internals import is_flex_attention
+from ...pytorch.torch_internals import is_flex_attention
 
 
 class PlainKernel(TorchFunctionMode):

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ...language.say import listed, say
-from ...network.torch_internals import COMPILER, eagerly
+from ...pytorch.torch_internals import COMPILER, eagerly
 from ..hugging_face import takes_positions
 from .batch import Batch
 from .kernels import KernelsSeen, PlainKernel

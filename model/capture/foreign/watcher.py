@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from ...network.hooks import hook_outputs, observing
-from ...network.torch_internals import check_watchable, flex_call, is_flex_attention, without_override_check
+from ...pytorch.torch_internals import check_watchable, flex_call, is_flex_attention, without_override_check
 from ...trace import Kind
 from .calls.axes import Layout, added_keys, evidence_of, layout_of
 from .calls.block_layouts import block_attention

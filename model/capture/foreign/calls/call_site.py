@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ....network.torch_internals import fast_path_overridden, is_module_call
+from ....pytorch.torch_internals import fast_path_overridden, is_module_call
 
 
 @dataclass(frozen=True)

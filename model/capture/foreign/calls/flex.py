@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ....masking.attention_call import Reading
 from ....masking.blocked import is_blocked
-from ....network.torch_internals import FlexCall, over_cells
+from ....pytorch.torch_internals import FlexCall, over_cells
 from .axes import Layout
 from .fused_weights import Attention, compact
 

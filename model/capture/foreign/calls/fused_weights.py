@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ....language.say import say
 from ....masking.blocked import BLOCKED, is_blocked
-from ....network.torch_internals import materialize
+from ....pytorch.torch_internals import materialize
 from ....trace import TraceError
 from .axes import Layout, query_heads_of
 

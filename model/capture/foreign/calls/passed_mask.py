@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from ....masking.attention_call import PADDING_ARGUMENTS, Reading
 from ....masking.blocked import is_blocked
-from ....network.torch_internals import materialize
+from ....pytorch.torch_internals import materialize
 from .call_site import CallSite
 from .fused_weights import Attention
 from .origin import masks_around

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ....network.torch_internals import operator_arguments
+from ....pytorch.torch_internals import operator_arguments
 from .fused_weights import Attention
 
 _LENGTHS = re.compile(r"cum?_seq\w*_([qk])")

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from model.capture.attention import capture_attention
-from model.network.torch_internals import eagerly
+from model.pytorch.torch_internals import eagerly
 from tests.model.capture.foreign.test_hugging_face import SOURCE, built
 
 graphs: list[str] = []

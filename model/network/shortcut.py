@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 from torch import Tensor, nn
 
-from ..attention import KeyValueCache, MultiHeadAttention, beams_apart, beams_together, chosen_path, masked_softmax
-from ..hooks import is_observed
-from ..layers import DecoderLayer, LayerCache, Residual, Shortcut
-from ..torch_internals import functions_are_watched, has_hooks
+from ..pytorch.torch_internals import functions_are_watched, has_hooks
+from .attention import KeyValueCache, MultiHeadAttention, beams_apart, beams_together, chosen_path, masked_softmax
+from .hooks import is_observed
+from .layers import DecoderLayer, LayerCache, Residual, Shortcut
 
 Sublayer = Callable[[Tensor], Tensor]
 

@@ -14,10 +14,10 @@ from model.decoding.steps import greedy
 from model.network import transformer
 from model.network.attention import attention_path
 from model.network.hooks import hook_outputs, observing
-from model.network.inference.linear import lay_out
-from model.network.inference.shortcut import nobody_looks, shortcut_through
 from model.network.presets import PRESETS, preset
+from model.network.shortcut import nobody_looks, shortcut_through
 from model.network.transformer import Transformer
+from model.pytorch.linear import lay_out
 
 SIZES = {"d_model": 32, "heads": 4, "feed_forward": 48, "encoder_layers": 2, "decoder_layers": 2}
 CPU = torch.device("cpu")

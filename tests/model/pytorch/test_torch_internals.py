@@ -10,9 +10,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from model.capture.attention import capture_attention
-from model.network import torch_internals
 from model.network.hooks import HookPoint
-from model.network.torch_internals import TorchInternalsError, check_watchable, is_compiled, without_override_check
+from model.pytorch import torch_internals
+from model.pytorch.torch_internals import TorchInternalsError, check_watchable, is_compiled, without_override_check
 
 X = torch.randn(1, 3, 8, generator=torch.Generator().manual_seed(0))
 

@@ -16,10 +16,10 @@ from torch.overrides import TorchFunctionMode
 from model.checkpoint.load import load_checkpoint
 from model.decoding.steps import greedy_batch
 from model.network.config import TransformerConfig
-from model.network.inference import linear
-from model.network.inference.linear import ROWS, Linear, lay_out
-from model.network.torch_internals import laid_out_weight
 from model.network.transformer import Transformer
+from model.pytorch import linear
+from model.pytorch.linear import ROWS, Linear, lay_out
+from model.pytorch.torch_internals import laid_out_weight
 
 needs_onednn = pytest.mark.skipif(laid_out_weight(torch.ones(2, 2)) is None, reason="torch has no such product here")
 

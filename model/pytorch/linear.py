@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..torch_internals import functions_are_watched, laid_out_product, laid_out_weight
+from .torch_internals import functions_are_watched, laid_out_product, laid_out_weight
 
 ROWS = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Rows of a product of laid out weights. oneDNN keeps a kernel of half a megabyte for each number that it has seen."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from model.network.dropout import Dropout
+from model.pytorch.dropout import Dropout
 
 from ...toy import random_model
 
