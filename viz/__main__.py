@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from streamlit.errors import StreamlitAPIException
 
 from .serving.application import serve
+from .serving.memory import give_back, keep_little
 from .streamlit_internals import allow_caches_outside_of_runs
 
 GARBAGE = 10.0
-"""Seconds between two collections of garbage."""
+"""Seconds between two collections of garbage, which is given back then."""
 
 
 def warm() -> None:
@@ -45,11 +46,13 @@ def _begin() -> None:
     while True:
         time.sleep(GARBAGE)
         gc.collect()
+        give_back()
 
 
 def main(arguments: Sequence[str]) -> None:
     """Serve the app, warming up beside it; the command line takes Streamlit's options, and the app's after ``--``."""
     allow_caches_outside_of_runs()
+    keep_little()
     threading.Thread(target=_begin, name="warm", daemon=True).start()
     try:
         serve(arguments)

@@ -78,7 +78,8 @@ class KeyValueCache:
         """Add k, v (B, H, new, d) and return all that is held."""
         end = self.length + k.shape[2]
         self.keys, self.values = self._grown(self.keys, k, end), self._grown(self.values, v, end)
-        self.keys[:, :, self.length : end], self.values[:, :, self.length : end] = k, v
+        self.keys.narrow(2, self.length, k.shape[2]).copy_(k)
+        self.values.narrow(2, self.length, k.shape[2]).copy_(v)
         self.length = end
         return self.held()
 
@@ -86,7 +87,7 @@ class KeyValueCache:
         """Return all keys and values. Raises ValueError where there are none."""
         if self.keys is None or self.values is None:
             raise ValueError("Attention needs a memory to attend to, or a cache that already holds its keys.")
-        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
+        return self.keys.narrow(2, 0, self.length), self.values.narrow(2, 0, self.length)
 
     def _grown(self, buffer: Tensor | None, like: Tensor, needed: int) -> Tensor:
         if buffer is not None and buffer.shape[2] >= needed:

@@ -62,18 +62,22 @@ class _Attention:
         self.heads, self.scale = attention.heads, attention.scale
 
     def keys_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return self._split(self.k(x)), self._split(self.v(x))
+        """x (B, 1, D) -> (B, H, 1, d) each"""
+        size = x.shape[0], self.heads, 1, -1
+        return self.k(x).view(size), self.v(x).view(size)
 
     def __call__(self, x: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        q = self._split(self.q(x))
-        shared = k.shape[0] < q.shape[0]
-        scores = ((beams_together(q, k.shape[0]) if shared else q) * self.scale) @ k.transpose(-2, -1)
+        """x (B, 1, D), k and v (B, H, K, d) or of fewer sentences, whose hypotheses share them -> (B, 1, D)"""
+        rows, memories = x.shape[0], k.shape[0]
+        q = self.q(x) * self.scale
+        if memories == rows and mask is None:  # one token has one row of each head, which lie as they are multiplied
+            weights = torch.bmm(q.view(rows * self.heads, 1, -1), k.flatten(0, 1).mT).softmax(-1)
+            return self.out(torch.bmm(weights, v.flatten(0, 1)).view(x.shape))
+        q = q.view(rows, self.heads, 1, -1)
+        scores = (beams_together(q, memories) if memories < rows else q) @ k.mT
         weights = masked_softmax(scores if mask is None else scores.masked_fill(~mask, -math.inf), mask)
-        context = beams_apart(weights @ v) if shared else weights @ v
-        return self.out(context.transpose(1, 2).flatten(2))
-
-    def _split(self, x: Tensor) -> Tensor:
-        return x.view(x.shape[0], 1, self.heads, -1).transpose(1, 2)
+        context = beams_apart(weights @ v) if memories < rows else weights @ v
+        return self.out(context.reshape(x.shape))
 
 
 def _around(residual: Residual) -> Callable[[Tensor, Sublayer], Tensor]:
