@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .palette import DARK, STOPS, Palette, blend
+from .palette import DARK, STOPS, Palette, blend, ink_on
 
 NEGATIVE_LIGHT, NEGATIVE_DARK = "#a34a00", "#ffb37a"
 """Told apart from indigo in every common colour vision deficiency, and as dark on paper as it."""
@@ -46,3 +46,8 @@ def signed_cells(values: np.ndarray, palette: Palette, largest: float = 1.0) -> 
         "ygap": 2,
         "hoverongaps": False,
     }
+
+
+def ink_on_signed(values: np.ndarray, palette: Palette) -> np.ndarray:
+    """Ink or background, whichever is read better on the colour of each value of -1..1: strings, in the same shape."""
+    return ink_on((np.clip(values, -1, 1) + 1) / 2, colorscale(diverging(palette)), palette)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, get_args
@@ -79,10 +80,18 @@ class Look:
 
     def ink_on(self, weights: np.ndarray) -> np.ndarray:
         """Ink or background, whichever is read better on the colour of each weight: strings, in the same shape."""
-        positions, colours = zip(*self.colorscale, strict=True)
-        light = np.interp(weights, positions, [_lightness(colour) for colour in colours])
-        ink, paper = _lightness(self.palette.ink), _lightness(self.palette.background)
-        return np.where(abs(light - ink) > abs(light - paper), self.palette.ink, self.palette.background)
+        return ink_on(weights, self.colorscale, self.palette)
+
+
+def ink_on(values: np.ndarray, scale: Sequence[tuple[float, str]], palette: Palette) -> np.ndarray:
+    """Ink or background, whichever has more contrast (WCAG 2.2) to the colour of each value on a scale over 0..1."""
+    positions, colours = zip(*scale, strict=True)
+    channels = np.array([_channels(colour) for colour in colours])
+    mixed = np.stack([np.interp(values, positions, channel) for channel in channels.T], -1)
+    under, ink, paper = (
+        _luminance(one) + 0.05 for one in (mixed, _channels(palette.ink), _channels(palette.background))
+    )
+    return np.where(abs(np.log(ink / under)) > abs(np.log(paper / under)), palette.ink, palette.background)
 
 
 def head_colour(palette: Palette, head: int) -> str:
@@ -98,11 +107,20 @@ def blend(start: str, end: str, count: int) -> tuple[str, ...]:
     return tuple(_from_oklab((1 - step) * _to_oklab(start) + step * _to_oklab(end)) for step in steps)
 
 
-def _lightness(colour: str) -> float:
-    """Of #rrggbb or rgb(r, g, b), 0 to 1, as Oklab measures it."""
+def _channels(colour: str) -> np.ndarray:
+    """Red, green and blue of #rrggbb or rgb(r, g, b), 0 to 1."""
     if colour.startswith("rgb"):
-        colour = "#" + "".join(f"{int(part):02x}" for part in colour[4:-1].split(","))
-    return float(_to_oklab(colour)[0])
+        return np.array([int(part) for part in colour[4:-1].split(",")]) / 255
+    return np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+
+
+def _linear(rgb: np.ndarray) -> np.ndarray:
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def _luminance(rgb: np.ndarray) -> np.ndarray:
+    """Relative luminance (..., ) of colours (..., 3), as WCAG 2.2 defines it."""
+    return _linear(rgb) @ np.array([0.2126, 0.7152, 0.0722])
 
 
 # Linear sRGB -> cone responses -> Oklab, https://bottosson.github.io/posts/oklab/
@@ -123,9 +141,7 @@ _LAB = np.array(
 
 
 def _to_oklab(colour: str) -> np.ndarray:
-    rgb = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    return _LAB @ np.cbrt(_CONES @ linear)
+    return _LAB @ np.cbrt(_CONES @ _linear(_channels(colour)))
 
 
 def _from_oklab(lab: np.ndarray) -> str:

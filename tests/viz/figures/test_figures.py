@@ -10,9 +10,10 @@ import plotly.graph_objects as go
 import pytest
 
 from model.trace import AttentionMap
+from viz.figures.diverging import diverging, ink_on_signed
 from viz.figures.heatmap import FEWEST, hatch, heatmap
 from viz.figures.labels import label, quoted, readable
-from viz.figures.palette import DARK, LIGHT, RAMPS, Look, blend
+from viz.figures.palette import DARK, LIGHT, RAMPS, Look, Palette, blend
 from viz.figures.words import head_in_words, heatmap_in_words, row_in_words
 
 from ..fakes import HEADS, LAYERS, attention
@@ -188,3 +189,17 @@ def test_words_name_the_strongest_link() -> None:
     assert head_in_words(one, 0, 0, "predicted") == f"Layer 1, head 1: its strongest link is {a} → {y}, 0.75."
     assert row_in_words(one, 0, 0, 1, "predicted") == f"Pinned: {b} looks at {y} 0.60, {x} 0.40."
     assert row_in_words(one, 0, 0, 1, "fed") == f"Pinned: {a} looks at {y} 0.60, {x} 0.40."
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK])
+def test_numbers_are_read_on_every_colour_of_both_signs(palette: Palette) -> None:
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05
+
+    stops = diverging(palette)
+    inks = ink_on_signed(np.linspace(-1, 1, len(stops)), palette)
+    for ink, under in zip(inks, stops, strict=True):
+        dark, bright = sorted((luminance(ink), luminance(under)))
+        assert bright / dark >= 4, (ink, under)

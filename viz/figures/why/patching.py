@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from ..diverging import signed_cells
+from ..diverging import ink_on_signed, signed_cells
 from ..frame import heading, surface
 from ..labels import escaped, label
 from ..palette import Palette
@@ -61,13 +61,12 @@ def share(value: float) -> str:
 def _numbers(values: np.ndarray, columns: int, palette: Palette) -> dict:
     down, across = np.meshgrid(np.arange(len(values)), np.arange(columns), indexing="ij")
     shown = ~np.isnan(values) & (across >= (0 if columns <= WIDEST_NAMED else columns - 1))
-    dark = np.abs(np.nan_to_num(values)) > 0.5
     return {
         "type": "scatter",
         "mode": "text",
         "x": across[shown],
         "y": down[shown],
         "text": [share(one) for one in values[shown].tolist()],
-        "textfont": {"size": 11, "color": np.where(dark[shown], palette.background, palette.ink).tolist()},
+        "textfont": {"size": 11, "color": ink_on_signed(values[shown], palette).tolist()},
         "hoverinfo": "skip",
     }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from ..diverging import signed_cells
+from ..diverging import ink_on_signed, signed_cells
 from ..frame import surface
 from ..labels import escaped, signed
 from ..palette import Palette
@@ -23,7 +23,6 @@ FAINT = 0.02
 def score_matrix(rows: Sequence[str], columns: Sequence[str], cells: np.ndarray, palette: Palette) -> go.Figure:
     """Parts of the query down, parts of the key across; cells (rows, columns) that sum to the score."""
     largest = float(np.abs(cells).max()) or 1.0
-    shares = np.abs(cells) / largest
     down, across = np.indices(cells.shape)
     heat = signed_cells(cells, palette, largest) | {
         "customdata": [[signed(one, 3, plus=True) for one in row] for row in cells.tolist()],
@@ -36,7 +35,7 @@ def score_matrix(rows: Sequence[str], columns: Sequence[str], cells: np.ndarray,
         "x": across.ravel(),
         "y": down.ravel(),
         "text": [signed(one, plus=True) if abs(one) >= FAINT * largest else "" for one in cells.ravel().tolist()],
-        "textfont": {"size": 11, "color": np.where(shares > 0.45, palette.background, palette.ink).ravel().tolist()},
+        "textfont": {"size": 11, "color": ink_on_signed(cells / largest, palette).ravel().tolist()},
         "hoverinfo": "skip",
     }
     axis = {"showgrid": False, "zeroline": False, "fixedrange": True, "ticks": "", "ticklabelstandoff": 4}

@@ -82,8 +82,7 @@ def show(question: Question, palette: Palette) -> SavedView | None:
     caption(sentences(*says))
 
     def saved(of: Palette) -> list[Part]:
-        above = [Words(question.result.source, "sentence", "large"), Words(lead)]
-        return [*above, Columns(drawn(of), (0.5, 0.5)), *map(Words, says)]
+        return [*question.saved_texts, Words(lead), Columns(drawn(of), (0.5, 0.5)), *map(Words, says)]
 
     facts = facts_of(question.result.trace, control=same, changes=first.changes, **{"second sentence": second})
     name = f"why-two-sentences-{patched.replace(' ', '-')}"
