@@ -115,9 +115,14 @@ def _frames(modules: Mapping[int, tuple[str, nn.Module]]) -> Iterator[tuple[Fram
 def token_of(frame: FrameType | None) -> object | None:
     """Return what stands for a frame, always the same for the same one; None for None.
 
-    Whoever holds a frame holds all of its variables and those of its callers, here the weights of a layer.
+    Whoever holds a frame holds all of its variables and those of its callers, here the weights of a layer. The token is
+    kept with torch's own frame around a forward where there is one: a model that asks for ``locals()`` sees its own.
     """
-    return None if frame is None else frame.f_locals.setdefault(_TOKEN, object())
+    if frame is None:
+        return None
+    around = frame.f_back
+    own = around if around is not None and is_module_call(around) else frame
+    return own.f_locals.setdefault(_TOKEN, object())
 
 
 def is_leaf(module: nn.Module) -> bool:

@@ -252,3 +252,19 @@ def test_nothing_of_a_layer_is_held_while_the_next_one_runs() -> None:
         model(torch.rand(1, 2, 8, 8))
     assert alive == [0, 0, 0, 0]
     assert len(capture.trace.maps.popitem()[1].weights) == 4
+
+
+def test_a_model_that_asks_for_its_variables_sees_its_own() -> None:
+    class Asking(Returning):
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            output, weights = x.softmax(-1) @ x, x
+            names.append(sorted(locals()))
+            return output, weights
+
+    names: list[list[str]] = []
+    model = nn.ModuleDict({"attention": Asking([])})
+    with capture_attention(model) as capture:
+        model["attention"](torch.rand(1, 2, 8, 8))
+        model["attention"](torch.rand(1, 2, 8, 8))
+    assert len(capture.trace.maps) == 1
+    assert [one for found in names for one in found if " " in one] == []
