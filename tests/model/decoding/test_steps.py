@@ -10,9 +10,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from model.checkpoint.files import FOLDER
 from model.decoding.constraints import Constraints
+from model.decoding.observer_check import ROUNDING
 from model.decoding.steps import greedy, greedy_batch, length_limit
-from model.network.autoregressive import pad
+from model.network.autoregressive import pad, shift_right
 from model.network.config import BOS_ID, EOS_ID, PAD_ID
 from model.network.layers import DecoderCache
 from model.network.masks import padding_mask
@@ -171,6 +173,24 @@ def test_batch_equals_one_by_one_on_a_model_that_translates(toy_translator: Tran
     together = toy_translator.translate_batch([english for english, _ in pairs])
     assert together == [toy_translator.translate(english, capture=False).text for english, _ in pairs]
     assert together == [german for _, german in pairs]
+
+
+@pytest.mark.parametrize("name", ["everyday-en-de", "everyday-zh-en", "multi30k-en-de"])
+def test_a_batch_of_a_released_model_writes_the_same_within_what_the_badge_calls_rounding(name: str) -> None:
+    translator = Translator.load(name, "cpu")
+    language = translator.card["source_language"]
+    texts = (FOLDER / f"sentences.{language}").read_text(encoding="utf-8").splitlines()[:24]
+    rows = [list(translator.encode(text).ids) for text in texts if text.strip()]
+    alone = [list(greedy(translator.model, torch.tensor([row]))) for row in rows]
+    assert greedy_batch(translator.model, pad(rows)) == [
+        [step.token_id for step in steps if step.token_id != EOS_ID] for steps in alone
+    ]
+    written = pad([[step.token_id for step in steps] for steps in alone])
+    with torch.inference_mode():
+        logits = translator.model(pad(rows), shift_right(written, BOS_ID))
+    for row, steps in zip(logits.log_softmax(-1), alone, strict=True):
+        for position, step in enumerate(steps):
+            assert row[position, step.token_id].item() == pytest.approx(step.log_prob, abs=ROUNDING)
 
 
 def test_candidates_are_the_most_probable_and_the_first_is_taken(tiny_model: Transformer) -> None:
