@@ -30,7 +30,7 @@ from .conftest import ROOT, free_port, missing
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 MISSING = (
     "no environment with notebooks: python -m venv .venv-notebook && "
-    ".venv-notebook/bin/pip install jupyterlab marimo anywidget plotly safetensors, or name its Python in $NOTEBOOKS"
+    ".venv-notebook/bin/pip install jupyterlab marimo anywidget numpy plotly safetensors, or name its Python in $NOTEBOOKS"
 )
 STARTS_WITHIN = 90
 OPEN_TO_ALL = ("--ServerApp.token=", "--ServerApp.password=")
@@ -73,7 +73,7 @@ def _(widget):
 @pytest.fixture(scope="module")
 def python() -> str:
     found = os.environ.get("NOTEBOOKS") or str(ROOT / ".venv-notebook" / "bin" / "python")
-    asked = [found, "-c", "import jupyterlab, marimo, anywidget, plotly, safetensors"]
+    asked = [found, "-c", "import jupyterlab, marimo, anywidget, numpy, plotly, safetensors"]
     if shutil.which(found) is None or subprocess.run(asked, check=False, capture_output=True).returncode:
         missing(MISSING)
     return found
