@@ -29,8 +29,8 @@ from .conftest import ROOT, free_port, missing
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 MISSING = (
-    "no environment with notebooks: python -m venv .venv-notebook && "
-    ".venv-notebook/bin/pip install jupyterlab marimo anywidget numpy plotly safetensors, or name its Python in $NOTEBOOKS"
+    "no environment with notebooks: python -m venv .venv-notebook && .venv-notebook/bin/pip install jupyterlab marimo "
+    "anywidget numpy plotly safetensors, or name its Python in $NOTEBOOKS"
 )
 STARTS_WITHIN = 90
 OPEN_TO_ALL = ("--ServerApp.token=", "--ServerApp.password=")
