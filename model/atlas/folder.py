@@ -13,7 +13,7 @@ parts/                only while it is being built: the same tables of so many l
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,16 @@ class Manifest:
     """The token that a target begins with when it is fed in."""
     files: dict[str, int] = field(default_factory=dict)
     """The size of every table in bytes, by its path in the folder."""
+
+    def __post_init__(self) -> None:
+        """Raise TypeError for a value of another kind than its default: a file may hold anything."""
+        default = {one.name: one.default if one.default is not MISSING else {} for one in fields(self)[1:]}
+        for name, usual in default.items():
+            kinds = (int, float) if isinstance(usual, float) else type(usual)
+            if not isinstance(getattr(self, name), kinds):
+                raise TypeError(name)
+        if not all(isinstance(size, int) for size in self.files.values()):
+            raise TypeError("files")
 
     def write(self, folder: Path) -> None:
         """Write atlas.json, whole or not at all."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -136,7 +136,7 @@ class Recipe:
         """Read a recipe; ValueError with a sentence for a file that is none."""
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ValueError(say("The recipe {path} cannot be read: {error}.", path=path, error=error)) from error
         if not isinstance(values, dict):
             raise ValueError(say("The recipe {path} must be a JSON object of field names and values.", path=path))
@@ -218,7 +218,7 @@ def _check_mixture(name: str, mixture: Any) -> None:
             say("{name} is {mixture!r}; it must be an object of folder names and numbers.", name=name, mixture=mixture)
         )
     for folder, often in mixture.items():
-        if type(often) not in (int, float) or not math.isfinite(often) or often < 0:
+        if type(often) not in (int, float) or not 0 <= often <= sys.float_info.max:  # of 400 digits too
             raise ValueError(
                 say(
                     "{name} has {often!r} for {folder}; it must be a number of at least 0.",

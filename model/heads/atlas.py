@@ -92,7 +92,13 @@ def open_atlas(folder: Path, name: str, model_hash: str) -> Atlas:
         path = folder / f"{table}.parquet"
         try:
             tables.append(pd.read_parquet(path))
-        except (OSError, ValueError, pa.ArrowException) as error:
+        except (
+            OSError,
+            ValueError,
+            TypeError,
+            LookupError,
+            pa.ArrowException,
+        ) as error:  # also of pandas' own notes in it
             raise AtlasError(
                 say("{path} is damaged: restore the atlas from its source, or build it again.", path=path)
             ) from error

@@ -25,7 +25,7 @@ CODE = to_say("This is code, and nothing of it is run. Print what it made, print
 UNNAMED = to_say("There are several arrays. Put a name before each, such as “weights = tensor(...)”.")
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_WORD = r"[-+]?\b(?:inf|infinity|nan|true|false|null|none)\b"
+_WORD = r"(?:[-+]?\b(?:inf|infinity|nan)|(?<![-+])\b(?:true|false|null|none))\b"
 _TOKEN = re.compile(rf"(?P<value>{_WORD}|{_NUMBER}(?![\w.]))|(?P<sign>[\[\](),⟨])|(?P<space>\s+)", re.IGNORECASE)
 _DETAIL = re.compile(
     r",?\s*\b(?:dtype|device|grad_fn|requires_grad|size|shape|layout|weak_type)\s*=\s*"
