@@ -1,4 +1,4 @@
-"""The linear layer of the model: torch's own, and for reading alone a product with weights laid out beforehand."""
+"""The linear layer of the model: torch's own, and for inference a product with weights laid out beforehand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ FEWEST, MOST = ROWS[0], ROWS[-1]
 
 @dataclass(frozen=True, eq=False)
 class LaidOut:
-    """Weights as oneDNN reads them, and those that they were made of. A copy of a model has none."""
+    """Weights as oneDNN reads them, and those that they were made of.
+
+    A tensor in a layout of oneDNN can neither be copied nor be pickled, so a copy of a model is not laid out.
+    """
 
     laid_out: Tensor
     weight: Tensor
@@ -84,7 +87,7 @@ class Linear(nn.Linear):
 
 
 def lay_out(model: nn.Module) -> None:
-    """Lay out the weights of all linear layers of a model that is only read from now on."""
+    """Lay out the weights of all linear layers of a model that is used for inference from now on."""
     for module in model.modules():
         if isinstance(module, Linear):
             module.lay_out()

@@ -221,8 +221,9 @@ def functions_are_watched() -> bool:
 
 def laid_out_weight(weight: Tensor) -> Tensor | None:
     """Return a matrix (D', D) as oneDNN reads it for :func:`laid_out_product`; None where this torch cannot."""
-    can = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-    if not can or platform.machine().lower() not in ("x86_64", "amd64"):
+    needed = "_linear_pointwise", "_reorder_linear_weight"
+    known = torch.backends.mkldnn.is_available() and all(hasattr(torch.ops.mkldnn, name) for name in needed)
+    if not known or platform.machine().lower() not in ("x86_64", "amd64"):
         return None
     with torch.no_grad():
         return torch.ops.mkldnn._reorder_linear_weight(weight.contiguous())

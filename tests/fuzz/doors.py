@@ -255,14 +255,14 @@ def _meaning(text: str) -> object:
     return meaning_mask(text, 6, 6)
 
 
-WORK = ("align", "quality")
-"""Commands that translate for seconds with the model that is the default, as they are to do."""
+WORK = (["align"], ["quality"])
+"""Whole commands that translate for seconds with the model that is the default, as they are to do."""
 
 
 def _command(data: bytes) -> object:
     """What a shell would pass on; a code, or the end of argparse, is an answer."""
     words = data.decode("utf-8", "replace").replace("\0", "").split()
-    if words[:1] == ["train"] or (words and words[0] in WORK and "--checkpoint" not in words):
+    if words[:1] == ["train"] or words in WORK:
         return None
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
