@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import functools
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Self
 
 import sentencepiece
 
 from ..language.say import say
 from ..network.config import BOS_ID, EOS_ID, PAD_ID, SPECIAL_PIECES, UNK_ID
-
-WORD_START = "\u2581"  # SentencePiece's mark for a space
-
+from .bpe_dropout import WORD_START, split
 
 TYPED = "\N{RIGHT SINGLE QUOTATION MARK}"
 """Characters that phones write and training text rarely does; they get a piece where others are spelled in bytes."""
@@ -142,13 +141,30 @@ class Tokenizer:
         return [[*ids, EOS_ID] for ids in self._processor.EncodeAsIds(list(texts))]
 
     def sample_ids(self, texts: Sequence[str], dropout: float, seed: int) -> list[list[int]]:
-        """The same, each merge left out with the chance `dropout` (BPE-dropout, Provilkov et al. 2020).
+        """The same, each merge left out with the chance `dropout` (:mod:`~.bpe_dropout`); for training alone."""
+        draw = Random(seed).random
+        normal = (self._processor.Normalize(text) for text in texts)
+        return [[*self._ids_of(split(text, self._ranks, dropout, draw)), EOS_ID] for text in normal]
 
-        For training alone: SentencePiece has one random generator a process, which this seeds.
-        """
-        sentencepiece.set_random_generator_seed(seed)
-        encode = functools.partial(self._processor.Encode, enable_sampling=True, alpha=dropout, nbest_size=-1)
-        return [[*encode(text), EOS_ID] for text in texts]
+    @functools.cached_property
+    def _ranks(self) -> dict[str, int]:
+        """Normal pieces by their ids, which SentencePiece gives in the order of its merges, single characters last."""
+        sp = self._processor
+        kinds = sp.IsControl, sp.IsUnknown, sp.IsByte, sp.IsUnused
+        return {sp.IdToPiece(one): one for one in range(len(self)) if not any(is_of(one) for is_of in kinds)}
+
+    def _ids_of(self, pieces: Iterable[str]) -> Iterator[int]:
+        """Ids of pieces; of one that is unknown those of its bytes, or one <unk> for a run of them."""
+        before = None
+        for piece in pieces:
+            own = self._ranks.get(piece)
+            if own is None and self._processor.IsByte(first := self._processor.PieceToId("<0x00>")):
+                yield from (first + byte for byte in piece.encode())
+            elif own is not None:
+                yield own
+            elif before != UNK_ID:
+                yield UNK_ID
+            before = UNK_ID if own is None else own
 
     def decode(self, ids: Sequence[int]) -> str:
         """Ids -> text; special ones are left out."""
