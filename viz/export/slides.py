@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .parts import Chart, Columns, Component, Part, Slide, Table, Words, named_facts
+from .parts import Chart, Columns, Component, Formula, Part, Slide, Table, Words, named_facts
 
 if TYPE_CHECKING:
     from .packed_models import PackedModel
@@ -62,6 +62,8 @@ def _part(part: Part, packed: Packed) -> dict[str, Any]:
         return {"is": "columns", "columns": columns, "shares": part.shares}
     if isinstance(part, Words):
         return {"is": "words", "text": part.text, "size": part.size, "role": part.role, "marked": part.marked}
+    if isinstance(part, Formula):
+        return {"is": "formula", "math": part.math, "role": part.role}
     if isinstance(part, Table):
         rows = [[(cell, "") if isinstance(cell, str) else cell for cell in row] for row in part.rows]
         return {"is": "table", "headings": part.headings, "rows": rows, "name": part.name, "role": part.role}

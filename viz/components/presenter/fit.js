@@ -47,13 +47,17 @@ async function fillPictures(stage, grown) {
 }
 
 async function fillByZoom(stage, zoom, [least, most]) {
+  // What wraps needs less height as it gets more width, so a step by the share can go too far and the next one all the
+  // way back: once a zoom that fits and one that does not are known, it lies between them.
+  let [fits, exceeds] = [null, null];
   for (let round = 1; round <= ROUNDS; round += 1) {
     const share = stage.room() / stage.tall();
-    // What wraps needs less height as it gets more width, so one step can go too far; the last one only makes it fit.
-    if (round > 1 && share >= 1 && (share < 1.1 || round === ROUNDS)) return;
-    const next = Math.min(Math.max(zoom * share, least), most);
-    if (Math.abs(next / zoom - 1) < 0.02) return;
+    if (stage.tall() <= stage.room() + SPARE) fits = zoom;
+    else exceeds = zoom;
+    const next = fits && exceeds ? (fits + exceeds) / 2 : Math.min(Math.max(zoom * share, least), most);
+    if ((zoom === fits && share < 1.1) || Math.abs(next / zoom - 1) < 0.02) break;
     zoom = next;
     await stage.zoom(zoom);
   }
+  if (fits && stage.tall() > stage.room() + SPARE) await stage.zoom(fits);
 }

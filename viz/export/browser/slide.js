@@ -4,6 +4,7 @@ import { say } from "../../components/shared/say.js";
 import { chart } from "./chart.js";
 import { element, shadowed } from "./element.js";
 import { fit } from "./fit.js";
+import { formula } from "./formula.js";
 import { followed, hears, stateOf } from "./follow.js";
 import { table } from "./table.js";
 
@@ -38,7 +39,7 @@ function words(host, { text, size, marked }) {
   return () => {};
 }
 
-const MOUNT = { component, chart, words, table };
+const MOUNT = { component, chart, words, table, formula };
 
 const isSentence = (part, { live }) => live && part.role === "sentence"; // It stands in the box.
 
