@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
+
+from viz.talk.scenes import Scene, Talk
+from viz.talk.talk_file import write
 
 from .steps import (
     boxes_at_rest,
@@ -17,6 +21,7 @@ from .steps import (
     open_file,
     open_menu,
     open_page,
+    open_talk,
     point,
     settle,
 )
@@ -188,3 +193,32 @@ def test_everything_can_be_saved(page: Page, disk: Page, tmp_path: Path) -> None
     assert float(rows[1].split(",")[1]) == pytest.approx(1)
     open_file(disk, saved["html"])
     expect(disk.locator(".curve").first).to_be_visible()
+
+
+LONGEST = {"plot": "table", "table": "sinusoidal", "positions": "1024", "d_model": "1024", "pos": "1023", "dim": "1001"}
+"""The value of the table whose formula is the widest."""
+CUT = """(one) => {
+    const right = (element) => element.getBoundingClientRect().right;
+    const seen = [...one.querySelectorAll(".katex-html *, mn, mo")].filter((part) => part.textContent.trim());
+    return Math.max(...seen.map(right)) - right(one);
+}"""
+"""Pixels by which a formula is wider than the place it stands in."""
+
+
+@pytest.mark.walk
+def test_the_longest_formula_is_whole_on_the_stage_and_in_a_talks_file(page: Page, disk: Page, tmp_path: Path) -> None:
+    """A screen of 1920 x 1080 is 960 x 540 of a scene's own pixels."""
+    page.set_viewport_size({"width": 960, "height": 540})
+    open_page(page, f"/positions?{urlencode(LONGEST)}&present=1&embed=true")
+    shown = page.get_by_test_id("stMain")
+    expect(shown.locator(".katex-display")).to_contain_text("1023")
+    assert shown.evaluate(CUT) <= 0
+    (tmp_path / "one.toml").write_text(write(Talk("One", (Scene("A view", "positions", LONGEST),))), encoding="utf-8")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    open_page(page, "/talk")
+    open_talk(page, tmp_path / "one.toml")
+    disk.set_viewport_size({"width": 1920, "height": 1080})
+    open_file(disk, download(page.get_by_role("button", name="One file"), tmp_path))
+    written = disk.locator(".formula")
+    expect(written).to_contain_text("1023")
+    assert written.evaluate(CUT) <= 0

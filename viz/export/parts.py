@@ -39,6 +39,10 @@ def named_facts(facts: Mapping[str, str]) -> dict[str, str]:
     return {say(name): value for name, value in facts.items()}
 
 
+MathML = tuple[str, "str | tuple[MathML, ...]"]
+"""An element of MathML: its name, and its text or the elements in it."""
+
+
 class Part:
     """A piece of a saved view: one of the classes below."""
 
@@ -84,6 +88,14 @@ class Table(Part):
     rows: Sequence[Sequence[Cell]]
     name: str
     """What it shows, for a screen reader."""
+    role: str = "picture"
+
+
+@dataclass(frozen=True)
+class Formula(Part):
+    """Steps of a calculation, set by the browser."""
+
+    math: MathML
     role: str = "picture"
 
 
@@ -141,19 +153,19 @@ class Slide:
         return tuple(_without(self.view.parts, self.omit)) if self.view else ()
 
 
-def leaves(parts: Sequence[Part]) -> Iterator[Component | Chart | Words | Table]:
+def leaves(parts: Sequence[Part]) -> Iterator[Component | Chart | Words | Table | Formula]:
     """All parts but the columns they stand in, in reading order."""
     for part in parts:
         if isinstance(part, Columns):
             for column in part.columns:
                 yield from leaves(column)
-        elif isinstance(part, (Component, Chart, Words, Table)):
+        elif isinstance(part, (Component, Chart, Words, Table, Formula)):
             yield part
 
 
 def _without(parts: Sequence[Part], omit: tuple[str, ...]) -> Iterator[Part]:
     for part in parts:
-        if isinstance(part, (Component, Chart, Words, Table)) and part.role not in omit:
+        if isinstance(part, (Component, Chart, Words, Table, Formula)) and part.role not in omit:
             yield part
         if not isinstance(part, Columns):
             continue

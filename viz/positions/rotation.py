@@ -23,7 +23,7 @@ from ..figures.positions.geometry import circles
 from ..ui import theme
 from ..ui.addresses.positions import DIM, POS, SHIFT
 from ..ui.captions import caption
-from . import controls, texts
+from . import controls, equation, texts
 from .controls import TableChoice
 
 CIRCLES = 8
@@ -60,7 +60,7 @@ def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
             matrix(_picture(corner, shift, width, theme.palette()), key="shift-matrix")
             shown = min(_chosen_pair(), width // 2 - 1)
             with st.container(key="block"):
-                for line in texts.block(
+                for line in equation.block(
                     shown, blocks[shown], paired[position, shown], blocks[shown] @ paired[position, shown]
                 ):
                     st.latex(line)

@@ -14,14 +14,17 @@ from model.positions.forms import FORMS
 from model.positions.table import Cell, cell, dimension_order
 
 from ..components.matrix import Matrix, matrix, packed
-from ..export.parts import Component, Part, Words
+from ..export.parts import Columns, Component, Formula, Part, Words
 from ..export.save import SavedView
 from ..figures.diverging import diverging
 from ..figures.palette import LIGHT, Palette
 from ..ui import theme
 from ..ui.captions import caption
-from . import controls, texts
+from . import controls, equation, texts
 from .controls import TableChoice
+
+PICTURE_AND_FORMULA = (2 / 3, 1 / 3)
+"""Their widths, as on the stage (talk/presented.css)."""
 
 
 def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
@@ -37,16 +40,16 @@ def show(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
     worked, said = explained(choice, row, dimension)
     with right:
         if worked:
-            st.latex(texts.equation(worked, choice.table.width, choice.table.base))
+            st.latex(equation.latex(worked, choice.table.width, choice.table.base))
         caption(said)
     caption(texts.table(choice))
 
     def parts(palette: Palette) -> list[Part]:
+        drawn = Component("matrix", packed(picture(choice, order, palette), (row, at)))
+        beside = [Formula(equation.mathml(worked, choice.table))] if worked else []
         return [
             *([Words(choice.text, "sentence", "large")] if choice.text else []),
-            Component("matrix", packed(picture(choice, order, palette), (row, at))),
-            *([Words(texts.equation_in_a_line(worked, choice.table), "picture", "large")] if worked else []),
-            Words(said, "picture"),
+            Columns(([drawn], [*beside, Words(said)]), PICTURE_AND_FORMULA),
             Words(texts.table(choice)),
         ]
 

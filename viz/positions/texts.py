@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model.language.say import number, say, sentences
+from model.language.say import say, sentences
 from model.positions.table import Cell
-
-from ..figures.labels import signed
 
 if TYPE_CHECKING:
     from model.positions.embedding_parts import EmbeddingParts
     from model.positions.forms import FormError
     from model.positions.geometry import DistanceProfile, Uniqueness
-    from model.positions.table import PositionTable
 
     from .controls import TableChoice
 
@@ -44,38 +41,6 @@ def table(choice: TableChoice) -> str:
     if choice.sentence is not None and choice.sentence < choice.positions:
         parts.append(say("Dashed: the last of the {count} pieces of your sentence.", count=choice.sentence))
     return sentences(*parts, say("Click a cell to see its number worked out."))
-
-
-def equation(cell: Cell, d_model: int, base: float, *, inclusive: bool = False) -> str:
-    """One value in LaTeX, a line a step: the formula, the exponent worked out, the angle, the value."""
-    above, below = (cell.pair, max((d_model + 1) // 2 - 1, 1)) if inclusive else (2 * cell.pair, d_model)
-    function = f"\\{cell.function}"
-    divisor, angle = _tex(cell.divisor, ".6g"), _tex(cell.angle, ".6g")
-    steps = (
-        f"PE_{{{cell.position},\\,{cell.dimension}}} &= "
-        f"{function}\\!\\left(\\frac{{{cell.position}}}{{{base:g}^{{\\,{above}/{below}}}}}\\right)",
-        f"&= {function}\\!\\left(\\frac{{{cell.position}}}{{{divisor}}}\\right)",
-        f"&= {function}({angle})",
-        "&= \\mathbf{" + _tex(cell.value, ".6f") + "}",
-    )
-    return "\\begin{aligned} " + " \\\\ ".join(steps) + " \\end{aligned}"
-
-
-def _tex(value: float, form: str) -> str:
-    """A number in LaTeX, which would put a space after a comma."""
-    return number(value, form).replace(",", "{,}")
-
-
-def equation_in_a_line(cell: Cell, table: PositionTable) -> str:
-    """:func:`equation` where no LaTeX is set: in a saved file."""
-    exponent = f"{2 * cell.pair}/{table.width}"
-    steps = (
-        f"{cell.position} / {number(table.base, 'g')}^({exponent})",
-        f"{cell.position} / {number(cell.divisor, '.6g')}",
-        number(cell.angle, ".6g"),
-    )
-    functions = " = ".join(f"{cell.function}({step})" for step in steps)
-    return f"PE({cell.position}, {cell.dimension}) = {functions} = {signed(cell.value, 6)}"
 
 
 def stored_value(cell: Cell, value: float, first: int) -> str:
@@ -195,18 +160,6 @@ def rotation(choice: TableChoice, shift: int, error: float) -> str:
     odd = choice.table.width % 2
     without = say("The width is odd, so the last dimension is a sine without its cosine and is left out.")
     return sentences(shifted, without if odd else "")
-
-
-def block(pair: int, matrix: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[str, ...]:
-    """The 2 by 2 block of one pair in LaTeX, and what it does to one position."""
-    rows = " \\\\ ".join(" & ".join(_tex(value, ".3f") for value in row) for row in matrix)
-    vectors = [" \\\\ ".join(_tex(value, ".3f") for value in vector) for vector in (before, after)]
-    return (
-        f"M_k^{{({pair})}} = \\begin{{pmatrix}} \\cos k\\omega & \\sin k\\omega \\\\ "
-        "-\\sin k\\omega & \\cos k\\omega \\end{pmatrix}",
-        f"\\begin{{pmatrix}} {rows} \\end{{pmatrix}} \\begin{{pmatrix}} {vectors[0]} \\end{{pmatrix}} = "
-        f"\\begin{{pmatrix}} {vectors[1]} \\end{{pmatrix}}",
-    )
 
 
 def precision(error: FormError, note: str) -> str:

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from model.network.positional_encoding import sinusoidal_table
 from model.positions.embedding_parts import EmbeddingParts
 from model.positions.head_scores import positional_heads
-from model.positions.table import cell, formula_table, table_of
+from model.positions.table import formula_table, table_of
 from model.translate import Translator
 from tests.viz import page_texts
 from viz.components.matrix import Matrix, packed
@@ -268,22 +268,6 @@ def test_of_many_pieces_every_nth_is_named_and_the_chosen_one(count: int, chosen
     assert apart.min() >= -(-count // 40)
     assert len(axis.tickvals) >= count / -(-count // 40) - 2
     assert [one.strip("</b>") for one in axis.ticktext] == [str(at) for at in axis.tickvals]
-
-
-def test_equations_are_plain_latex_of_the_numbers() -> None:
-    text = texts.equation(cell(12, 5, 512), 512, 10000.0)
-    assert "PE_{12,\\,5}" in text
-    assert re.search(r"10000\^\{\\,4/512\}", text)
-    assert f"{np.cos(12 / 10000 ** (4 / 512)):.6f}" in text
-
-
-def test_the_equation_of_a_file_is_that_of_the_page_in_one_line() -> None:
-    table = formula_table(64, 512)
-    text = texts.equation_in_a_line(cell(12, 5, 512), table)
-    angle = 12 / 10000 ** (4 / 512)
-    value = f"{np.cos(angle):.6f}".replace("-", "−")
-    divisor = f"{10000 ** (4 / 512):.6g}"
-    assert text == f"PE(12, 5) = cos(12 / 10000^(4/512)) = cos(12 / {divisor}) = cos({angle:.6g}) = {value}"
 
 
 def test_uniqueness_is_said_either_way() -> None:

@@ -13,7 +13,7 @@ from model.positions.experiments import MOVES, PositionExperiment, Sides
 from model.positions.forms import FORMS, form_values
 from model.positions.geometry import by_distance, shift_error, similarity, uniqueness
 from model.positions.table import PositionTable, cell, formula_table
-from viz.positions import experiment_texts, texts
+from viz.positions import equation, experiment_texts, texts
 from viz.positions.controls import TableChoice
 
 SIDES: tuple[Sides, ...] = ("source", "target", "both")
@@ -74,8 +74,8 @@ def test_exponents_up_to_1_have_wavelengths_of_their_own() -> None:
     for dimension in range(16):
         one = cell(5, dimension, 16, inclusive=True)
         assert made.table.values[5, dimension] == pytest.approx(one.value, abs=1e-6)
-    assert "^{\\,1/7}" in texts.equation(cell(5, 2, 16, inclusive=True), 16, 10000.0, inclusive=True)
-    assert "^{\\,2/16}" in texts.equation(cell(5, 2, 16), 16, 10000.0)
+    assert "^{\\,1/7}" in equation.latex(cell(5, 2, 16, inclusive=True), 16, 10000.0, inclusive=True)
+    assert "^{\\,2/16}" in equation.latex(cell(5, 2, 16), 16, 10000.0)
 
 
 def test_a_learned_table_is_not_called_a_rotation() -> None:
@@ -128,5 +128,5 @@ def test_all_that_is_said_of_a_table_is_in_the_readers_language(form: str, width
 
 def test_numbers_in_latex_have_the_signs_of_the_language() -> None:
     with speaking("de"):
-        assert "10{,}3916" in texts.equation(cell(12, 4, 256), 256, 10000.0)
-    assert "10.3916" in texts.equation(cell(12, 4, 256), 256, 10000.0)
+        assert "10{,}3916" in equation.latex(cell(12, 4, 256), 256, 10000.0)
+    assert "10.3916" in equation.latex(cell(12, 4, 256), 256, 10000.0)
