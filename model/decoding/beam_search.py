@@ -19,6 +19,7 @@ from ..network.config import PAD_ID
 from ..network.hooks import is_observed
 from .constraints import FREE, Constraints
 from .steps import length_limits, padding_where_any
+from .top import top
 
 Stop = Literal["proven", "early"]
 """When the search of a sentence ends, its W finished hypotheses being full.
@@ -168,7 +169,7 @@ def _constrained(log_probs: Tensor, ids: Tensor, constraints: Constraints) -> Te
 def _candidates(running: Tensor, log_probs: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
     """running (B, W), log_probs (B, W, V) -> scores, parents and tokens (B, count) of the best continuations."""
     vocabulary = log_probs.shape[2]
-    scores, flat = (running[:, :, None] + log_probs).flatten(1).topk(count)
+    scores, flat = top((running[:, :, None] + log_probs).flatten(1), count)
     return scores, flat // vocabulary, flat % vocabulary
 
 
@@ -179,8 +180,11 @@ def _take(ids: Tensor, rows: Tensor) -> Tensor:
 
 def beam_batch(
     model: AutoregressiveModel, source: Tensor, width: int, alpha: float = 1.0, stop: Stop = "early"
-) -> list[list[int]]:
-    """The best translation of each of B sentences, ids without </s>; by default as soon as the field's tools stop."""
+) -> list[list[list[int]]]:
+    """The finished hypotheses of each of B sentences, ids without </s>, best first, at most `width` of each; by default
+    as soon as the field's tools stop."""
     *_, last = beam_search(model, source, width, alpha, stop=stop)
-    found = [last.best(sentence)[0].token_ids for sentence in range(len(source))]
-    return [[token for token in ids if token not in model.end_ids] for ids in found]
+    return [
+        [[token for token in one.token_ids if token not in model.end_ids] for one in last.best(sentence)]
+        for sentence in range(len(source))
+    ]

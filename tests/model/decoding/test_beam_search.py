@@ -138,10 +138,12 @@ def test_a_sentence_that_is_done_is_not_searched_any_further() -> None:
     assert counts[-1] < len(BATCH)
 
 
-def test_the_batch_of_texts_takes_the_best_without_its_end() -> None:
+def test_the_batch_of_texts_has_all_hypotheses_without_their_ends() -> None:
     model = lively(1)
-    *_, last = beam_search(model, SOURCE, 3)
-    assert beam_batch(model, SOURCE, 3) == [[one for one in last.best(0)[0].token_ids if one != EOS_ID]]
+    *_, last = beam_search(model, SOURCE, 3, stop="early")
+    found = last.best(0)
+    assert len(found) == 3
+    assert beam_batch(model, SOURCE, 3) == [[[one for one in each.token_ids if one != EOS_ID] for each in found]]
 
 
 def test_no_width_is_refused(tiny_model: Transformer) -> None:
