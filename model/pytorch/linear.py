@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import platform
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any, Self
 
 import torch
@@ -14,6 +17,16 @@ from .torch_internals import functions_are_watched, laid_out_product, laid_out_w
 ROWS = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Rows of a product of laid out weights. oneDNN keeps a kernel of half a megabyte for each number that it has seen."""
 FEWEST, MOST = ROWS[0], ROWS[-1]
+
+
+@cache
+def onednn_is_faster() -> bool:
+    """Whether this is a processor of AMD, of which torch's math library uses half; on one of Intel it is the faster."""
+    try:
+        told = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:  # Windows, macOS
+        told = platform.processor()
+    return "AuthenticAMD" in told
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +73,15 @@ class Linear(nn.Linear):
     def lay_out(self) -> None:
         """Lay the weights out for products without gradients in float32 on a CPU.
 
-        A column lies in one piece then, which is what a product with a single row reads. For more rows they are kept
-        as oneDNN reads them besides: torch's math library uses half of what processors of AMD can do. Weights that are
-        changed later are used as they are then, as if they had not been laid out.
+        A column lies in one piece then, which is what a product with few rows reads. On a processor of AMD they are
+        kept as oneDNN reads them besides, for more than a row. Weights that are changed later are used as they are
+        then, as if they had not been laid out.
         """
         weight = self.weight
         self._laid_out = None
         if weight.device.type == "cpu" and weight.dtype is torch.float32 and not weight.is_inference():
             weight.data = weight.data.t().contiguous().t()
-            if (laid_out := laid_out_weight(weight.detach())) is not None:
+            if onednn_is_faster() and (laid_out := laid_out_weight(weight.detach())) is not None:
                 self._laid_out = LaidOut(laid_out, weight, weight._version)
 
     def _apply(self, *args: Any, **kwargs: Any) -> Self:

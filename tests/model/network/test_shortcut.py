@@ -17,10 +17,16 @@ from model.network.hooks import hook_outputs, observing
 from model.network.presets import PRESETS, preset
 from model.network.shortcut import nobody_looks, shortcut_through
 from model.network.transformer import Transformer
+from model.pytorch import linear
 from model.pytorch.linear import lay_out
 
 SIZES = {"d_model": 32, "heads": 4, "feed_forward": 48, "encoder_layers": 2, "decoder_layers": 2}
 CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True, params=[True, False], ids=["of AMD", "of another"])
+def processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear, "onednn_is_faster", lambda: request.param)
 
 
 def small(name: str, laid_out: bool = True) -> Transformer:

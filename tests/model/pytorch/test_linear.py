@@ -21,7 +21,14 @@ from model.pytorch import linear
 from model.pytorch.linear import ROWS, Linear, lay_out
 from model.pytorch.torch_internals import laid_out_weight
 
+ASKED = linear.onednn_is_faster
 needs_onednn = pytest.mark.skipif(laid_out_weight(torch.ones(2, 2)) is None, reason="torch has no such product here")
+
+
+@pytest.fixture(autouse=True)
+def of_amd(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the processor is, the weights are laid out for oneDNN too."""
+    monkeypatch.setattr(linear, "onednn_is_faster", lambda: True)
 
 
 def laid_out(bias: bool = True) -> Linear:
@@ -149,6 +156,18 @@ def test_a_model_that_is_laid_out_writes_the_same_and_keeps_its_tied_weights() -
 def test_a_checkpoint_is_loaded_laid_out() -> None:
     model = load_checkpoint("multi30k-en-de").model
     assert all(one._laid_out is not None for one in model.modules() if isinstance(one, Linear))
+
+
+@pytest.mark.parametrize(
+    ("told", "is_faster"), [("vendor_id\t: AuthenticAMD\n", True), ("vendor_id\t: GenuineIntel\n", False)]
+)
+def test_only_on_processors_of_amd_is_onednn_asked(monkeypatch: pytest.MonkeyPatch, told: str, is_faster: bool) -> None:
+    monkeypatch.setattr(linear.Path, "read_text", lambda *_, **__: told)
+    assert ASKED.__wrapped__() is is_faster
+    monkeypatch.setattr(linear, "onednn_is_faster", ASKED.__wrapped__)
+    layer = laid_out()
+    assert (layer._laid_out is not None) is (is_faster and laid_out_weight(torch.ones(2, 2)) is not None)
+    assert layer.weight.stride() == (1, 40)  # columns in one piece on either
 
 
 def test_threads_get_the_same_numbers() -> None:
