@@ -6,6 +6,8 @@ import argparse
 import os
 import platform
 import re
+import signal
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
@@ -112,4 +114,5 @@ def _measurement(line: str) -> str:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("Stopped."))  # so that a measurement ends what it has started
     main()

@@ -27,20 +27,22 @@ PAUSE = 10.0, 30.0
 """Seconds between two actions of a visitor, at least and at most."""
 PATIENCE = 300.0
 """Seconds that a visitor waits for an answer."""
+LOOK_EVERY = 5.0
+"""Seconds between two looks at what the server holds: between them it holds much for moments."""
 FLAT = 0.03
 """Share by which the last third may differ from the middle one."""
 
 
 class Sample(NamedTuple):
-    """What the server holds at one moment."""
+    """What the server holds at one moment, or in the mean of several."""
 
     megabytes: float
-    threads: int
-    files: int
+    threads: float
+    files: float
 
 
 class Minute(NamedTuple):
-    """One minute: what the server held at its end, and how long its visitors waited in it."""
+    """One minute: what the server held in the mean, and how long its visitors waited in it."""
 
     sample: Sample
     waits: np.ndarray
@@ -104,10 +106,15 @@ def walked(served: Served, minutes: int) -> tuple[list[Minute], int]:
     found = []
     for minute in range(minutes):
         until = end - 60 * (minutes - 1 - minute)
-        time.sleep(max(0.0, until - time.monotonic()))
+        held = _samples(served.process, until)
         own = np.array([seconds for when, seconds in waits if until - 60 <= when < until])
-        found.append(Minute(sample(served.process), own))
-        print(f"minute {minute + 1}: {found[-1].sample}, {len(own)} actions, p95 {found[-1].p95:.2f} s", flush=True)
+        found.append(Minute(held, own))
+        megabytes, running, files = held
+        print(
+            f"minute {minute + 1}: {megabytes:.0f} MB, {running:.1f} threads, {files:.1f} files, {len(own)} actions, "
+            f"p95 {found[-1].p95:.2f} s",
+            flush=True,
+        )
     for thread in threads:
         thread.join()
     for error in errors:
@@ -119,6 +126,15 @@ def _act(visitor: Visitor, chance: random.Random) -> float:
     """Another page with a new sentence, as a link leads there -> seconds until it is complete."""
     sentence = " ".join(chance.sample(SENTENCES, 2))
     return visitor.open(urllib.parse.urlencode({"sentence": sentence}), chance.choice(PAGES))
+
+
+def _samples(process: int, until: float) -> Sample:
+    """What a process holds in the mean, from now until a moment."""
+    seen: list[Sample] = []
+    while (left := until - time.monotonic()) > 0 or not seen:
+        time.sleep(max(0.0, min(LOOK_EVERY, left)))
+        seen.append(sample(process))
+    return Sample(*np.mean(seen, axis=0).tolist())
 
 
 def sample(process: int) -> Sample:
