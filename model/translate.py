@@ -62,19 +62,25 @@ class Translator(LiveModel):
 
         Raises InputError naming the line that cannot be translated.
         """
+        return [found[0] for found in self.hypotheses_batch(texts, beam, stop)]
+
+    def hypotheses_batch(self, texts: Sequence[str], beam: int, stop: Stop = "early") -> list[list[str]]:
+        """Return all finished hypotheses of each sentence, best first; otherwise as :meth:`translate_batch`."""
         ids = []
         for number, text in enumerate(texts, start=1):
             try:
                 ids.append(self.encode(text).ids)
             except InputError as error:
                 raise InputError(say("Line {number}: {problem}", number=number, problem=error)) from error
-        found = [""] * len(texts)
+        found: list[list[str]] = [[] for _ in texts]
         for rows in _batches([len(one) for one in ids]):
             source = pad([ids[row] for row in rows]).to(self.device)
-            greedily = beam == 1
-            written = greedy_batch(self.model, source) if greedily else beam_batch(self.model, source, beam, stop=stop)
-            for row, target in zip(rows, written, strict=True):
-                found[row] = self.tokenizer.decode(target)
+            if beam == 1:
+                written = [[one] for one in greedy_batch(self.model, source)]
+            else:
+                written = beam_batch(self.model, source, beam, stop=stop)
+            for row, hypotheses in zip(rows, written, strict=True):
+                found[row] = [self.tokenizer.decode(target) for target in hypotheses]
         return found
 
 

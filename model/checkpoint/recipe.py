@@ -32,6 +32,8 @@ class Recipe:
 
     begin_from: str = ""
     """The recipe, a file beside this one, of the checkpoint whose weights training begins with; "": random weights."""
+    keep_tokenizer: bool = False
+    """Keep that checkpoint's tokenizer too, whatever text is added."""
     vocab_size: int = 8000
     character_coverage: float = 1.0
     byte_fallback: bool = False
@@ -105,6 +107,8 @@ class Recipe:
             raise ValueError(
                 say('precision is {precision!r}; it must be "bfloat16" or "float32".', precision=self.precision)
             )
+        if self.keep_tokenizer and not self.begin_from:
+            raise ValueError(say("keep_tokenizer needs a checkpoint to begin with: name its recipe in begin_from."))
         if self.schedule not in SCHEDULES:
             raise ValueError(
                 say(

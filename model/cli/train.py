@@ -80,12 +80,11 @@ def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, 
     folder = arguments.state or Path("runs") / recipe.name
     folder.mkdir(parents=True, exist_ok=True)
     pairs, phases = _text(recipe, arguments.data)
-    first_pass = drawn(phases[0].often, np.random.default_rng((recipe.seed, 0)))
-    tokenizer = _tokenizer(recipe, [pairs[i] for i in first_pass], folder, rank)
+    start = _start(recipe, arguments)
+    tokenizer = _kept(recipe, start) or _tokenizer(recipe, pairs, phases[0], folder, rank)
     batches = _batches(recipe, pairs, phases, tokenizer)
     torch.manual_seed(recipe.seed)
     model = Transformer(build_config(recipe)).to(device)
-    start = _start(recipe, arguments)
     if start:
         begin_with(model, tokenizer, start)
     trainer = Trainer(recipe, model, batches, folder, rank, world)
@@ -96,8 +95,16 @@ def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, 
     if rank == 0 and trainer.step >= recipe.steps:
         output = arguments.output or OUTPUT / recipe.name
         _release(trainer, tokenizer, output)
-        if recipe.begin_from:
-            shutil.copyfile(arguments.config.parent / recipe.begin_from, output / recipe.begin_from)
+        _keep_starts(recipe, arguments.config.parent, output)
+
+
+def _keep_starts(recipe: Recipe, beside: Path, output: Path) -> None:
+    """Copy the recipe that training began with to the checkpoint, and the one that this began with, and so on."""
+    copied = set()
+    while recipe.begin_from and recipe.begin_from not in copied:
+        copied.add(recipe.begin_from)
+        shutil.copyfile(beside / recipe.begin_from, output / recipe.begin_from)
+        recipe = Recipe.load(beside / recipe.begin_from)
 
 
 def _start(recipe: Recipe, arguments: argparse.Namespace) -> Checkpoint | None:
@@ -167,15 +174,32 @@ def _pieces(recipe: Recipe, tokenizer: Tokenizer, texts: list[str]) -> list[list
     return [*tokenizer.encode_ids(texts), *(ids for one in others for ids in one)]
 
 
-def _tokenizer(recipe: Recipe, pairs: list[Pair], folder: Path, rank: int) -> Tokenizer:
-    """The run's own tokenizer; every process learns the same one, so none waits for another.
+def _kept(recipe: Recipe, start: Checkpoint | None) -> Tokenizer | None:
+    """The tokenizer of the checkpoint that training begins with, where the recipe keeps it."""
+    if not start or not recipe.keep_tokenizer:
+        return None
+    if len(start.tokenizer) != recipe.vocab_size:
+        raise ValueError(
+            say(
+                "The recipe keeps the tokenizer of {name}, which has {pieces} pieces, but its vocab_size is {size}.",
+                name=start.name,
+                pieces=len(start.tokenizer),
+                size=recipe.vocab_size,
+            )
+        )
+    return start.tokenizer
+
+
+def _tokenizer(recipe: Recipe, pairs: list[Pair], phase: Phase, folder: Path, rank: int) -> Tokenizer:
+    """The run's own tokenizer, of its first pass; every process learns the same one, so none waits for another.
 
     One that no state goes with may be of a run begun otherwise, and is learned again.
     """
     path = folder / "tokenizer.model"
     if path.exists() and (folder / STATE).exists():
         return Tokenizer.load(path)
-    sentences = [sentence for pair in pairs for sentence in pair]
+    first_pass = drawn(phase.often, np.random.default_rng((recipe.seed, 0)))
+    sentences = [sentence for number in first_pass for sentence in pairs[number]]
     tokenizer = Tokenizer.train(
         sentences, recipe.vocab_size, recipe.character_coverage, recipe.byte_fallback, recipe.split_digits
     )

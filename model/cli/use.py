@@ -32,6 +32,15 @@ BEAM = 4
 def add_translate(parser: argparse.ArgumentParser) -> None:
     add_common(parser)
     _add_beam(parser)
+    parser.add_argument(
+        "--closest-to",
+        type=Path,
+        metavar="FILE",
+        help=say(
+            "of a line's hypotheses, write the one closest to the same line of this file (chrF++), and that line where "
+            "none is close"
+        ),
+    )
 
 
 def add_trace(parser: argparse.ArgumentParser) -> None:
@@ -117,13 +126,29 @@ def translate(arguments: argparse.Namespace) -> int:
     """Lines of standard input to lines of standard output; an empty line stays empty."""
     translator = _loaded(arguments)
     lines = _split(sys.stdin.read())
+    references = read_lines(arguments.closest_to) if arguments.closest_to else []
+    if arguments.closest_to and len(references) != len(lines):
+        raise ValueError(
+            say(
+                "{file} has {references} lines and the text {lines}; there must be as many of both.",
+                file=arguments.closest_to,
+                references=len(references),
+                lines=len(lines),
+            )
+        )
     full = [number for number, line in enumerate(lines) if line.strip()]
-    written = dict(
-        zip(full, translator.translate_batch([lines[at] for at in full], arguments.beam, arguments.stop), strict=True)
-    )
+    found = translator.hypotheses_batch([lines[at] for at in full], arguments.beam, arguments.stop)
+    hypotheses = dict(zip(full, found, strict=True))
     for number in range(len(lines)):
-        print(written.get(number, ""))
+        written = hypotheses.get(number, [""])
+        print(_closest(written, references[number], lines[number]) if references else written[0])
     return 0
+
+
+def _closest(hypotheses: list[str], reference: str, source: str) -> str:
+    from ..evaluation.interpolation import closest  # sacrebleu is asked only of those who train
+
+    return closest(hypotheses, reference, source)
 
 
 def trace(arguments: argparse.Namespace) -> int:

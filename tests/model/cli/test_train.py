@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from model.__main__ import main
-from model.checkpoint.load import WEIGHTS, load_checkpoint, unique_weights
+from model.checkpoint.load import TOKENIZER, WEIGHTS, load_checkpoint, unique_weights
 from model.checkpoint.recipe import Recipe
 from model.checkpoint.snapshots import CheckpointError, load_snapshot, seed_of
 from model.cli.train import build_config
@@ -202,6 +202,7 @@ def test_a_lost_worker_ends_the_run_with_a_sentence_and_it_goes_on_from_its_stat
     [
         ({"steps": 0}, "steps is 0; it must be at least 1"),
         ({"model": {"d_model": 30, "heads": 4}}, "d_model (30) must be divisible by heads (4)"),
+        ({"keep_tokenizer": True}, "name its recipe in begin_from"),
         ({"vocab_size": 50_000}, "No vocabulary of 50000 pieces can be learned from this text"),
         ({"target_language": "fr"}, "a data folder holds train.en and train.fr"),
         ({"mixture": {"other": 2}}, "The recipe's mixture names other, but the folders of --data are data."),
@@ -266,6 +267,35 @@ def test_a_training_begins_with_the_checkpoint_that_its_recipe_names(
     (tmp_path / "more" / "first.json").write_text(json.dumps({**SHORT, "seed": 5}))
     assert main([*more, *begin]) == 2
     assert "was not trained by first.json: its seed differ" in capsys.readouterr().err
+
+
+def test_a_third_training_keeps_the_tokenizer_and_both_recipes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its text is wider than that which the tokenizer was learned from."""
+    toy.write_text(tmp_path / "other", count=50)
+    (tmp_path / "other" / "train.en").write_text("quick brown foxes!\n" * 50)
+    recipes = [SHORT, {**SHORT, "begin_from": "1.json"}, {**SHORT, "begin_from": "2.json", "keep_tokenizer": True}]
+    folders = [tmp_path / str(number) for number in (1, 2, 3)]
+    for number, (folder, recipe) in enumerate(zip(folders, recipes, strict=True), 1):
+        arguments = command(folder, recipe)[2:]
+        for earlier in range(1, number):
+            (folder / f"{earlier}.json").write_text(json.dumps(recipes[earlier - 1]))
+        if number > 1:
+            place = arguments.index("--data") + 2
+            arguments[place:place] = [str(tmp_path / "other"), "--begin", str(folders[number - 2] / "out")]
+        if number == 3:
+            (folder / "recipe.json").write_text(json.dumps({**recipe, "vocab_size": 150}))
+            assert main(arguments) == 2
+            assert "which has 120 pieces, but its vocab_size is 150" in capsys.readouterr().err
+            (folder / "recipe.json").write_text(json.dumps(recipe))
+        assert main(arguments) == 0
+    first, second, third = ((folder / "out" / TOKENIZER).read_bytes() for folder in folders)
+    assert first != second == third
+    assert sorted(path.name for path in (folders[2] / "out").glob("*.json") if path.stem.isdigit()) == [
+        "1.json",
+        "2.json",
+    ]
 
 
 def test_a_changed_recipe_is_refused_and_names_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from model.__main__ import main
 from model.cli import use
 from model.devices import DeviceError, chosen_device
 from model.evaluation.card_quotes import SECTION
+from model.translate import Translator
 
 from ... import toy
 
@@ -77,3 +79,21 @@ def test_devices_are_numbered_where_there_are_any(monkeypatch: pytest.MonkeyPatc
     assert chosen_device("cuda:1") == torch.device("cuda", 1)
     with pytest.raises(DeviceError, match="--device may be: cpu, cuda, cuda:0, cuda:1"):
         chosen_device("cuda:2")
+
+
+def test_a_translation_can_be_the_hypothesis_closest_to_a_reference(
+    toy_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """References that are hypotheses themselves, the last of its beam each, are found in it."""
+    english = [pair[0] for pair in toy.sentences(5)]
+    found = Translator.load(toy_checkpoint, "cpu").hypotheses_batch(english, 3)
+    last = [hypotheses[-1] for hypotheses in found]
+    assert last != [hypotheses[0] for hypotheses in found]
+    (tmp_path / "references").write_text("\n".join([*last, ""]) + "\n", encoding="utf-8")
+    arguments = ["translate", "--checkpoint", str(toy_checkpoint), "--device", "cpu", "--beam", "3", "--closest-to"]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join([*english, ""]) + "\n"))
+    assert main([*arguments, str(tmp_path / "references")]) == 0
+    assert capsys.readouterr().out.split("\n") == [*last, "", ""]
+    monkeypatch.setattr("sys.stdin", io.StringIO(english[0]))
+    assert main([*arguments, str(tmp_path / "references")]) == 2
+    assert "has 6 lines and the text 1" in capsys.readouterr().err
