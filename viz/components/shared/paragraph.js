@@ -9,12 +9,16 @@ export function paragraph({ title, tokens }) {
   const line = document.createElement("p");
   line.dir = backward(tokens.map(({ text }) => text)) ? "rtl" : "ltr"; // "auto" would not look into the buttons.
   line.dataset.size = tokens.length > 60 ? "small" : tokens.length > 24 ? "medium" : "large";
+  let word = null; // The pieces of a word stay in one line, if it has room for them.
   const buttons = tokens.map(({ text, space }) => {
     const button = document.createElement("button");
     button.textContent = text; // Tokens are data: textContent only.
     button.dir = "auto"; // Or </s> would be mirrored in a line that runs from the right.
-    if (space) line.append(" ");
-    line.append(button);
+    if (space || !word) {
+      word = document.createElement("span");
+      line.append(space ? " " : "", word);
+    }
+    word.append(button);
     return button;
   });
   part.append(heading, line);
