@@ -42,6 +42,9 @@ class Recipe:
     """Give every digit a piece of its own."""
     dev_split: str = "dev"
     """Name of the files that training is judged by."""
+    frames: str = ""
+    """A table of frames and words, a file beside this one, whose sentences are a data folder "frames" (see
+    :mod:`model.training.frames`)."""
     sloppy_share: float = 0.2
     """Share of the pairs added again with a source as people type it: no capitals, no final punctuation."""
     sloppy_apostrophes: bool = False

@@ -27,7 +27,7 @@ from ..network.config import TransformerConfig
 from ..network.presets import preset
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer
-from ..training import copies
+from ..training import copies, frames
 from ..training.data import Batches, Pair, Phase, drawn, how_often, read_pairs
 from ..training.processes import WorkerLostError, process_group
 from ..training.trainer import STATE, Trainer
@@ -79,7 +79,7 @@ def build_config(recipe: Recipe) -> TransformerConfig:
 def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, rank: int, world: int) -> None:
     folder = arguments.state or Path("runs") / recipe.name
     folder.mkdir(parents=True, exist_ok=True)
-    pairs, phases = _text(recipe, arguments.data)
+    pairs, phases = _text(recipe, arguments.data, arguments.config.parent)
     start = _start(recipe, arguments)
     tokenizer = _kept(recipe, start) or _tokenizer(recipe, pairs, phases[0], folder, rank)
     batches = _batches(recipe, pairs, phases, tokenizer)
@@ -95,16 +95,15 @@ def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, 
     if rank == 0 and trainer.step >= recipe.steps:
         output = arguments.output or OUTPUT / recipe.name
         _release(trainer, tokenizer, output)
-        _keep_starts(recipe, arguments.config.parent, output)
+        _keep_beside(recipe, arguments.config.parent, output)
 
 
-def _keep_starts(recipe: Recipe, beside: Path, output: Path) -> None:
-    """Copy the recipe that training began with to the checkpoint, and the one that this began with, and so on."""
-    copied = set()
-    while recipe.begin_from and recipe.begin_from not in copied:
-        copied.add(recipe.begin_from)
-        shutil.copyfile(beside / recipe.begin_from, output / recipe.begin_from)
-        recipe = Recipe.load(beside / recipe.begin_from)
+def _keep_beside(recipe: Recipe, beside: Path, output: Path, kept: frozenset[str] = frozenset()) -> None:
+    """Copy to the checkpoint what its recipe names: frames, the recipe that training began with, what that names."""
+    for name in {recipe.frames, recipe.begin_from} - {"", *kept}:
+        shutil.copyfile(beside / name, output / name)
+    if recipe.begin_from and recipe.begin_from not in kept:
+        _keep_beside(Recipe.load(beside / recipe.begin_from), beside, output, kept | {recipe.begin_from})
 
 
 def _start(recipe: Recipe, arguments: argparse.Namespace) -> Checkpoint | None:
@@ -136,10 +135,14 @@ def _start(recipe: Recipe, arguments: argparse.Namespace) -> Checkpoint | None:
     return load_checkpoint(folder)
 
 
-def _text(recipe: Recipe, folders: list[Path]) -> tuple[list[Pair], list[Phase]]:
+def _text(recipe: Recipe, folders: list[Path], beside: Path) -> tuple[list[Pair], list[Phase]]:
     """All pairs, and how often each is used until the learning rate falls and from then on."""
     texts = [read_pairs([one], recipe.source_language, recipe.target_language, "train") for one in folders]
-    names, sizes = [one.absolute().name for one in folders], [len(pairs) for pairs in texts]
+    names = [one.absolute().name for one in folders]
+    if recipe.frames:
+        texts.append(frames.filled(frames.read(beside / recipe.frames), recipe.seed))
+        names.append("frames")
+    sizes = [len(pairs) for pairs in texts]
     phases = [Phase(0, how_often(recipe.mixture, names, sizes))]
     if recipe.decay_mixture is not None:
         phases.append(Phase(recipe.decay_begins, how_often(recipe.decay_mixture, names, sizes)))

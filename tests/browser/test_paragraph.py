@@ -1,4 +1,4 @@
-"""A text as running words: a line breaks between words, not before a full stop, and in a word that is wider than a line."""
+"""A text as running words: a line breaks between words, and in a word that is wider than a line."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from model.__main__ import main
 from model.checkpoint.load import TOKENIZER, WEIGHTS, load_checkpoint, unique_weights
 from model.checkpoint.recipe import Recipe
 from model.checkpoint.snapshots import CheckpointError, load_snapshot, seed_of
-from model.cli.train import build_config
+from model.cli.train import _text, build_config
 from model.network.transformer import Transformer
 from model.training.trainer import STATE
 
@@ -336,3 +336,15 @@ def test_arguments_that_cannot_be_are_one_sentence(
     assert says in error
     assert error.count("\n") == 1
     assert not (tmp_path / "run" / "run").exists()
+
+
+def test_frames_beside_the_recipe_are_text_like_that_of_a_folder(tmp_path: Path) -> None:
+    table = "noun\tfox\tFuchs\tm\nnoun\tdog\tHund\tm\nframe\tthe quick [noun]\t[der noun]\n"
+    recipe = {**SHORT, "frames": "words.tsv", "mixture": {"frames": 3}}
+    arguments = command(tmp_path / "run", recipe)[2:]
+    (tmp_path / "run" / "words.tsv").write_text(table)
+    pairs, phases = _text(Recipe(**recipe), [tmp_path / "data"], tmp_path / "run")  # type: ignore[arg-type]
+    assert phases[0].often.tolist() == [1] * (len(pairs) - 2) + [3, 3]
+    assert sorted(pairs[-2:]) == [("The quick dog", "Der Hund"), ("The quick fox", "Der Fuchs")]
+    assert main(arguments) == 0
+    assert (tmp_path / "run" / "out" / "words.tsv").read_text() == table
