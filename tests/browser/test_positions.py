@@ -120,7 +120,7 @@ def test_sines_and_cosines_can_be_parted(page: Page) -> None:
 
 @pytest.mark.walk
 def test_experiments_change_the_translation_and_leave_the_model_alone(page: Page) -> None:
-    open_view(page, "experiments", sentence="He+reads+a+book.")
+    open_view(page, "experiments", sentence="The+dog+bit+the+man.")
     before = page.locator(".versions .before").inner_text()
     expect(page.locator(".versions .new").first).to_be_visible()
     click(page.get_by_role("radio", name="shift", exact=True))
