@@ -36,7 +36,7 @@ AFTER_A = {"": "er e es", "en": "en e es", "em": "en en en"}
 """Endings of an adjective after either."""
 DIGITS = "zero one two three four five six seven eight nine", "null eins zwei drei vier fünf sechs sieben acht neun"
 MOST = 60
-"""Pairs of one frame."""
+"""Draws for one frame; of equal pairs one is kept."""
 
 
 class Entry(NamedTuple):
@@ -105,7 +105,7 @@ def _kind(name: str) -> str:
 
 
 def filled(frames: Frames, seed: int) -> list[Pair]:
-    """Return distinct pairs, of each frame as many as its slots allow and :data:`MOST` at most."""
+    """Return the distinct pairs of :data:`MOST` random draws for each frame, the same ones for the same seed."""
     random = np.random.default_rng(seed)
     found: dict[Pair, None] = {}
     for english, german in frames.frames:
