@@ -28,7 +28,7 @@ from ..network.presets import preset
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer
 from ..training import copies, frames
-from ..training.data import Batches, Pair, Phase, drawn, how_often, read_pairs
+from ..training.data import Batches, Pair, Phase, drawn, how_often, read_pairs, read_table
 from ..training.processes import WorkerLostError, process_group
 from ..training.trainer import STATE, Trainer
 from ..training.warm_start import begin_with
@@ -99,8 +99,8 @@ def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, 
 
 
 def _keep_beside(recipe: Recipe, beside: Path, output: Path, kept: frozenset[str] = frozenset()) -> None:
-    """Copy to the checkpoint what its recipe names: frames, the recipe that training began with, what that names."""
-    for name in {recipe.frames, recipe.begin_from} - {"", *kept}:
+    """Copy to the checkpoint what its recipe names: own text, the recipe that training began with, what that names."""
+    for name in {recipe.frames, recipe.written, recipe.begin_from} - {"", *kept}:
         shutil.copyfile(beside / name, output / name)
     if recipe.begin_from and recipe.begin_from not in kept:
         _keep_beside(Recipe.load(beside / recipe.begin_from), beside, output, kept | {recipe.begin_from})
@@ -142,6 +142,9 @@ def _text(recipe: Recipe, folders: list[Path], beside: Path) -> tuple[list[Pair]
     if recipe.frames:
         texts.append(frames.filled(frames.read(beside / recipe.frames), recipe.seed))
         names.append("frames")
+    if recipe.written:
+        texts.append(read_table(beside / recipe.written))
+        names.append("written")
     sizes = [len(pairs) for pairs in texts]
     phases = [Phase(0, how_often(recipe.mixture, names, sizes))]
     if recipe.decay_mixture is not None:

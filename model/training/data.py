@@ -52,6 +52,19 @@ def read_pairs(folders: Sequence[Path], source: str, target: str, split: str) ->
     return pairs
 
 
+def read_table(path: Path) -> list[Pair]:
+    """Read the pairs of one file: a line is a source, a tab and its target. ValueError with the line that is none."""
+    pairs = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").removesuffix("\n").split("\n"), 1):
+        source, _, target = (part.strip() for part in line.partition("\t"))
+        if not source or not target or "\t" in target:
+            raise ValueError(
+                say("Line {line} of {path} is no pair: a source, a tab and its target.", line=number, path=path)
+            )
+        pairs.append((source, target))
+    return pairs
+
+
 def how_often(mixture: Mapping[str, float], names: Sequence[str], sizes: Sequence[int]) -> np.ndarray:
     """How often each pair is used in one pass, of folders with these names and numbers of pairs."""
     if unknown := sorted(set(mixture) - set(names)):

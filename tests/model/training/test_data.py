@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.network.config import BOS_ID, EOS_ID, PAD_ID
-from model.training.data import Batches, Phase, drawn, how_often, read_pairs
+from model.training.data import Batches, Phase, drawn, how_often, read_pairs, read_table
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=60)
 
@@ -156,3 +156,13 @@ def test_phases_count_the_pairs_before_any_is_left_out() -> None:
     assert [batches.sources[i] for rows in batches.epoch(0) for i in rows] == [[6, 3]]
     with pytest.raises(ValueError, match="the mixture leaves all out"):
         Batches([[5, 3], [5] * 20], [[5, 3]] * 2, 40, 10, 1, [Phase(0, often[1:]), Phase(9, often[:2])])
+
+
+def test_a_table_of_pairs_names_the_line_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "written.tsv"
+    path.write_text("Wer?\tWho?\n Das Tier \t the animal\n", encoding="utf-8")
+    assert read_table(path) == [("Wer?", "Who?"), ("Das Tier", "the animal")]
+    for line in ("no tab", "\tno source", "no target\t ", "one\ttwo\tthree", ""):
+        path.write_text(f"Wer?\tWho?\n{line}\nUnd?\tAnd?\n", encoding="utf-8")
+        with pytest.raises(ValueError, match=r"Line 2 of .*written\.tsv is no pair"):
+            read_table(path)
