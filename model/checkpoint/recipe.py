@@ -45,8 +45,8 @@ class Recipe:
     frames: str = ""
     """A table of frames and words, a file beside this one, whose sentences are a data folder "frames" (see
     :mod:`model.training.frames`)."""
-    written: str = ""
-    """Pairs written for this training, a file beside this one with a tab between both sides, as a data folder
+    written: list[str] = field(default_factory=list)
+    """Pairs written for this training, files beside this one with a tab between both sides, as one data folder
     "written"."""
     sloppy_share: float = 0.2
     """Share of the pairs added again with a source as people type it: no capitals, no final punctuation."""

@@ -100,7 +100,7 @@ def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, 
 
 def _keep_beside(recipe: Recipe, beside: Path, output: Path, kept: frozenset[str] = frozenset()) -> None:
     """Copy to the checkpoint what its recipe names: own text, the recipe that training began with, what that names."""
-    for name in {recipe.frames, recipe.written, recipe.begin_from} - {"", *kept}:
+    for name in {recipe.frames, *recipe.written, recipe.begin_from} - {"", *kept}:
         shutil.copyfile(beside / name, output / name)
     if recipe.begin_from and recipe.begin_from not in kept:
         _keep_beside(Recipe.load(beside / recipe.begin_from), beside, output, kept | {recipe.begin_from})
@@ -143,7 +143,7 @@ def _text(recipe: Recipe, folders: list[Path], beside: Path) -> tuple[list[Pair]
         texts.append(frames.filled(frames.read(beside / recipe.frames), recipe.seed))
         names.append("frames")
     if recipe.written:
-        texts.append(read_table(beside / recipe.written))
+        texts.append([pair for name in recipe.written for pair in read_table(beside / name)])
         names.append("written")
     sizes = [len(pairs) for pairs in texts]
     phases = [Phase(0, how_often(recipe.mixture, names, sizes))]

@@ -351,12 +351,14 @@ def test_frames_beside_the_recipe_are_text_like_that_of_a_folder(tmp_path: Path)
 
 
 def test_pairs_written_beside_the_recipe_are_text_like_that_of_a_folder(tmp_path: Path) -> None:
-    table = "The fox sleeps.\tDer Fuchs schläft.\nGood night!\tGute Nacht!\n"
-    recipe = {**SHORT, "written": "own.tsv", "mixture": {"written": 2}}
+    tables = {"own.tsv": "The fox sleeps.\tDer Fuchs schläft.\n", "more.tsv": "Good night!\tGute Nacht!\n"}
+    recipe = {**SHORT, "written": [*tables], "mixture": {"written": 2}}
     arguments = command(tmp_path / "run", recipe)[2:]
-    (tmp_path / "run" / "own.tsv").write_text(table, encoding="utf-8")
+    for name, table in tables.items():
+        (tmp_path / "run" / name).write_text(table, encoding="utf-8")
     pairs, phases = _text(Recipe(**recipe), [tmp_path / "data"], tmp_path / "run")  # type: ignore[arg-type]
     assert phases[0].often.tolist() == [1] * (len(pairs) - 2) + [2, 2]
     assert pairs[-2:] == [("The fox sleeps.", "Der Fuchs schläft."), ("Good night!", "Gute Nacht!")]
     assert main(arguments) == 0
-    assert (tmp_path / "run" / "out" / "own.tsv").read_text(encoding="utf-8") == table
+    for name, table in tables.items():
+        assert (tmp_path / "run" / "out" / name).read_text(encoding="utf-8") == table
