@@ -23,6 +23,8 @@ BESIDE = {"app.py": "attenscope_app.py", ".streamlit/config.toml": ".streamlit/c
 DATA = ["*.js", "*.css", "*.json", "icon.png", "*.toml", "*.wasm", "*.mo"]
 CHECKPOINTS = ["everyday-en-de/**", "everyday-zh-en/**", "sentences.*", "phenomena.*"]
 """What the wheel holds of checkpoints/: the two for use. Those that teach presets and training stay in the project."""
+TRAINING_TEXT = ["*/written-*.tsv"]
+"""What it leaves out of them: only who trains reads it."""
 COMMANDS = {
     "python -m model": "attenscope",
     "python -m viz.export": "attenscope export",
@@ -97,4 +99,5 @@ if __name__ == "__main__":
         packages=[*parts(), "attenscope.checkpoints"],
         package_dir={name: str(folder) for name, folder in parts().items()} | {"attenscope.checkpoints": "checkpoints"},
         package_data={"": DATA, "attenscope.checkpoints": CHECKPOINTS, "attenscope.word_alignment": ["gold/*/*"]},
+        exclude_package_data={"attenscope.checkpoints": TRAINING_TEXT},
     )
