@@ -144,7 +144,7 @@ def one_layer_off(scene: Scene) -> set[str]:
     assert translated(scene.view["sentence"]).text == "Mein Bruder wohnt im alten Haus am Fluss."
     assert f"“{changed(scene)}”" in scene.notes
     for head in range(1, 9):
-        alone = translate_changed(model(), scene.view["sentence"], parse(f"cross.2.{head}:off"))
+        alone = translate_changed(model(), scene.view["sentence"], parse(f"cross.1.{head}:off"))
         assert alone.text == translated(scene.view["sentence"]).text
     return set()
 
@@ -197,7 +197,7 @@ def patched(scene: Scene) -> set[str]:
 
 def greedy(scene: Scene) -> set[str]:
     found = translated(scene.view["sentence"])
-    assert found.text.startswith("Manchmal vergisst sie ihre")
+    assert found.text.startswith("Heute vergisst sie ihre")
     first, second = found.steps[int(scene.view["step"]) - 1].candidates[:2]
     assert (first.token, second.token) == (" verg", " vergessen")
     return {f"{np.exp(one.log_prob):.0%}"[:-1] for one in (first, second)}
@@ -206,7 +206,7 @@ def greedy(scene: Scene) -> set[str]:
 def beam(scene: Scene) -> set[str]:
     best = model().search(scene.view["sentence"], 4).best[0]
     text = model().tokenizer.decode(best.token_ids)
-    assert text.startswith("Manchmal vergessen sie ihre")
+    assert text.startswith("Heute vergessen sie ihre")
     return {f"{best.score * len(best.token_ids):.1f}", f"{translated(scene.view['sentence']).log_prob:.1f}"}
 
 
