@@ -101,7 +101,8 @@ def is_sparse(evidence: Evidence, allowed: np.ndarray, rows: np.ndarray) -> bool
     """Whether zeros lie in most long rows, and in each at other keys: no mask does that, sparsemax and top-k do.
 
     ``allowed`` is (B, L, H, Q, K), axes possibly 1, the ``rows`` to judge (B, L, H, Q). The patterns of neighbouring
-    rows, heads and samples are compared over the keys that both allow.
+    rows, heads and samples are compared over the keys that both allow. A key without any weight speaks for a mask,
+    unless it is zero by chance: few rows may look at the last ones.
     """
     allowed = np.broadcast_to(allowed, evidence.nonzero.shape)
     zeros = allowed & ~evidence.nonzero
@@ -112,5 +113,8 @@ def is_sparse(evidence: Evidence, allowed: np.ndarray, rows: np.ndarray) -> bool
         return False
     both = allowed[..., 1:, :] & allowed[..., :-1, :] & (long[..., 1:] & long[..., :-1])[..., None]
     differs = (zeros[..., 1:, :] != zeros[..., :-1, :]) & both
-    never = (zeros | ~allowed | ~long[..., None]).all((0, 1, 2, 3)) & (allowed & long[..., None]).any((0, 1, 2, 3))
+    seen = allowed & long[..., None]
+    cells, empty = (one.sum((0, 1, 2, 3)) for one in (seen, seen & zeros))
+    by_chance = (empty.sum() / cells.sum()) ** cells
+    never = (empty == cells) & (by_chance < CHANCE / len(cells))
     return bool(both.any() and differs.sum() > _DIFFERENT * both.sum() and not never.any())
