@@ -113,6 +113,10 @@ class Recipe:
             raise ValueError(
                 say('precision is {precision!r}; it must be "bfloat16" or "float32".', precision=self.precision)
             )
+        if not isinstance(self.written, list) or not all(isinstance(one, str) for one in self.written):
+            raise ValueError(
+                say("written is {written!r}; it must be a list of file names, in brackets.", written=self.written)
+            )
         if self.keep_tokenizer and not self.begin_from:
             raise ValueError(say("keep_tokenizer needs a checkpoint to begin with: name its recipe in begin_from."))
         if self.schedule not in SCHEDULES:

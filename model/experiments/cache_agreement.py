@@ -1,7 +1,7 @@
 """Three ways to the attention of a translation, which must be one: cached, in one forward pass, as in training.
 
 They are run in float64. In float32 the ways round differently, and how far that moves a weight depends on the scores:
-`five-torch_like` has scores of nearly 600 and up to 2e-5 between the ways, the other released models 2e-6. In float64
+`preset-torch_like` has scores of nearly 600 and up to 2e-5 between the ways, the other released models 2e-6. In float64
 they agree to the last digit of a weight that is kept as float32, so that a fault of the cache or a mask stands out.
 """
 

@@ -172,7 +172,7 @@ def test_decode(page: Page, result: Translation, trace: AttentionTrace, head: st
 
 
 def test_training(page: Page) -> None:
-    translator = Translator.load("five-annotated")  # Of the default model no random start is known.
+    translator = Translator.load("preset-annotated")  # Of the default model no random start is known.
     moments = timeline(stops(translator.checkpoint), SENTENCE, translator.translate(SENTENCE).target_ids)
     maps = [moment.trace.maps["cross"].weights[1, 2] for moment in moments]
     open_page(page, address("/training", model=translator.name, kind="cross", layer="2", head="3", at="released"))

@@ -22,7 +22,7 @@ from .steps import (
 )
 
 SENTENCE = "My sister bought a new car yesterday."
-KEEPS_UNKNOWN = "/?layer=1&model=five-annotated"
+KEEPS_UNKNOWN = "/?layer=1&model=preset-annotated"
 """A model without bytes: what its vocabulary has no piece for is shown as it was typed."""
 
 

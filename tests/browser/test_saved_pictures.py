@@ -52,7 +52,7 @@ def panel(page: Page, name: str) -> Locator:
 
 
 def test_a_stop_of_the_training_with_its_names_turned(page: Page, tmp_path: Path) -> None:
-    open_page(page, f"/training?model=five-annotated&{SENTENCE}&kind=decoder&at=released")
+    open_page(page, f"/training?model=preset-annotated&{SENTENCE}&kind=decoder&at=released")
     heads = page.locator(".snapshots .tile")
     expect(heads.first).to_be_visible(timeout=LOADING)
     columns = page.locator(".snapshots .columns span")

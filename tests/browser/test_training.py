@@ -15,7 +15,7 @@ from model.network.presets import PRESETS
 from .steps import LOADING, click, click_at, download, open_menu, open_page, point, settle, tile
 
 SENTENCE = "He reads a book."
-TWO_ENDS = "five-annotated"
+TWO_ENDS = "preset-annotated"
 """A model that kept no snapshots, and whose random start its recipe knows."""
 VIEWS: dict[str, str | re.Pattern[str]] = {
     "snapshots": "At every stop the model reads one fixed translation",

@@ -175,7 +175,7 @@ def _checkpoint_doors() -> list[Door]:
 
 
 def _atlas_doors() -> list[Door]:
-    good = FOLDER / "five-original" / "atlas"
+    good = FOLDER / "preset-original" / "atlas"
     if not good.is_dir():
         return []
     manifest = json.loads((good / "atlas.json").read_text())

@@ -41,7 +41,7 @@ def show(bar: DeltaGenerator) -> None:
         st.info(
             say(
                 "No checkpoint of a preset is here yet. Train one with `python -m model train --config "
-                "checkpoints/five-original/recipe.json --data FOLDER`, then reload this page."
+                "checkpoints/preset-original/recipe.json --data FOLDER`, then reload this page."
             )
         )
         return

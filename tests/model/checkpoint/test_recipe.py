@@ -68,6 +68,8 @@ def test_an_absent_file_is_said(tmp_path: Path) -> None:
         ({"precision": "float16"}, 'precision is \'float16\'; it must be "bfloat16" or "float32"'),
         ({"schedule": "cosine"}, "schedule is 'cosine'; it must be one of 'linear', 'inverse_sqrt'"),
         ({"schedule": "inverse_sqrt"}, "decay_steps is 2000; the schedule 'inverse_sqrt' takes 0 only"),
+        ({"written": "written-1.tsv"}, "written is 'written-1.tsv'; it must be a list of file names, in brackets"),
+        ({"written": [1]}, r"written is \[1\]; it must be a list"),
         ({"mixture": ["a"]}, r"mixture is \['a'\]; it must be an object of folder names and numbers"),
         ({"mixture": None}, "mixture is None"),
         ({"mixture": {"a": 1, "b": -0.5}}, "mixture has -0.5 for b; it must be a number of at least 0"),

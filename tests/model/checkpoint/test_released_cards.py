@@ -18,7 +18,7 @@ from model.network.transformer import Transformer
 
 README = Path(__file__).resolve().parents[3] / "README.md"
 SIZES = {"vocab_size", "target_vocab_size", "d_model", "heads", "encoder_layers", "decoder_layers", "feed_forward"}
-FIVE = [name for name in available() if name.startswith("five-")]
+TRAINED_ALIKE = [name for name in available() if name.startswith("preset-")]
 
 
 def card(name: str) -> str:
@@ -48,7 +48,7 @@ def test_the_architecture_in_words(name: str) -> None:
         assert part in text
 
 
-@pytest.mark.parametrize("name", FIVE)
+@pytest.mark.parametrize("name", TRAINED_ALIKE)
 def test_what_was_trained_otherwise_than_the_preset_says(name: str) -> None:
     own = config(name)
     differ = set(own.differences(preset(own.preset))) - SIZES - {"max_length", "dropout"}
@@ -59,19 +59,19 @@ def test_what_was_trained_otherwise_than_the_preset_says(name: str) -> None:
 
 
 def test_the_card_of_original_says_that_it_is_not_the_paper() -> None:
-    assert ORIGINAL in card("five-original")
+    assert ORIGINAL in card("preset-original")
 
 
 def bleu(preset_name: str) -> str:
-    scores = read_scores(folder_of(f"five-{preset_name}"))
+    scores = read_scores(folder_of(f"preset-{preset_name}"))
     return f"{next(one.bleu for one in scores if one.set == 'Tatoeba dev' and one.beam == 1):.1f}"
 
 
-@pytest.mark.parametrize("name", [*FIVE, "README"])
+@pytest.mark.parametrize("name", [*TRAINED_ALIKE, "README"])
 def test_scores_of_the_presets_beside_each_other(name: str) -> None:
     text = README.read_text(encoding="utf-8") if name == "README" else card(name)
     found = re.findall(rf"`({'|'.join(PRESETS)})` (\d+\.\d)", text)
-    assert {name for name, _ in found} == {name.removeprefix("five-") for name in FIVE}
+    assert {name for name, _ in found} == {name.removeprefix("preset-") for name in TRAINED_ALIKE}
     assert all(value == bleu(name) for name, value in found)
 
 
@@ -93,7 +93,7 @@ def test_how_long_embeddings_are_beside_positions() -> None:
     vocabulary |= {"vocab_size": 2500, "target_vocab_size": 2500, "shared_embedding": False, "tied_generator": False}
     tokens, positions = begins_with(**vocabulary, init="xavier_uniform", scale_embedding=False)
     said = f"{tokens / positions:.2f} times as long as the positions (a norm of {tokens:.1f} beside {positions:.0f})"
-    assert said in card("five-pad_row")
+    assert said in card("preset-pad_row")
 
     tokens, positions = begins_with(**vocabulary, init="torch")
-    assert f"so that positions are {positions / tokens:.2f} times as long at first" in card("five-torch_like")
+    assert f"so that positions are {positions / tokens:.2f} times as long at first" in card("preset-torch_like")

@@ -13,7 +13,7 @@ from model.checkpoint.load import load_checkpoint, unique_weights
 from model.checkpoint.summary import PRESET_GROUP, Summary, grouped, summary
 
 
-@pytest.mark.parametrize("name", ["everyday-zh-en", "multi30k-en-de", "five-shared_bpe"])
+@pytest.mark.parametrize("name", ["everyday-zh-en", "multi30k-en-de", "preset-shared_bpe"])
 def test_a_summary_is_that_of_the_loaded_model(name: str) -> None:
     found, checkpoint = summary(folder_of(name)), load_checkpoint(name)
     assert found.parameters == sum(one.numel() for one in unique_weights(checkpoint.model).values())
@@ -22,7 +22,7 @@ def test_a_summary_is_that_of_the_loaded_model(name: str) -> None:
         checkpoint.card["source_language"],
         checkpoint.card["target_language"],
     )
-    assert found.preset == name.startswith("five-")
+    assert found.preset == name.startswith("preset-")
     raw = [one for one in read_scores(folder_of(name)) if one.protocol == "raw" and one.step is None]
     assert found.score == (next(one for one in raw if one.beam == max(each.beam for each in raw)) if raw else None)
 
@@ -42,7 +42,7 @@ def test_a_card_that_says_nothing_is_among_the_others() -> None:
 
 def test_a_broken_folder_is_a_value_error(tmp_path: Path) -> None:
     folder = tmp_path / "broken"
-    shutil.copytree(folder_of("five-original"), folder)
+    shutil.copytree(folder_of("preset-original"), folder)
     (folder / "model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0not a header")
     with pytest.raises(ValueError, match=r"broken/model\.safetensors cannot be read"):
         summary(folder)

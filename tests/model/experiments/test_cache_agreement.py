@@ -53,7 +53,7 @@ def test_released_checkpoints_agree(name: str) -> None:
 @pytest.mark.walk
 def test_scores_of_several_hundreds_are_no_false_alarm() -> None:
     """In float32 the three ways of this model lie more than 1e-5 apart on some of these sentences."""
-    translator = Translator.load("five-torch_like", "cpu")
+    translator = Translator.load("preset-torch_like", "cpu")
     largest = 0.0
     for sentence in (FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines():
         found = translator.translate(sentence, capture=False)

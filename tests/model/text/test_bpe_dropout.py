@@ -35,7 +35,7 @@ def test_a_merge_that_is_left_out_at_one_step_can_come_at_the_next() -> None:
     assert by_chance("lowe", 0.05, 0.5) == ["lo", "we"]
 
 
-@pytest.mark.parametrize("name", ["everyday-en-de", "everyday-zh-en", "five-original"])
+@pytest.mark.parametrize("name", ["everyday-en-de", "everyday-zh-en", "preset-original"])
 def test_without_dropout_the_pieces_are_those_of_sentencepiece(name: str) -> None:
     """Bytes, unknown characters and runs of them, digits, forms that are normalised."""
     tokenizer = Tokenizer.load(FOLDER / name / "tokenizer.model")

@@ -26,7 +26,7 @@ def test_the_readme_has_every_field_of_every_preset() -> None:
     assert f"<!-- presets -->\n\n{table}\n\n<!-- end of presets -->" in README.read_text(encoding="utf-8"), table
 
 
-@pytest.mark.parametrize("name", [one for one in available() if one.startswith("five-")])
+@pytest.mark.parametrize("name", [one for one in available() if one.startswith("preset-")])
 def test_a_released_model_names_the_choices_that_its_preset_does_not_make(name: str) -> None:
     folder = folder_of(name)
     config = config_of(folder, read_facts(folder))
@@ -34,7 +34,7 @@ def test_a_released_model_names_the_choices_that_its_preset_does_not_make(name: 
     differ = [field for field in FIELDS if field not in SIZES and getattr(config, field) != getattr(own, field)]
     but = f", but for {', '.join(differ)}" if differ else ""
     assert built_from(config).endswith(f"the preset {config.preset} ({SOURCES[config.preset]}){but}.")
-    assert differ == {"five-shared_bpe": ["dropout_places"], "five-torch_like": ["equal_layers"]}.get(name, [])
+    assert differ == {"preset-shared_bpe": ["dropout_places"], "preset-torch_like": ["equal_layers"]}.get(name, [])
 
 
 def test_what_was_built_from_no_preset_says_nothing() -> None:

@@ -278,27 +278,27 @@ def small(folder: Path, name: str) -> None:
 def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None:
     assert "No checkpoint of a preset" in said(opened("comparison"))
     for name in ("original", "torch_like"):
-        small(checkpoints / f"five-{name}", name)
-    keep_score(checkpoints / "five-original", SCORE)
+        small(checkpoints / f"preset-{name}", name)
+    keep_score(checkpoints / "preset-original", SCORE)
     cache.preset_models.clear()
     found, faults = cache.preset_models("en")
-    assert [one.name for one in found] == ["five-original", "five-torch_like"]
+    assert [one.name for one in found] == ["preset-original", "preset-torch_like"]
     assert not faults
     fields = {"norm_order", "final_norm", "qkv_bias", "output_bias", "init", "equal_layers"}
     assert set(differing_fields(found)) == fields
-    one = read_preset_model(checkpoints / "five-original")
+    one = read_preset_model(checkpoints / "preset-original")
     assert one is not None
     assert one.parameters == sum(
         tensor.numel()
-        for tensor in unique_weights(Translator.load(checkpoints / "five-original", "cpu").model).values()
+        for tensor in unique_weights(Translator.load(checkpoints / "preset-original", "cpu").model).values()
     )
     app = opened("comparison")
     assert "only fields in which they differ" in said(app)
     assert "Without a checkpoint here: pad_row, torch_like" not in said(app)
     assert "Without a checkpoint here: pad_row, annotated, shared_bpe, vaswani2017." in said(app)
-    (checkpoints / "five-torch_like" / "scores.json").write_text("[]")
+    (checkpoints / "preset-torch_like" / "scores.json").write_text("[]")
     cache.preset_models.clear()
-    assert "five-torch_like/scores.json is not a list of scores" in said(opened("comparison"))
+    assert "preset-torch_like/scores.json is not a list of scores" in said(opened("comparison"))
 
 
 def test_it_begins_with_a_model_that_kept_snapshots_until_the_visitor_chooses() -> None:
@@ -320,9 +320,9 @@ def test_it_begins_with_a_model_that_kept_snapshots_until_the_visitor_chooses() 
     assert model() == first == app.query_params["model"]  # for a reload
     assert "Training begins with" not in said(app)
     app.switch_page("viz/pages/explore.py").run()
-    app.selectbox(key="model").set_value("five-original").run()
+    app.selectbox(key="model").set_value("preset-original").run()
     app.switch_page("viz/pages/training.py").run()
-    assert model() == "five-original"
+    assert model() == "preset-original"
 
 
 def test_the_numbers_of_the_snapshots_are_those_of_the_head_that_is_shown() -> None:
