@@ -30,6 +30,7 @@ NAMES = (
     "live",
     "overview",
     "positions",
+    "retrained",
     "snapshots",
     "training",
     "views",

@@ -25,11 +25,9 @@ from viz.engine.package import ENGINE, KERNEL, package
 from viz.export import collect
 
 from .browser import chromium
+from .retrained import MODEL, PIECES, SENTENCE
 from .timing import Row
 
-MODEL = "everyday-en-de"
-SENTENCE = "When I came home last night, the children were already asleep in their warm bed."
-PIECES = 18
 OPENINGS, ROUNDS = 5, 15
 READY, SIZE, SLOWER, KEY = 3000.0, 1.4, 3.0, 50.0
 """Goals: milliseconds, a share of the weights, times Python's time, milliseconds."""

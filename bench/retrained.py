@@ -1,0 +1,116 @@
+"""The default model beside the weights that it was first released with: what its wider vocabulary costs.
+
+These weights are read from the history of git; a copy of the project without it has no lines of this.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from model.checkpoint.files import CONFIG, FOLDER, TOKENIZER, WEIGHTS, write_facts
+from model.evaluation.phenomena import read_items
+from model.translate import Translator
+
+from .timing import Row, one_thread, side_by_side
+
+MODEL = "everyday-en-de"
+FIRST = "f122bb675bb48a0297c6914383def4e1858fcb1d"
+"""The commit that released the first weights."""
+SENTENCE = "When I came home last night, the children were already asleep in their warm bed."
+PIECES, LIMIT = 18, 120.0
+"""Of the sentence, by today's tokenizer; and the milliseconds that it may take on two cores."""
+RATES, SENTENCES, STARTS = 7, 41, 9
+"""Repetitions."""
+START = """
+import re, sys, time
+from model.translate import Translator
+print(Translator.load(sys.argv[1], "cpu").translate(sys.argv[2]).text)
+print(time.time(), re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
+"""
+
+
+def measure() -> list[Row]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if not write_first_weights(folder):
+            return []
+        ours, theirs = Translator.load(MODEL, "cpu"), Translator.load(folder, "cpu")
+        with one_thread():
+            return [*_rates(ours, theirs), *_sentence(ours, theirs), *_starts(folder)]
+
+
+def write_first_weights(folder: Path) -> bool:
+    """Write the checkpoint as it was first released into a folder; return whether the history has it."""
+    for name in (CONFIG, WEIGHTS, TOKENIZER):
+        command = ["git", "show", f"{FIRST}:checkpoints/{MODEL}/{name}"]
+        found = subprocess.run(command, cwd=FOLDER, capture_output=True, check=False)
+        if found.returncode:
+            return False
+        (folder / name).write_bytes(found.stdout)
+    facts = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    write_facts(folder, facts)  # with the hash of the architecture, which was not kept then
+    return True
+
+
+def _rates(ours: Translator, theirs: Translator) -> list[Row]:
+    """The 150 sentences by phenomenon, in tokens and, as the two have other tokens and translations, in sentences."""
+    texts = [one.source for one in read_items(FOLDER / "phenomena.en-de.tsv")]
+    written = [sum(map(len, one.tokenizer.encode_ids(one.translate_batch(texts)))) for one in (ours, theirs)]
+    rows = []
+    for what, batches in (("one by one", [[text] for text in texts]), ("all at once", [texts])):
+        mine, other = side_by_side(_translating(ours, batches), _translating(theirs, batches), RATES)
+        counts = {"tokens": written, "sentences": [len(texts)] * 2}
+        rows += [
+            _row(f"{unit}/s, {len(texts)} sentences greedily, {what}", count[0] / mine, count[1] / other, ",.0f")
+            for unit, count in counts.items()
+        ]
+    return rows
+
+
+def _translating(translator: Translator, batches: list[list[str]]) -> Callable[[], object]:
+    return lambda: [translator.translate_batch(batch) for batch in batches]
+
+
+def _sentence(ours: Translator, theirs: Translator) -> list[Row]:
+    """One sentence, with the weights of all heads."""
+    if len(ours.encode(SENTENCE).ids) != PIECES:
+        raise RuntimeError(f"The sentence must have {PIECES} pieces, but has {len(ours.encode(SENTENCE).ids)}.")
+    took = side_by_side(lambda: ours.translate(SENTENCE), lambda: theirs.translate(SENTENCE), SENTENCES)
+    mine, other = (1000 * one for one in took)
+    what = f"ms of {PIECES} source pieces greedily, with all weights"
+    held = f"retrained: {what}, ours / the limit"
+    limit = Row(held, f"{mine:.1f}", f"{LIMIT:.0f}", mine / LIMIT, "at most 1", mine <= LIMIT)
+    return [_row(what, mine, other, ".1f"), limit]
+
+
+def _starts(folder: Path) -> list[Row]:
+    """Processes of their own that translate the sentence and end; by turns."""
+    runs = [(_start(MODEL), _start(str(folder))) for _ in range(STARTS)]
+    (mine, my_peak), (other, other_peak) = (
+        [median(figures) for figures in zip(*side, strict=True)] for side in zip(*runs, strict=True)
+    )
+    return [
+        _row("s from the start of Python to the first translation", mine, other, ".2f"),
+        _row("MB of memory until then, at most", my_peak, other_peak, ",.0f"),
+    ]
+
+
+def _start(name: str) -> tuple[float, float]:
+    """Seconds to the first translation, and the largest resident memory in megabytes; on Linux."""
+    begun = time.time()
+    command = [sys.executable, "-c", START, name, SENTENCE]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+    done, kilobytes = said.split()
+    return float(done) - begun, int(kilobytes) / 1024
+
+
+def _row(what: str, ours: float, theirs: float, form: str) -> Row:
+    what = f"retrained: {what}, today's weights / the first"
+    return Row(what, f"{ours:{form}}", f"{theirs:{form}}", ours / theirs, "none", True)
