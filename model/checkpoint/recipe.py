@@ -113,10 +113,7 @@ class Recipe:
             raise ValueError(
                 say('precision is {precision!r}; it must be "bfloat16" or "float32".', precision=self.precision)
             )
-        if not isinstance(self.written, list) or not all(isinstance(one, str) for one in self.written):
-            raise ValueError(
-                say("written is {written!r}; it must be a list of file names, in brackets.", written=self.written)
-            )
+        _check_written(self.written)
         if self.keep_tokenizer and not self.begin_from:
             raise ValueError(say("keep_tokenizer needs a checkpoint to begin with: name its recipe in begin_from."))
         if self.schedule not in SCHEDULES:
@@ -221,6 +218,12 @@ class Recipe:
             return tuple(one for one in sorted(set(self.snapshots)) if 0 < one < self.steps)
         gaps = self.snapshots - 2
         return tuple(sorted({round(self.steps ** (1 - gap / gaps)) for gap in range(1, gaps + 1)} - {self.steps}))
+
+
+def _check_written(files: Any) -> None:
+    """Raise ValueError for what is no list of texts: one text would be read letter by letter."""
+    if not isinstance(files, list) or not all(isinstance(one, str) for one in files):
+        raise ValueError(say("written is {written!r}; it must be a list of file names, in brackets.", written=files))
 
 
 def _check_mixture(name: str, mixture: Any) -> None:
