@@ -44,6 +44,18 @@ def open_snapshots(page: Page, model: str = TWO_ENDS, **address: str) -> None:
     settle(page)
 
 
+@pytest.mark.parametrize("width", [1440, 1000])
+def test_no_text_of_a_table_runs_over_its_neighbour(page: Page, width: int) -> None:
+    """The first model's four places of dropout ran over the second's."""
+    page.set_viewport_size({"width": width, "height": 900})
+    for name in ("comparison", "architecture"):
+        open_page(page, f"/training?model={TWO_ENDS}&training={name}")
+        cells = page.locator(".table td")
+        expect(cells.filter(has_text="embedding, sublayer").first).to_be_visible()
+        over = "cells => cells.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.textContent)"
+        assert cells.evaluate_all(over) == []
+
+
 @pytest.mark.walk
 def test_a_walk_through_every_view(page: Page) -> None:
     open_page(page, f"/training?model={TWO_ENDS}")
