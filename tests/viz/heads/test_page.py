@@ -210,6 +210,23 @@ def test_figures_hold_the_numbers_that_they_show() -> None:
         assert list(own.x) == pytest.approx([0.25])
 
 
+@pytest.mark.parametrize(
+    ("others", "side"),
+    [
+        ([], "end"),  # towards the middle
+        ([(6.5, 5.0)], "start"),  # another dot lies there
+        ([(6.5, 9.0)], "end"),  # far above
+        ([(6.5, 5.0), (7.5, 5.0)], "end"),  # as many on either side
+        ([(6.5, 5.0), (6.2, 5.0), (7.5, 5.0)], "start"),  # fewer there
+    ],
+)
+def test_a_name_stands_where_no_other_dot_lies(others: list[tuple[float, float]], side: str) -> None:
+    corners = [(0.0, 0.0), (10.0, 10.0)]
+    rest = [Dot("encoder 1.1", "encoder", x, y, 0.0, "mixed") for x, y in (*corners, *others)]
+    shown = scatter([*rest, Dot("cross 1.1", "cross", 7.0, 5.0, 1.0, "mixed")], "a", "b", "title", LIGHT)
+    assert next(one.across for one in shown.notes if one.text == "cross 1.1") == side
+
+
 def test_every_measure_has_a_name_and_a_meaning() -> None:
     assert set(MEASURES) == set(MEASURE_NAMES) == set(EXPLAINED)
     assert len(set(MEASURE_NAMES.values())) == len(MEASURES)

@@ -18,6 +18,8 @@ SMALLEST, LARGEST = 4.0, 15.0
 """Radii in pixels; the area grows with the cost."""
 NAMED = 6
 """Heads whose name stands beside their dot: those that cost most."""
+NAME_SHARE = 0.14, 0.03
+"""What a name and its distance take of the picture's width, in a narrow window, and half of it of the height."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +58,23 @@ def scatter(
     ]
     largest = sorted(dots, key=lambda dot: (not dot.chosen, -dot.cost))[:NAMED]
     x, y = (_axis([getattr(dot, one) for dot in (*dots, *beside)], name) for one, name in (("x", across), ("y", up)))
-    middle = (x.low + x.high) / 2
-    notes = [
-        # Names stand towards the middle, so that none leaves the picture.
-        Note(dot.name, dot.x, dot.y, palette.ink, "start", "middle", 18)
-        if dot.x < middle
-        else Note(dot.name, dot.x, dot.y, palette.ink, "end", "middle", -18)
-        for dot in largest
-    ]
+    notes = [_name(dot, dots, x, y, palette) for dot in largest]
     kinds = {dot.kind for dot in (*dots, *beside)}
     return Curves(title, x, y, marks, palette, notes, height=HEIGHT, legend=kind_legend(kinds, palette))
+
+
+def _name(dot: Dot, dots: Sequence[Dot], x: Axis, y: Axis, palette: Palette) -> Note:
+    """The name beside its dot, on the side where it covers fewer others; at best towards the middle."""
+    inwards = 1 if dot.x < (x.low + x.high) / 2 else -1
+    wide, tall = NAME_SHARE[0] * (x.high - x.low), NAME_SHARE[1] * (y.high - y.low)
+
+    def covered(side: int) -> float:
+        if not x.low <= dot.x + side * wide <= x.high:
+            return np.inf
+        return sum(0 < side * (one.x - dot.x) < wide and abs(one.y - dot.y) < tall for one in dots)
+
+    side = min((inwards, -inwards), key=covered)
+    return Note(dot.name, dot.x, dot.y, palette.ink, "start" if side > 0 else "end", "middle", 18 * side)
 
 
 def kind_colours(palette: Palette) -> dict[str, str]:
