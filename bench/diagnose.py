@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -12,17 +10,23 @@ from safetensors.numpy import load_file, save_file
 
 from model.cli.diagnose import diagnose_file
 
+from .apart import run_apart
 from .timing import Row, side_by_side
 
 LAYERS, HEADS, TOKENS = 12, 12, 512
 SECONDS = 60
 """The limit for one file."""
-_PEAK = "import re, sys; {}; print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])"
-"""A program, and the most memory it had; resource.getrusage would count that of the process that starts it."""
-_JUDGED = (
-    "from model.cli.diagnose import diagnose_file; assert diagnose_file(sys.argv[1], 'causal').verdict == sys.argv[2]"
-)
-_READ = "from safetensors.numpy import load_file; arrays = load_file(sys.argv[1]); assert arrays['weights'].any()"
+_JUDGED = """
+import sys
+from model.cli.diagnose import diagnose_file
+assert diagnose_file(sys.argv[1], "causal").verdict == sys.argv[2]
+"""
+_READ = """
+import sys
+from safetensors.numpy import load_file
+arrays = load_file(sys.argv[1])
+assert arrays["weights"].any()
+"""
 
 
 def measure() -> list[Row]:
@@ -43,7 +47,7 @@ def _rows(file: Path, faulty: bool) -> list[Row]:
             raise RuntimeError(f"The verdict on a {verdict} file is {found}.")
 
     ours, theirs = side_by_side(judged, lambda: load_file(file)["weights"].sum(), repetitions=1, warm_up=0)
-    peaks = [_peak(program, file, verdict) for program in (_JUDGED, _READ)]
+    peaks = [run_apart(program, str(file), verdict)[1] for program in (_JUDGED, _READ)]
     name = f"diagnose: {LAYERS} x {HEADS} x {TOKENS} x {TOKENS}, {verdict}"
     return [
         Row(
@@ -75,9 +79,3 @@ def _weights(faulty: bool) -> np.ndarray:
         scores = scores if faulty and layer == LAYERS - 1 else np.tril(scores)
         weights[layer] = scores / scores.sum(-1, keepdims=True)
     return weights[None]
-
-
-def _peak(program: str, file: Path, verdict: str) -> float:
-    """The largest resident memory of a process of its own, in megabytes; on Linux."""
-    command = [sys.executable, "-c", _PEAK.format(program), str(file), verdict]
-    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / 1024

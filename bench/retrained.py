@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from model.checkpoint.files import CONFIG, FOLDER, TOKENIZER, WEIGHTS, write_fac
 from model.evaluation.phenomena import read_items
 from model.translate import Translator
 
+from .apart import run_apart
 from .timing import Row, one_thread, side_by_side
 
 MODEL = "everyday-en-de"
@@ -29,10 +29,10 @@ PIECES, LIMIT = 18, 120.0
 RATES, SENTENCES, STARTS = 7, 41, 9
 """Repetitions."""
 START = """
-import re, sys, time
+import sys, time
 from model.translate import Translator
-print(Translator.load(sys.argv[1], "cpu").translate(sys.argv[2]).text)
-print(time.time(), re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
+Translator.load(sys.argv[1], "cpu").translate(sys.argv[2])
+print(time.time())
 """
 
 
@@ -100,11 +100,13 @@ def _one(translator: Translator, capture: bool) -> Callable[[], object]:
 
 
 def _starts(folder: Path) -> list[Row]:
-    """Processes of their own that translate the sentence and end; by turns."""
-    runs = [(_start(MODEL), _start(str(folder))) for _ in range(STARTS)]
-    (mine, my_peak), (other, other_peak) = (
-        [median(figures) for figures in zip(*side, strict=True)] for side in zip(*runs, strict=True)
-    )
+    """Processes of their own that translate the sentence and end; which of the two goes first alternates."""
+    names = (MODEL, str(folder))
+    runs: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    for repetition in range(STARTS):
+        for name in names if repetition % 2 else reversed(names):
+            runs[name].append(_start(name))
+    (mine, my_peak), (other, other_peak) = ([median(one) for one in zip(*runs[name], strict=True)] for name in names)
     return [
         _row("s from the start of Python to the first translation", mine, other, ".2f"),
         _row("MB of memory until then, at most", my_peak, other_peak, ",.0f"),
@@ -112,12 +114,10 @@ def _starts(folder: Path) -> list[Row]:
 
 
 def _start(name: str) -> tuple[float, float]:
-    """Seconds to the first translation, and the largest resident memory in megabytes; on Linux."""
+    """Seconds to the first translation, and the largest resident memory in megabytes."""
     begun = time.time()
-    command = [sys.executable, "-c", START, name, SENTENCE]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
-    done, kilobytes = said.split()
-    return float(done) - begun, int(kilobytes) / 1024
+    (done,), peak = run_apart(START, name, SENTENCE)
+    return float(done) - begun, peak
 
 
 def _row(what: str, ours: float, theirs: float, form: str) -> Row:

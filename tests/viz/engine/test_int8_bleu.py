@@ -14,6 +14,7 @@ from model.translate import Translator
 from viz.engine.package import quantised
 from viz.export.packed_models import INT8_BLEU, weights_in_words
 
+BENCH = Path(__file__).parents[3] / "bench" / "README.md"
 DATA = Path(os.environ.get("ATTENSCOPE_DATA", "/nowhere"))
 
 
@@ -22,6 +23,13 @@ def test_every_released_model_was_measured_and_loses_little() -> None:
     measured = {found["checkpoint"]: own for own, found in INT8_BLEU.items()}
     assert {name: measured.get(name) for name in released} == released
     assert all(abs(found["half"] - found["int8"]) < 0.3 for found in INT8_BLEU.values())
+
+
+def test_the_readme_of_bench_says_how_much_the_models_lose() -> None:
+    changes = [found["int8"] - found["half"] for found in INT8_BLEU.values()]
+    sentences = [found["sentences"] for found in INT8_BLEU.values()]
+    said = f"BLEU changes by {min(changes):+.2f} to {max(changes):+.2f} on {min(sentences):,} to {max(sentences):,}"
+    assert said in " ".join(BENCH.read_text(encoding="utf-8").split())
 
 
 def test_a_file_says_what_is_known() -> None:

@@ -18,8 +18,8 @@ SMALLEST, LARGEST = 4.0, 15.0
 """Radii in pixels; the area grows with the cost."""
 NAMED = 6
 """Heads whose name stands beside their dot: those that cost most."""
-NAME_SHARE = 0.14, 0.03
-"""What a name and its distance take of the picture's width, in a narrow window, and half of it of the height."""
+NAME_WIDTH, NAME_HEIGHT = 0.14, 0.06
+"""Shares of the picture that a name takes in a narrow window, its distance from the dot included."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ def scatter(
 
 
 def _name(dot: Dot, dots: Sequence[Dot], x: Axis, y: Axis, palette: Palette) -> Note:
-    """The name beside its dot, on the side where it covers fewer others; at best towards the middle."""
+    """The name beside its dot, where it stays in the picture and covers fewer others; towards the middle if equal."""
     inwards = 1 if dot.x < (x.low + x.high) / 2 else -1
-    wide, tall = NAME_SHARE[0] * (x.high - x.low), NAME_SHARE[1] * (y.high - y.low)
+    wide, tall = NAME_WIDTH * (x.high - x.low), NAME_HEIGHT * (y.high - y.low)
 
     def covered(side: int) -> float:
         if not x.low <= dot.x + side * wide <= x.high:
             return np.inf
-        return sum(0 < side * (one.x - dot.x) < wide and abs(one.y - dot.y) < tall for one in dots)
+        return sum(0 < side * (one.x - dot.x) < wide and abs(one.y - dot.y) < tall / 2 for one in dots)
 
     side = min((inwards, -inwards), key=covered)
     return Note(dot.name, dot.x, dot.y, palette.ink, "start" if side > 0 else "end", "middle", 18 * side)
