@@ -56,6 +56,21 @@ def test_no_text_of_a_table_runs_over_its_neighbour(page: Page, width: int) -> N
         assert cells.evaluate_all(over) == []
 
 
+def test_the_names_of_rows_stay_when_a_table_scrolls(page: Page) -> None:
+    page.set_viewport_size({"width": 800, "height": 900})
+    open_page(page, "/training?training=architecture")
+    name = page.get_by_role("rowheader", name="scale_scores")
+    left = int(name.evaluate("one => one.getBoundingClientRect().left"))
+    name.evaluate("one => { one.closest('.table').scrollLeft = 9999; }")
+    assert name.evaluate("one => one.closest('.table').scrollLeft") > 0
+    assert int(name.evaluate("one => one.getBoundingClientRect().left")) == left
+    box = name.bounding_box()
+    assert box is not None
+    on_top = "([x, y]) => document.elementFromPoint(x, y).textContent"
+    across = [box["x"] + share * box["width"] for share in (0.1, 0.5, 0.9)]
+    assert {page.evaluate(on_top, [x, box["y"] + box["height"] / 2]) for x in across} == {"scale_scores"}
+
+
 @pytest.mark.walk
 def test_a_walk_through_every_view(page: Page) -> None:
     open_page(page, f"/training?model={TWO_ENDS}")
