@@ -21,7 +21,7 @@ from ..atomic_write import write_file
 from ..language.say import say
 from ..text.words import START
 
-FORMAT = "attenscope-atlas-1"
+FORMAT = "attenscope-atlas-2"
 MANIFEST, PARTS = "atlas.json", "parts"
 HEADS, HALVES, SENTENCES, TAG_MASS, COSTS, LINKS = "heads", "halves", "sentences", "tags", "costs", "links"
 SINGLE = (HEADS, HALVES, SENTENCES, TAG_MASS, COSTS)

@@ -48,7 +48,7 @@ def finish(folder: Path, manifest: Manifest, parts: Sequence[Path]) -> Manifest:
     tables = {
         HEADS: heads_table(sums.drop(columns="half"), []).merge(costs, "left", PLACE),
         HALVES: heads_table(sums, ["half"]),
-        TAG_MASS: tags,
+        TAG_MASS: tags[tags["even"] > 0],  # the pairs that may attend
     }
     for name, table in tables.items():
         _write(pa.Table.from_pandas(table, preserve_index=False), folder / f"{name}.parquet")

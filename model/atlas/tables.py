@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -117,10 +117,13 @@ def sentence_table(sentences: Iterable[tuple[Sentence, float]]) -> pa.Table:
 
 
 def tag_table(found: dict[Kind, TagMass]) -> pa.Table:
-    """A row a map x layer x head x part of speech of the query x of the key, where such a pair may attend."""
+    """A row a map x layer x head x part of speech of the query x of the key, for each that a query has.
+
+    Keys of every part of speech: another part of the atlas may have the pair, and its rows are those of all parts.
+    """
     columns: dict[str, list[Any]] = {name: [] for name in TAG_SCHEMA.names}
     for kind, one in found.items():
-        for query, key in zip(*np.nonzero(one.even), strict=True):
+        for query, key in product(np.flatnonzero(one.rows), range(len(TAGS))):
             for layer, head in np.ndindex(one.mass.shape[:2]):
                 values = (one.mass[layer, head, query, key], one.even[query, key], one.rows[query])
                 row = (kind, layer, head, TAGS[query], TAGS[key], *values)

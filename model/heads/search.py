@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ..atlas.folder import LINKS
-from ..language.say import say, sentences
+from ..language.say import say, say_many, sentences
 from ..trace import KINDS, Head
 from .atlas import Atlas, head_name
 from .database import check_pattern, query
@@ -60,7 +61,7 @@ class Found:
             return say("The head does it at {share:.0%} of its links that begin so.", share=share)
         if not lift > 1:
             return say("No head does it more often than the heads of its map together.")
-        return say(
+        most = say(
             "Head {head} does it most beyond chance: {hits:,} of {links:,} ({share:.0%}), {lift:.1f} times the share "
             "of all heads of its map.",
             head=head_name((best["map"], int(best["layer"]), int(best["head"]))),
@@ -69,6 +70,9 @@ class Found:
             share=share,
             lift=lift,
         )
+        ties = int(np.isclose(self.heads["lift"], lift).sum()) - 1
+        others = say_many("{count} more head does it as much.", "{count} more heads do it as much.", ties)
+        return sentences(most, others if ties else "")
 
 
 def search(atlas: Atlas, question: Question, least: int = 10) -> Found:

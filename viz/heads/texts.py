@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from model.atlas.links import KEYS_A_ROW, STEPS
 from model.atlas.measures import EXPLAINED
 from model.language.say import say, say_many, sentences, to_say
 from model.text.tags import MODELS
@@ -32,7 +33,7 @@ SHADED = to_say(
 )
 PAIRS = to_say(
     "Share: of the weight of rows whose query has the first part of speech, what goes to the second. Lift: that share "
-    "over what rows spread evenly would give it."
+    "over what rows spread evenly would give it. Rows: all such rows of the corpus that may look at two tokens or more."
 )
 WHAT: dict[Space, str] = {
     "queries and keys": to_say(
@@ -67,6 +68,18 @@ def corpus(atlas: Atlas) -> str:
     )
     left_out = say_many("{count:,} line was left out.", "{count:,} lines were left out.", skipped)
     return sentences(measured, left_out if skipped else "")
+
+
+def links(atlas: Atlas) -> str:
+    """What a search counts."""
+    least = max(1, round(atlas.manifest.plan.least_weight * STEPS))
+    return say(
+        "A link is one of the {keys} keys that a row gives most weight to, with a weight of {least:g} at least, rounded "
+        "to steps of {step:g}; rows that may look at one token alone have none.",
+        keys=KEYS_A_ROW,
+        least=least / STEPS,
+        step=1 / STEPS,
+    )
 
 
 def facts(model: LiveModel, atlas: Atlas) -> dict[str, str]:

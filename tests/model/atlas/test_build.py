@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +18,8 @@ from model.atlas import build as module
 from model.atlas.build import Share, build
 from model.atlas.corpus import Corpus
 from model.atlas.folder import AtlasError, check_complete, check_model, read_manifest
-from model.translate import Translator
+from model.checkpoint.files import folder_of
+from model.translate import Translator, available
 from tests import toy
 
 FILES = ("heads", "halves", "sentences", "tags", "costs", "links/0000")
@@ -33,6 +35,42 @@ def corpus_of(folder: Path, count: int = 12, size: int = 4) -> Corpus:
 
 def contents(folder: Path) -> list[bytes]:
     return [(folder / f"{name}.parquet").read_bytes() for name in FILES]
+
+
+def rows_by_tag(folder: Path) -> Counter[tuple[str, str]]:
+    """How many rows of each map begin at a part of speech and have a choice, counted in the sentences."""
+    counts: Counter[tuple[str, str]] = Counter()
+    table = pd.read_parquet(folder / "sentences.parquet")
+    for source, target in zip(table["source_tags"], table["target_tags"], strict=True):
+        if len(source) > 1:
+            counts.update(("encoder", tag) for tag in source)
+            counts.update(("cross", tag) for tag in target)
+        counts.update(("decoder", tag) for tag in target[:-1])  # fed in after <s>, whose row has one key
+    return counts
+
+
+def check_tags(folder: Path) -> None:
+    """The rows of a part of speech are those of the whole corpus, whatever part of speech the key has."""
+    counts = rows_by_tag(folder)
+    assert counts
+    found = pd.read_parquet(folder / "tags.parquet")
+    assert {(kind, tag) for kind, tag in zip(found["map"], found["query_tag"], strict=True)} == set(counts)
+    for (kind, layer, head, tag), rows in found.groupby(["map", "layer", "head", "query_tag"]):
+        assert set(rows["rows"]) == {counts[kind, tag]}, (kind, layer, head, tag)
+        assert rows["mass"].sum() == pytest.approx(counts[kind, tag], rel=1e-4)
+        assert rows["even"].sum() == pytest.approx(counts[kind, tag], rel=1e-4)
+    assert (found["even"] > 0).all()
+
+
+def test_rows_of_a_part_of_speech_are_those_of_all_parts(toy_translator: Translator, tmp_path: Path) -> None:
+    """Of parts of one sentence, some have no pair that others have."""
+    build(toy_translator, corpus_of(tmp_path / "text", size=1), tmp_path / "atlas", costs=False)
+    check_tags(tmp_path / "atlas")
+
+
+@pytest.mark.parametrize("name", available())
+def test_rows_of_released_atlases(name: str) -> None:
+    check_tags(folder_of(name) / "atlas")
 
 
 def test_two_processes_and_a_killed_one_give_the_rows_of_one(

@@ -40,7 +40,7 @@ def show(model: LiveModel, atlas: Atlas, bar: DeltaGenerator) -> SavedView | Non
     question = read_question(asked or ASKED.default)
     found, rows, links = cache.answer(cache.identity(atlas), question.text, atlas)
     st.markdown(f"**{plain(question.words)}**")
-    caption(found.sentence)
+    caption(sentences(found.sentence, texts.links(atlas)))
     bars = bars_of(found)
     title = say("How often, beside all heads of the map")
 
@@ -70,7 +70,7 @@ def show(model: LiveModel, atlas: Atlas, bar: DeltaGenerator) -> SavedView | Non
         with st.container(key="found"):
             st.html(shaded.rows_markup(rows, links["map"].tolist(), question.words, names))
     facts = texts.facts(model, atlas) | {"question": question.text}
-    asked_for, said = Words(question.words, "picture", "heading"), Words(found.sentence)
+    asked_for, said = Words(question.words, "picture", "heading"), Words(sentences(found.sentence, texts.links(atlas)))
     return SavedView(
         "heads-search",
         lambda palette: (asked_for, drawn(palette), said) if bars else (asked_for, said),
