@@ -67,8 +67,8 @@ def token_captions(displays: Mapping[str, TokenDisplay]) -> None:
         of = [share if len(held) == 1 else say("{share} ({map})", share=share, map=name) for share, name in held]
         caption(
             say(
-                "Renormalised: special tokens are hidden and each row is divided by what is left of it. Of all weight "
-                "of this picture they held {shares}.",
+                "Renormalised: special tokens are hidden and each row is divided by what is left of it. Of the weight "
+                "of the rows shown they held {shares}, over all layers and heads.",
                 shares=listed(of),
             )
         )

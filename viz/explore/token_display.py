@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
 from model.text.words import SPECIAL_TOKENS, Label, hide_special, merge_words, words
 from model.trace import AttentionMap
 from viz.figures.palette import Look
@@ -42,7 +44,7 @@ class TokenDisplay:
     hidden: tuple[str, ...]
     """The key tokens taken out; rows were divided by what was left."""
     hidden_mass: float
-    """The share of all weight that lay on them, 0 to 1."""
+    """The share of the weight of the rows that are displayed that lay on them, 0 to 1, over all layers and heads."""
 
     def row(self, position: int | None) -> int | None:
         """The row of a captured query; None where it is hidden."""
@@ -57,19 +59,26 @@ class TokenDisplay:
 @lru_cache(maxsize=8)
 def display_tokens(original: AttentionMap, rows: Label, *, merge: bool, hide: bool) -> TokenDisplay:
     """Hide special tokens and merge pieces into words; the `rows` label tells which rows are special or one word."""
-    attention, mass = original, 0.0
+    attention = original
     hidden: tuple[str, ...] = ()
     if hide:
         without = hide_special(original, rows)
         attention, hidden = without.attention, without.hidden
-        mass = float(without.hidden_mass.mean())
     queries = _single_groups(original.rows(rows), len(attention.query_tokens))
     keys = _single_groups(original.key_tokens, len(attention.key_tokens))
     if merge:
         queries = _merge_groups(queries, words(attention.rows(rows)))
         keys = _merge_groups(keys, words(attention.key_tokens))
         attention = merge_words(attention, rows)
+    mass = _hidden_mass(original, queries, keys) if hidden else 0.0
     return TokenDisplay(attention, original, queries, keys, merge, hidden, mass)
+
+
+def _hidden_mass(original: AttentionMap, queries: Groups, keys: Groups) -> float:
+    """The share of the weight of the displayed rows, each the mean of its captured ones, that is on no displayed key."""
+    rows = np.stack([original.weights[:, :, list(group)].mean(2, dtype=np.float64) for group in queries], 2)
+    shown = [position for group in keys for position in group]
+    return float(1 - rows[..., shown].sum() / rows.sum())
 
 
 def special_places(attention: AttentionMap, rows: Label) -> tuple[tuple[int, ...], tuple[int, ...]]:

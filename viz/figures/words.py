@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,8 @@ READS = {
         "Each row is how one step of the translation looks at the pieces of the sentence, and sums to 1; {colour}."
     ),
 }
+TIE = 1e-6
+"""Relative difference below which two weights tie."""
 POINTS_DOWN = HEIGHT - 104
 """How many pixels the rows of a heatmap share."""
 SCALE_WORDS = {
@@ -88,16 +90,41 @@ def heatmap_in_words(attention: AttentionMap, rows: Rows, scale: Scale) -> str:
 
 def head_in_words(attention: AttentionMap, layer: int, head: int, rows: Rows) -> str:
     """The strongest link of one head, counted from 0."""
-    weights = attention.weights[layer, head]
-    query, key = np.unravel_index(int(weights.argmax()), weights.shape)
-    return say(
-        "Layer {layer}, head {head}: its strongest link is {query} → {key}, {weight:.2f}.",
-        layer=layer + 1,
-        head=head + 1,
-        query=quoted(attention.rows(rows)[query]),
-        key=quoted(attention.key_tokens[key]),
-        weight=float(weights[query, key]),
-    )
+    found = strongest(attention.weights[layer, head])
+    of = {
+        "layer": layer + 1,
+        "head": head + 1,
+        "query": quoted(attention.rows(rows)[found.query]),
+        "key": quoted(attention.key_tokens[found.key]),
+        "weight": found.weight,
+    }
+    if found.count > 1:
+        return say(
+            "Layer {layer}, head {head}: {count} links tie as its strongest, {weight:.2f}; the first is {query} → "
+            "{key}.",
+            count=found.count,
+            **of,
+        )
+    return say("Layer {layer}, head {head}: its strongest link is {query} → {key}, {weight:.2f}.", **of)
+
+
+class Strongest(NamedTuple):
+    """The largest weight of a matrix."""
+
+    query: int
+    """The place of the first cell that has it, row by row, from 0."""
+    key: int
+    weight: float
+    count: int
+    """How many cells have it."""
+
+
+def strongest(weights: np.ndarray) -> Strongest:
+    """weights (Q, K) -> the largest, and how many cells tie: what lies within the rounding of float32 sums is alike."""
+    largest = float(weights.max())
+    ties = weights >= largest * (1 - TIE)
+    query, key = np.unravel_index(int(ties.argmax()), weights.shape)
+    return Strongest(int(query), int(key), largest, int(ties.sum()))
 
 
 def row_in_words(attention: AttentionMap, layer: int, head: int, row: int, rows: Rows) -> str:

@@ -10,6 +10,8 @@ export const KIND_NAMES = { encoder: say("Encoder self-attention"), decoder: say
 const QUERIES = { encoder: say("The sentence, attending"), decoder: say("The translation, attending"), cross: say("The translation") };
 const KEYS = { encoder: say("The sentence, attended to"), decoder: say("The translation so far"), cross: say("The sentence") };
 const LONGEST = 11;
+// As viz/figures/words.py: the relative difference below which two weights tie.
+const TIE = 1e-6;
 
 /** What overview.js reads. `off` are the heads switched off, [kind, layer, head] each. */
 export function overviewData(map, { layer, head }, palette, off = []) {
@@ -26,10 +28,15 @@ export function overviewData(map, { layer, head }, palette, off = []) {
 export function headInWords(map, { layer, head }, query) {
   if (query !== null) return say("Pinned: {row}", { row: rowInWords(map.rows[query], map.columns, map.row(layer, head, query)) });
   const weights = map.weights(layer, head);
-  const best = weights.indexOf(Math.max(...weights));
+  const largest = Math.max(...weights);
+  const ties = [...weights.keys()].filter((at) => weights[at] >= largest * (1 - TIE));
+  const best = ties[0];
   const [row, column] = [Math.floor(best / map.keys), best % map.keys];
-  const link = { query: quoted(map.rows[row]), key: quoted(map.columns[column]), weight: written(weights[best].toFixed(2)) };
-  return say("Layer {layer}, head {head}: its strongest link is {query} → {key}, {weight}.", { ...link, layer: layer + 1, head: head + 1 });
+  const link = { query: quoted(map.rows[row]), key: quoted(map.columns[column]), weight: written(largest.toFixed(2)), layer: layer + 1, head: head + 1 };
+  if (ties.length > 1) {
+    return say("Layer {layer}, head {head}: {count} links tie as its strongest, {weight}; the first is {query} → {key}.", { ...link, count: ties.length });
+  }
+  return say("Layer {layer}, head {head}: its strongest link is {query} → {key}, {weight}.", link);
 }
 
 const named = (map, { layer, head }) => ({ kind: KIND_NAMES[map.kind], layer: layer + 1, head: head + 1 });

@@ -10,6 +10,7 @@ from ..heatmap import Grid, weight_grid
 from ..labels import KIND_NAMES, quoted
 from ..palette import Look
 from ..speech import say, to_say
+from ..words import strongest
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -81,10 +82,14 @@ def flow_weights(flow: AttentionMap, layer: int, head: int) -> np.ndarray:
 def flow_in_words(flow: AttentionMap, layer: int, head: int, rows: Rows) -> str:
     """The strongest link of the picture."""
     weights = flow_weights(flow, layer, head)
-    query, key = np.unravel_index(int(weights.argmax()), weights.shape)
-    return say(
-        "The strongest link is {query} → {key}, {weight:.2f}.",
-        query=quoted(flow.rows(rows)[query]),
-        key=quoted(flow.key_tokens[key]),
-        weight=float(weights[query, key]),
-    )
+    found = strongest(weights)
+    link = {"query": quoted(flow.rows(rows)[found.query]), "key": quoted(flow.key_tokens[found.key])}
+    if found.count > 1:
+        return say(
+            "{count} of {cells} cells tie at the greatest value, {weight:.2f}; the first is {query} → {key}.",
+            count=found.count,
+            cells=int(flow.mask.sum()),
+            weight=found.weight,
+            **link,
+        )
+    return say("The strongest link is {query} → {key}, {weight:.2f}.", weight=found.weight, **link)

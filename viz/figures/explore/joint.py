@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..heatmap import Grid, weight_grid
-from ..labels import quoted
+from ..labels import KIND_NAMES, quoted
 from ..palette import Look
-from ..speech import say
+from ..speech import listed, say, sentences
+from ..words import strongest
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -58,16 +57,22 @@ def joint_in_words(joint: Joint, rows: Rows) -> str:
     """The strongest link of each of the three attentions."""
     split, names = joint.source_length, joint.predicted_tokens if rows == "predicted" else joint.row_tokens
     found: dict[str, str | float] = {}
+    ties: list[str] = []
     for kind, first_row, first_column, block in (
         ("encoder", 0, 0, joint.weights[:split, :split]),
         ("cross", split, 0, joint.weights[split:, :split]),
         ("decoder", split, split, joint.weights[split:, split:]),
     ):
-        row, column = np.unravel_index(int(block.argmax()), block.shape)
-        link = f"{quoted(names[first_row + row])} → {quoted(joint.column_tokens[first_column + column])}"
-        found |= {kind: link, f"{kind}_weight": float(block[row, column])}
-    return say(
+        best = strongest(block)
+        link = f"{quoted(names[first_row + best.query])} → {quoted(joint.column_tokens[first_column + best.key])}"
+        found |= {kind: link, f"{kind}_weight": best.weight}
+        if best.count > 1:
+            ties.append(say("{kind}: {count}", kind=say(KIND_NAMES[kind]), count=best.count))
+    links = say(
         "The strongest link of each: encoder {encoder} {encoder_weight:.2f}, cross {cross} {cross_weight:.2f}, decoder "
         "{decoder} {decoder_weight:.2f}.",
         **found,
     )
+    if not ties:
+        return links
+    return sentences(links, say("Links that tie as the strongest, of which the first is named: {ties}.", ties=listed(ties)))

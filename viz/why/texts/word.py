@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from model.attribution.methods import ATTENTION_X_GRADIENT, DEFAULT_METHOD, METHODS, rank_correlation
 from model.attribution.target import no_piece as there_is_no_piece
-from model.language.say import say, sentences, to_say
+from model.language.say import listed, say, sentences, to_say
 from viz.figures.labels import percent, quoted, readable, signed
 
 from .heads import name_of_logit
@@ -119,6 +119,16 @@ def trust(found: Mapping[str, Attribution]) -> str:
     if not known:
         return say("No other method orders the pieces, so none can be held against leave-one-out for this word.")
     best, worst = (choose(known, key=known.__getitem__) for choose in (max, min))
+    tied = [[say(name) for name, number in known.items() if math.isclose(number, known[end])] for end in (best, worst)]
+    if max(map(len, tied)) > 1 or best == worst:
+        return say(
+            "For this word the rank correlation with leave-one-out is highest for {best}, {high}, and lowest for {worst}, "
+            "{low}.",
+            best=listed(tied[0]),
+            high=signed(known[best]),
+            worst=listed(tied[1]),
+            low=signed(known[worst]),
+        )
     if known[best] <= 0:
         return say(
             "For this word no method agrees with leave-one-out: the rank correlation of the best, {best}, is {high}.",
