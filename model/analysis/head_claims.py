@@ -44,11 +44,11 @@ class HeadClaim:
     """A sentence about one head, and the data that it is about."""
 
     text: str
-    habit: Habit | Literal["even", "words", "none"]
-    """Where the head looks: at a fixed place, everywhere alike, where the words say, or it has no choice."""
+    habit: Habit | Literal["even", "mixed", "none"]
+    """Where the head looks: at one of the places counted, everywhere alike, at no one of them, or it has no choice."""
     value: float
     """The number in the sentence: the mean share of the mass at a fixed place, 0 to 1; for "even" the entropy, 0 to 1;
-    for "words" the mean distance in tokens; for "none" 0."""
+    for "mixed" the mean distance in tokens; for "none" 0."""
     rows: tuple[int, ...]
     """The queries that the number is a mean over, from 0."""
 
@@ -85,20 +85,26 @@ def head_claim(attention: AttentionMap, layer: int, head: int, label: Label = "f
         return HeadClaim(text, "even", spread, choosing)
     if best and shares[best] >= MORE:
         text = say(
-            "Head {head} of layer {layer} looks at {token} more than at any other fixed place: {share:.0%} of its "
-            "mass; the rest depends on the words.",
+            "Head {head} of layer {layer} looks at {token} more than at any other place that is counted: {share:.0%} "
+            "of its mass.",
             **place,
             token=_token(attention, best, label),
             share=shares[best],
         )
         return HeadClaim(text, best, shares[best], _places(cells[best].sum(-1) > 0))
+    if best is None:
+        text = say("Head {head} of layer {layer} looks {distance:.1f} tokens away on average.", **place, distance=far)
+        return HeadClaim(text, "mixed", far, choosing)
+    # One map does not tell whether such a head goes by the words or by another place, such as two tokens back.
     text = say(
-        "Head {head} of layer {layer} has no fixed place to look at: it depends on the words, {distance:.1f} tokens "
-        "away on average.",
+        "Head {head} of layer {layer} has no main place to look at: of those counted, {token} has most of its mass, "
+        "{share:.0%}; it looks {distance:.1f} tokens away on average.",
         **place,
+        token=_token(attention, best, label),
+        share=shares[best],
         distance=far,
     )
-    return HeadClaim(text, "words", far, choosing)
+    return HeadClaim(text, "mixed", far, choosing)
 
 
 def _share(weights: np.ndarray, cells: np.ndarray) -> float:

@@ -31,6 +31,7 @@ _REMOVED = {
         "only what was written before it."
     ),
 }
+_SENTENCE_KEEPS = to_say("The sentence keeps its positions: the order of its words still counts.")
 _REMOVED_ALONE = to_say(
     "No position is added. The decoder still sees an order: its causal mask lets each row see only what was written "
     "before it."
@@ -72,7 +73,8 @@ def experiment(chosen: PositionExperiment, length: int, table_length: int, *, al
     if chosen.move == "remove" and alone:
         return say(_REMOVED_ALONE)
     if chosen.move == "remove":
-        return sentences(*(say(one) for side, one in _REMOVED.items() if chosen.sides in (side, "both")))
+        said = [say(one) for side, one in _REMOVED.items() if chosen.sides in (side, "both")]
+        return sentences(*said, say(_SENTENCE_KEEPS) if chosen.sides == "target" else "")
     if chosen.move != "beyond":
         return say(EXPERIMENTS[chosen.move])
     at = {"position": chosen.amount, "positions": table_length}
