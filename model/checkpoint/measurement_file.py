@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -22,6 +23,14 @@ class Measured(Protocol):
 
 
 M = TypeVar("M", bound=Measured)
+
+
+def pairs_sha256(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return the SHA-256 of sentences and their translations: UTF-8, a pair a line, a tab between its two sides."""
+    digest = hashlib.sha256()
+    for source, target in pairs:
+        digest.update(f"{source}\t{target}\n".encode())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from ..capture.sites import attention_sites
+from ..checkpoint.measurement_file import pairs_sha256
 from ..decoding.steps import greedy_batch
 from ..language.say import say
 from ..network.autoregressive import pad, shift_right
@@ -79,8 +80,8 @@ def prune(
     courses = [
         Course(*zip(*(found[frozenset(one[: len(one) - heads])] for heads in left), strict=True)) for one in orders
     ]
-    facts = translator.name, translator.checkpoint.hash, source, first_line, len(pairs), str(metric.get_signature())
-    return Pruning(*facts, left, tuple(order), courses[0], tuple(courses[1:]))
+    facts = translator.name, translator.checkpoint.hash, source, first_line, len(pairs), pairs_sha256(pairs)
+    return Pruning(*facts, str(metric.get_signature()), left, tuple(order), courses[0], tuple(courses[1:]))
 
 
 @torch.inference_mode()

@@ -14,7 +14,7 @@ from ..language.say import to_say
 from ..trace import Head
 
 FILE = "pruning.json"
-FORMAT = "attenscope-pruning-1"
+FORMAT = "attenscope-pruning-2"
 
 
 class PruningError(ValueError):
@@ -50,6 +50,8 @@ class Pruning:
     first_line: int
     """The line of the text, from 1, that was used first."""
     sentences: int
+    pairs_sha256: str
+    """Of the sentences and their references, see :func:`model.checkpoint.measurement_file.pairs_sha256`."""
     signature: str
     """Of sacreBLEU."""
     left: tuple[int, ...]
