@@ -19,9 +19,11 @@ from ..network.autoregressive import AutoregressiveModel, Side
 from ..network.hooks import OutputHook, hook_outputs
 from .target import Target
 
-CELLS, SPLIT, ROUNDS = 24, 8, 16
-TOLERANCE = 0.01
-"""Completeness error below which the line is not cut finer."""
+CELLS, SPLIT, ROUNDS = 24, 8, 128
+"""Cells of the first round, cells that a round splits, and rounds at most."""
+TOLERANCE, LEAST = 0.01, 0.001
+"""The line is cut finer until the scores sum to the difference within this share of it, or within so many nats: of a
+difference near zero no share would ever be reached."""
 BASELINE = to_say("zero token embeddings, positions kept")
 
 
@@ -70,7 +72,8 @@ def integrated_gradients(model: AutoregressiveModel, target: Target, tolerance: 
 
     F at the ends of a cell says what its integral must sum to. Networks with ReLUs have kinks along the line, where no
     fixed rule of moderate size is exact; each round splits the worst cells, the rows of one pass, until the
-    completeness error is below `tolerance`, or after :data:`ROUNDS` rounds.
+    completeness error is at most `tolerance`, or :data:`LEAST` nats where that is more. After :data:`ROUNDS` rounds it
+    ends with the error that it has.
     """
     return integrated(_Line(model, target), tolerance)
 
@@ -81,8 +84,9 @@ def integrated(line: Line, tolerance: float = TOLERANCE) -> GradientScores:
     edges = even**2  # finer at the baseline, where norms turn fast
     at_edges = line.values(edges)
     cells = _integrals(line, edges[:-1], edges[1:], at_edges[:-1], at_edges[1:])
+    difference = float(at_edges[-1] - at_edges[0])
     for _ in range(ROUNDS):
-        if _relative(float(cells.scores.sum()), float(at_edges[-1] - at_edges[0])) <= tolerance:
+        if abs(float(cells.scores.sum()) - difference) <= max(tolerance * abs(difference), LEAST):
             break
         cells = _refined(line, cells)
     scores = cells.scores.sum(0)

@@ -27,7 +27,7 @@ from ..network.transformer import Transformer
 from ..trace import Head
 from ..translate import Translator
 from .atlas import Atlas, AtlasError
-from .pruning_curves import Course, Pruning
+from .pruning_curves import Course, Pruning, PruningError
 
 TOKENS_A_PASS = 2400
 """Source and target tokens of all rows of one forward pass."""
@@ -42,6 +42,19 @@ def cost_order(atlas: Atlas) -> tuple[Head, ...]:
         )
     order = np.argsort(atlas.heads["cost"].to_numpy(), kind="stable")
     return tuple(atlas.names[at] for at in order)
+
+
+def check_order(found: Pruning, atlas: Atlas) -> None:
+    """Raise PruningError where heads were taken away by other costs than those of an atlas."""
+    if found.order != cost_order(atlas):
+        raise PruningError(
+            say(
+                "The heads of {model} were taken away in the order of other costs than those of the atlas in {folder}: "
+                "measure again with `python -m model prune --checkpoint {model} --source FILE --target FILE`.",
+                model=found.model,
+                folder=atlas.folder,
+            )
+        )
 
 
 def random_order(heads: Sequence[Head], seed: int) -> tuple[Head, ...]:

@@ -75,7 +75,7 @@ def display_tokens(original: AttentionMap, rows: Label, *, merge: bool, hide: bo
 
 
 def _hidden_mass(original: AttentionMap, queries: Groups, keys: Groups) -> float:
-    """The share of the weight of the displayed rows, each the mean of its captured ones, that is on no displayed key."""
+    """The share of the weight of the displayed rows, each a mean of captured ones, that lies on no displayed key."""
     rows = np.stack([original.weights[:, :, list(group)].mean(2, dtype=np.float64) for group in queries], 2)
     shown = [position for group in keys for position in group]
     return float(1 - rows[..., shown].sum() / rows.sum())

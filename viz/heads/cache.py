@@ -12,7 +12,7 @@ from model.atlas.folder import ATLAS, MANIFEST, AtlasError, check_model, read_ma
 from model.checkpoint.files import folder_of
 from model.heads.atlas import Atlas, open_atlas, released_atlas
 from model.heads.projection import Projection, Space, project
-from model.heads.pruning import translations
+from model.heads.pruning import check_order, translations
 from model.heads.pruning_curves import FILE as PRUNING
 from model.heads.pruning_curves import Pruning, read_pruning
 from model.heads.question import read_question
@@ -130,8 +130,12 @@ def _rates(place: str, name: str, model_hash: str, written: int) -> Rates:
 
 
 def pruning(name: str, model_hash: str) -> Pruning:
-    """What is left of a model as its heads are taken away; shared. Raises PruningError."""
-    return _pruning(str(folder_of(name)), name, model_hash, _written(folder_of(name) / PRUNING))
+    """What is left of a model as its heads are taken away; shared. Raises PruningError, also for other costs."""
+    found = _pruning(str(folder_of(name)), name, model_hash, _written(folder_of(name) / PRUNING))
+    beside = released_atlas(name)
+    if (beside / MANIFEST).is_file():
+        check_order(found, _opened(str(beside.resolve()), name, model_hash, _written(beside / MANIFEST)))
+    return found
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

@@ -74,8 +74,8 @@ def links(atlas: Atlas) -> str:
     """What a search counts."""
     least = max(1, round(atlas.manifest.plan.least_weight * STEPS))
     return say(
-        "A link is one of the {keys} keys that a row gives most weight to, with a weight of {least:g} at least, rounded "
-        "to steps of {step:g}; rows that may look at one token alone have none.",
+        "A link is one of the {keys} keys that a row gives most weight to, with a weight of {least:g} at least, "
+        "rounded to steps of {step:g}; rows that may look at one token alone have none.",
         keys=KEYS_A_ROW,
         least=least / STEPS,
         step=1 / STEPS,

@@ -97,15 +97,22 @@ def check(one: AttentionMap, layer: int, head: int, label: Label) -> HeadClaim:
     assert best < (MOSTLY if claim.habit == "even" else MORE) + 1e-6
     number = spread(one, layer, head, choosing) if claim.habit == "even" else far(one, layer, head, choosing)
     assert claim.value == pytest.approx(number, abs=1e-5)
-    said = re.search(r"entropy is ([\d.]+),|words, ([\d.]+) tokens", claim.text)
+    said = re.search(r"entropy is ([\d.]+),|looks ([\d.]+) tokens away", claim.text)
     assert said is not None
     assert abs(float(said[1] or said[2]) - number) <= (0.005 if said[1] else 0.05) + 1e-5
     assert claim.habit != "even" or number >= EVEN - 1e-5
+    if claim.habit == "mixed" and shares:
+        place = re.search(r"of those counted, (.*) has most of its mass, (\d+)%;", claim.text)
+        assert place is not None, claim.text
+        by_prediction = one.kind == "decoder" and label == "predicted" and bool(one.predicted_tokens)
+        named = ((PHRASES | PHRASES_BY_PREDICTION) if by_prediction else PHRASES)[place[1]]
+        assert shares[named][0] == pytest.approx(best, abs=1e-6)
+        assert abs(float(place[2]) - 100 * best) <= 0.5 + 1e-4
     return claim
 
 
 def place_and_number(text: str) -> tuple[str, float]:
-    parts = re.search(r"looks at (.*?)(?: more than at any other fixed place)?: (\d+)% of its mass", text)
+    parts = re.search(r"looks at (.*?)(?: more than at any other place that is counted)?: (\d+)% of its mass", text)
     assert parts is not None, text
     return parts[1], float(parts[2])
 
@@ -211,6 +218,21 @@ def test_the_decoders_keys_are_tokens_fed_in_whatever_names_the_rows() -> None:
     said = head_claim(one, 1, 1, "predicted").text
     assert "itself" not in said
     assert "the token just fed in (the one before the one that names the row)" in said
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder"])
+def test_a_head_that_goes_by_places_alone_is_not_said_to_go_by_the_words(kind: Kind) -> None:
+    """It looks two back, or 30% one back besides: the words make no difference to its weights, whatever they are."""
+    mask = np.tri(9, dtype=bool) if kind == "decoder" else np.ones((9, 9), dtype=bool)
+    for back in (0.0, 0.3):
+        weights = np.full((9, 9), 0.01) * mask
+        for row in range(9):
+            weights[row, max(row - 2, 0)] += 0.9 - back
+            weights[row, max(row - 1, 0)] += back
+        weights /= weights.sum(-1, keepdims=True)
+        claim = head_claim(a_map(kind, weights[None, None].astype(np.float32), mask), 0, 0)
+        assert "word" not in claim.text
+        check(a_map(kind, weights[None, None].astype(np.float32), mask), 0, 0, "fed")
 
 
 def test_one_token_leaves_no_choice() -> None:

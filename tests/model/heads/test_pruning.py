@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import json
 from pathlib import Path
 
@@ -9,8 +11,8 @@ import pytest
 import sacrebleu
 
 from model.checkpoint.files import FOLDER, folder_of, read_facts
-from model.heads.atlas import Atlas, AtlasError
-from model.heads.pruning import cost_order, log_prob, points, prune, random_order, translations
+from model.heads.atlas import Atlas, AtlasError, open_atlas, released_atlas
+from model.heads.pruning import check_order, cost_order, log_prob, points, prune, random_order, translations
 from model.heads.pruning_curves import FILE, Pruning, PruningError, read_pruning
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
@@ -100,3 +102,14 @@ def test_a_released_measurement_is_of_the_released_model(name: str) -> None:
     found = read_pruning(folder_of(name), name, weights)
     assert found.by_cost.bleu[0] > found.by_cost.bleu[-1]
     assert {one.bleu[0] for one in found.random} == {found.by_cost.bleu[0]}
+    check_order(found, open_atlas(released_atlas(name), name, weights))
+    said = " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
+    assert f"each measured on {found.sentences} sentences" in said
+
+
+def test_a_measurement_names_its_sentences_and_is_refused_beside_other_costs(pruning: Pruning, atlas: Atlas) -> None:
+    lines = "".join(f"{source}\t{target}\n" for source, target in PAIRS)
+    assert pruning.pairs_sha256 == hashlib.sha256(lines.encode()).hexdigest()
+    check_order(pruning, atlas)
+    with pytest.raises(PruningError, match="in the order of other costs"):
+        check_order(dataclasses.replace(pruning, order=pruning.order[::-1]), atlas)

@@ -17,6 +17,7 @@ from model.positions.experiments import (
     MOVES,
     ExperimentError,
     PositionExperiment,
+    Sides,
     experiment_rows,
     log_prob_curve,
     move_positions,
@@ -261,6 +262,23 @@ def test_the_expected_overlap_is_the_mean_over_all_orders() -> None:
     overlaps = [sum(map(min, allowed, order)) for order in permutations(allowed)]
     assert expected_overlap(weights, mask).item() == pytest.approx(sum(overlaps) / len(overlaps))
     assert expected_overlap(np.full((1, 1, 1, 4), 0.25), np.ones((1, 4), bool)).item() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("sides", "moves"), [("source", False), ("both", False), ("target", True)])
+def test_the_order_of_the_words_counts_where_the_sentence_keeps_its_positions(sides: Sides, moves: bool) -> None:
+    translator = Translator.load("preset-annotated", "cpu")
+    source = translator.encode("The dog bit the man.").ids
+    order = [0, 4, 2, 3, 1, *range(5, len(source))]
+    written = torch.tensor([translator.translate("The dog bit the man.").target_ids])
+    target = torch.tensor([[2, *written[0, :-1].tolist()]])
+    removed = PositionExperiment("remove", sides=sides)
+    with move_positions(translator.model, removed, len(source), target.shape[1]), torch.inference_mode():
+        one, other = (
+            translator.model(torch.tensor([ids]), target).log_softmax(-1).gather(-1, written[..., None])
+            for ids in (source, [source[at] for at in order])
+        )
+    assert ((one - other).abs().max() > 0.1) == moves
+    assert moves or (one - other).abs().max() < 1e-4
 
 
 def test_without_positions_the_encoder_sees_a_bag_and_the_decoder_does_not(toy_translator: Translator) -> None:

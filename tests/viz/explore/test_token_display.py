@@ -57,5 +57,14 @@ def test_words_know_their_pieces(cross: AttentionMap) -> None:
     np.testing.assert_allclose(shown.attention.weights.sum(-1), 1, rtol=1e-5)
 
 
+def test_the_hidden_share_is_of_the_rows_that_are_shown(cross: AttentionMap) -> None:
+    """With pieces merged a row is the mean of a word's pieces, so that a word of two pieces counts as one."""
+    masses = cross.weights[..., 5].astype(np.float64)
+    rows = [masses[..., 0], masses[..., [1, 2]].mean(-1), masses[..., 3], masses[..., 4]]
+    shown = display_tokens(cross, "predicted", merge=True, hide=True)
+    assert shown.hidden_mass == pytest.approx(np.mean(rows), rel=1e-6)
+    assert shown.hidden_mass != pytest.approx(masses[..., :5].mean(), rel=1e-3)
+
+
 def test_no_position_is_in_no_row(cross: AttentionMap) -> None:
     assert display_tokens(cross, "fed", merge=True, hide=False).row(None) is None

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from model.analysis.joint import Joint
 from model.trace import AttentionMap
 from viz.figures.diverging import diverging, ink_on_signed
+from viz.figures.explore.flow import flow_in_words
+from viz.figures.explore.joint import joint_in_words
 from viz.figures.heatmap import FEWEST, hatch, heatmap
 from viz.figures.labels import label, quoted, readable
 from viz.figures.palette import DARK, LIGHT, RAMPS, Look, Palette, blend
@@ -189,6 +193,29 @@ def test_words_name_the_strongest_link() -> None:
     assert head_in_words(one, 0, 0, "predicted") == f"Layer 1, head 1: its strongest link is {a} → {y}, 0.75."
     assert row_in_words(one, 0, 0, 1, "predicted") == f"Pinned: {b} looks at {y} 0.60, {x} 0.40."
     assert row_in_words(one, 0, 0, 1, "fed") == f"Pinned: {a} looks at {y} 0.60, {x} 0.40."
+
+
+def test_words_say_how_many_links_tie() -> None:
+    weights = np.full((1, 1, 2, 2), 0.5, dtype=np.float32)
+    weights[0, 0, 0] = [0.25, 0.75]
+    weights[0, 0, 1] = [0.75 - 1e-7, 0.25]  # within the rounding of float32
+    one = AttentionMap("cross", weights, ("<s>", " a"), (" x", " y"), np.ones((2, 2), bool), (" a", " b"))
+    a, y = map(quoted, "ay")
+    tied = f"Layer 1, head 1: 2 links tie as its strongest, 0.75; the first is {a} → {y}."
+    assert head_in_words(one, 0, 0, "predicted") == tied
+    tied = f"2 of 4 cells tie at the greatest value, 0.75; the first is {a} → {y}."
+    assert flow_in_words(one, 0, 0, "predicted") == tied
+    alone = dataclasses.replace(one, weights=weights * np.float32([[1, 1], [0.9, 1]]))
+    assert flow_in_words(alone, 0, 0, "predicted") == f"The strongest link is {a} → {y}, 0.75."
+
+
+def test_all_three_attentions_say_which_of_their_links_tie() -> None:
+    tokens = (" x", " y", " a", " b")
+    weights = np.zeros((4, 4), dtype=np.float32)
+    weights[:2, :2], weights[2:, :2], weights[2:, 2:] = [[0.6, 0.4], [0.4, 0.6]], [[0.9, 0.1]] * 2, [[1, 0], [0.2, 0.8]]
+    said = joint_in_words(Joint(weights, weights > 0, tokens, tokens, tokens, 2), "predicted")
+    tied = "Links that tie as the strongest, of which the first is named: "
+    assert said.endswith(f"{tied}Encoder self-attention: 2, Cross-attention: 2.")
 
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK])

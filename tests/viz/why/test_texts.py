@@ -96,6 +96,10 @@ def test_the_method_that_agrees_best_is_that_of_the_highest_rank_correlation() -
     said = texts.trust(found)
     assert f"alti agrees best with leave-one-out: rank correlation {expected['alti']:.2f}" in said
     assert "rollout agrees least, −1.00" in said
+    tied = found | {"rollout": found["alti"], "attention": found["leave-one-out"]}
+    said = texts.trust({name: tied[name] for name in ("leave-one-out", "alti", "rollout")})
+    assert "highest for alti, rollout, " in said
+    assert "lowest for alti, rollout, " in said
     assert "no method agrees" in texts.trust({name: found[name] for name in ("leave-one-out", "rollout")})
     assert "No other method" in texts.trust({name: found[name] for name in ("leave-one-out", "attention")})
 

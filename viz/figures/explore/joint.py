@@ -75,4 +75,6 @@ def joint_in_words(joint: Joint, rows: Rows) -> str:
     )
     if not ties:
         return links
-    return sentences(links, say("Links that tie as the strongest, of which the first is named: {ties}.", ties=listed(ties)))
+    return sentences(
+        links, say("Links that tie as the strongest, of which the first is named: {ties}.", ties=listed(ties))
+    )

@@ -120,20 +120,20 @@ def trust(found: Mapping[str, Attribution]) -> str:
         return say("No other method orders the pieces, so none can be held against leave-one-out for this word.")
     best, worst = (choose(known, key=known.__getitem__) for choose in (max, min))
     tied = [[say(name) for name, number in known.items() if math.isclose(number, known[end])] for end in (best, worst)]
+    if known[best] <= 0:
+        return say(
+            "For this word no method agrees with leave-one-out: the rank correlation of the best, {best}, is {high}.",
+            best=listed(tied[0]),
+            high=signed(known[best]),
+        )
     if max(map(len, tied)) > 1 or best == worst:
         return say(
-            "For this word the rank correlation with leave-one-out is highest for {best}, {high}, and lowest for {worst}, "
-            "{low}.",
+            "For this word the rank correlation with leave-one-out is highest for {best}, {high}, and lowest for "
+            "{worst}, {low}.",
             best=listed(tied[0]),
             high=signed(known[best]),
             worst=listed(tied[1]),
             low=signed(known[worst]),
-        )
-    if known[best] <= 0:
-        return say(
-            "For this word no method agrees with leave-one-out: the rank correlation of the best, {best}, is {high}.",
-            best=say(best),
-            high=signed(known[best]),
         )
     return say(
         "For this word {best} agrees best with leave-one-out: rank correlation {high}; {worst} agrees least, {low}.",
