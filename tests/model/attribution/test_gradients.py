@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from model.attribution.gradients import gradient_x_input, integrated, integrated_gradients
-from model.attribution.target import Target, target_pieces
+from model.attribution.target import Target, target_pieces, target_word
 from model.network.hooks import OutputHook, hook_outputs
 from model.translate import Translation, Translator
 
@@ -109,3 +109,10 @@ def test_the_line_is_cut_finer_until_the_promise_is_kept(teeth: int, rise: float
     left = abs(float(found.source.sum()) - rise)
     assert found.value - found.baseline == pytest.approx(rise, abs=1e-9)
     assert left <= max(0.01 * rise, 0.001) + 1e-12
+
+
+def test_a_released_model_keeps_the_promise_where_many_cuts_are_needed() -> None:
+    translator = Translator.load("multi30k-en-de", "cpu")
+    translation = translator.translate("I think Tom is afraid of you.")
+    found = integrated_gradients(translator.model, target_word(translator, translation, 6))
+    assert found.completeness_error <= 0.01
