@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-import streamlit as st
 
 from model.language.say import say
 from viz.components.overview import packed as packed_overview
