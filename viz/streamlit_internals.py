@@ -52,6 +52,37 @@ def remove_query_parameters(names: Iterable[str]) -> None:
         parameters.set_initial_query_params_from_current()
 
 
+def read_whole_address() -> None:
+    """Put back what Streamlit has taken out of the address that the browser asked for. Raises InternalsError.
+
+    On the way to another page it takes out the parameters that the page which is left has bound to its widgets.
+    """
+    context = _context()
+    if context is None:
+        return
+    parts = "ScriptRunContext.query_string, QueryParams.populate_from_query_string or QueryParams._send_query_param_msg"
+    with _named(parts), context.session_state.query_params() as parameters:
+        asked = context.query_string
+        parameters.populate_from_query_string(asked)
+        parameters.set_initial_query_params_from_current()
+        parameters._send_query_param_msg()
+
+
+def write_query_parameter(name: str, text: str) -> None:
+    """Put a parameter into the address for the widget that is about to be bound to it. Raises InternalsError.
+
+    Streamlit does not write what a script has given a widget before it was first drawn, and on the way through the
+    browser's history it takes the default instead.
+    """
+    context = _context()
+    if context is None:
+        return
+    parts = "QueryParams.set_corrected_value or QueryParams.set_initial_query_params_from_current"
+    with _named(parts), context.session_state.query_params() as parameters:
+        parameters.set_corrected_value(name, text, "string_value")
+        parameters.set_initial_query_params_from_current()
+
+
 def unbind_query_parameters() -> None:
     """Part the parameters of the address from the widgets that they are bound to. Raises InternalsError."""
     context = _context()

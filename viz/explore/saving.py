@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-import streamlit as st
 
 from model.language.say import say
 from viz.components.overview import packed as packed_overview
@@ -21,6 +20,7 @@ from viz.export.save import SavedView, facts_of, save
 from viz.figures.labels import KIND_NAMES
 from viz.figures.pooled import block
 from viz.ui import cache
+from viz.ui.theme import fragment_style
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -65,7 +65,7 @@ def chart_view(
 def offer(view: DrawnView, scene: Scene, name: str) -> None:
     """Draw the menu; `name` is that of the view. On the whole screen it stands alone where it does in the file."""
     if presenting() and not view.follows:
-        st.html(ALONE)
+        fragment_style("view-alone", ALONE.read_text(encoding="utf-8"))
     trace = scene.trace
     # What is pinned and switched off belongs to the session, which a download no longer knows.
     texts, changed = scene.source.saved_texts(), scene.source.changed_heads(scene.kind)

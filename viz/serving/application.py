@@ -14,6 +14,7 @@ from model.language.say import say
 
 from ..streamlit_internals import message_kind, uploaded_bytes
 from .command_line import split, with_hosts
+from .first_script import FirstScript
 from .headers import SafeHeaders
 from .messages import MessageGuard
 from .settings import Settings
@@ -32,6 +33,7 @@ def application(settings: Settings) -> st.App:
             Middleware(SafeHeaders, settings=settings),
             Middleware(UploadLimits, settings=settings, stored=uploaded_bytes),
             Middleware(MessageGuard, kind=message_kind),
+            Middleware(FirstScript),
         ],
     )
 

@@ -89,13 +89,14 @@ def is_lent(name: str) -> bool:
 def take_back_lent() -> None:
     """On arrival at a page, forget the model that the page before began with."""
     lent = st.session_state.pop(LENT, None) if record().arrived else None
-    if lent and _chosen_name() == lent:
+    if lent and _chosen_name() == lent and not is_in_address(MODEL):
         forget(MODEL)
 
 
 def hide_sentence_box() -> None:
     """Leave the sentence box out of the page: for a view that no sentence changes. What is in it stays."""
-    st.html("<style>:is(.st-key-sentence-box, .st-key-chips, .st-key-earlier) { display: none; }</style>")
+    hidden = ":is(.st-key-sentence-box, .st-key-chips, .st-key-earlier) { display: none; }"
+    theme.fragment_style("without-sentence", hidden)
 
 
 def examples(card: Mapping[str, Any]) -> Sequence[str]:

@@ -36,7 +36,8 @@ def given_input(sentence: str, own: str) -> str:
     if GIVEN_FOR not in state and GIVEN.get():
         state[GIVEN_FOR] = sentence  # a link has brought both
     if state.get(GIVEN_FOR) != sentence:
-        state[GIVEN.key], state[GIVEN_FOR] = own, sentence
+        state[GIVEN_FOR] = sentence
+        GIVEN.put(own)
     given = widgets.text_input(say("Given"), GIVEN, placeholder=say(HINT), label_visibility="collapsed").strip()
     if not given:
         del state[GIVEN_FOR]

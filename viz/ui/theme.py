@@ -31,6 +31,16 @@ def _style(language: str) -> str:
     return f"<style>{STYLE.read_text(encoding='utf-8')} :root {{ {words} }}</style>"
 
 
+def fragment_style(name: str, css: str) -> None:
+    """Style the page for as long as this fragment writes it; `name` is unique on the page.
+
+    ``st.html`` puts a style that stands alone outside of the fragment, where Streamlit removes nothing until the whole
+    script runs again: a fragment that no longer writes it would leave it on the page.
+    """
+    with st.container(key=f"style-{name}"):
+        st.html(f"<span></span><style>{css}</style>")
+
+
 def palette() -> Palette:
     """The colours of the theme this visitor sees."""
     return DARK if scheme() == "dark" else LIGHT

@@ -10,8 +10,7 @@ from model.analysis.alignment import rank_alignment
 from model.text.words import SPECIAL_TOKENS
 from viz.ui import cache
 from viz.ui.addresses.pins import pin
-from viz.ui.addresses.shared import KIND, LAYER, MODEL, SENTENCE
-from viz.ui.controls import choose
+from viz.ui.addresses.shared import HEAD, KIND, LAYER, MODEL, SENTENCE
 from viz.ui.url_state.page import is_empty
 
 from .examples import MOST
@@ -45,7 +44,8 @@ def choose_head(text: str, cross: AttentionMap) -> None:
     ranking = rank_alignment(cross)
     best = next((one for one in ranking if one.reading == "predicted"), ranking[0])
     st.session_state[KIND.key] = "cross"
-    choose(best.layer, best.head)
+    LAYER.put(best.layer + 1)
+    HEAD.put(best.head + 1)
     row = telling_row(cross, best.layer, best.head)
     if row is not None:
         pin(text, {"target": row})

@@ -29,6 +29,7 @@ from viz.ui.addresses.shared import KIND
 from viz.ui.addresses.why import Cell
 from viz.ui.captions import caption, plain
 from viz.ui.links import follow, open_why_here
+from viz.ui.theme import fragment_style
 
 from .. import choices
 from ..captions import alt, token_captions
@@ -57,7 +58,7 @@ def show(view: SingleView, scene: Scene, menu: DeltaGenerator) -> None:
     """Draw a view, say in a line what it is and how its tokens are displayed, and put what can be saved into `menu`."""
     ready = READY if view in READY and scene.attention.mask.size <= READY_UP_TO else (view,)
     if len(ready) > 1:
-        st.html(f"<style>{_visible(view, ready)}</style>")
+        fragment_style("visible-view", _visible(view, ready))
     for name in ready:
         with st.container(key=f"view-{name}"):
             drawn = DRAW[name](scene)

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from ...streamlit_internals import remove_query_parameters, went_through_history
+from ...streamlit_internals import read_whole_address, remove_query_parameters, went_through_history
 from .kinds import Choice
 from .parameter import Parameter
 from .record import record
@@ -60,18 +60,27 @@ def parameters_in(names: Mapping[str, Any]) -> tuple[Parameter[Any], ...]:
     return tuple(one for one in names.values() if isinstance(one, Parameter))
 
 
+def restore_address() -> None:
+    """After Back or Forward, have the whole address of the entry that is gone to; comes before all that reads it."""
+    if went_through_history():
+        read_whole_address()
+
+
 def clean_address(page: Page) -> list[Parameter[Any]]:
     """Take out of the address what this page cannot read, and what another page has left in it.
 
     Comes before all widgets of the page. Returns the parameters whose text was too long to be read.
     """
-    address, known = st.query_params, record()
+    address, known, returned = st.query_params, record(), went_through_history()
     given = {name: address.get_all(name) for name in page.parameters}
     named = [(one, given[one.name]) for one in page.parameters.values() if given[one.name]]
     nonsense = [one.name for one, texts in named if not one.understands(texts)]
     too_long = [one for one, texts in named if one.name in nonsense and len(texts[-1]) > one.longest]
-    left = [] if known.page == page.name or went_through_history() else list(_left(page))
+    left = [] if known.page == page.name or returned else list(_left(page))
     remove_query_parameters(dict.fromkeys((*nonsense, *left)))
+    if returned:  # The address says what was seen there; the session, what was seen last.
+        for one in page.parameters.values():
+            st.session_state.pop(one.key, None)
     known.arrived = known.page != page.name
     if known.arrived:
         known.page, known.texts = page.name, {}
@@ -84,10 +93,18 @@ def is_empty() -> bool:
 
 
 def carry(*parameters: Parameter[Any]) -> None:
-    """Keep for other pages what a link has brought: Streamlit does so only once the visitor has touched the widget."""
+    """Keep for other pages what a link has brought: Streamlit does so only once the visitor has touched the widget.
+
+    On arrival it is written into the address as well, so that the way back finds it there.
+    """
     for one in parameters:
-        if one.name in st.session_state:
-            st.session_state[one.name] = st.session_state[one.name]
+        if one.key not in st.session_state:
+            continue
+        value = st.session_state[one.key]
+        if record().arrived and not is_in_address(one):
+            one.put(value)
+        else:
+            st.session_state[one.key] = value
 
 
 def forget(*parameters: Parameter[Any]) -> None:

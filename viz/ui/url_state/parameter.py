@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
-from ...streamlit_internals import went_through_history
+from ...streamlit_internals import went_through_history, write_query_parameter
 from .record import record
 
 T = TypeVar("T")
@@ -104,6 +104,12 @@ class Parameter(Generic[T]):
         self._keep(value, of)
         if record().in_address.get(self.key, of) == of:
             self.show_in_address(value)
+
+    def put(self, value: T) -> None:
+        """Give the widget that is bound to it a value, and the address its text; comes before the widget."""
+        st.session_state[self.key], text = value, self.write(value)
+        if st.query_params.get(self.name) != text:
+            write_query_parameter(self.name, text)
 
     def reset(self) -> None:
         """Go back to the default; for callbacks."""

@@ -1,0 +1,3 @@
+import { historySteps } from "./steps.js";
+
+historySteps();

@@ -1,0 +1,51 @@
+"""The script of the page that comes before Streamlit's: the rule of the browser's history (components/history)."""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..components.bundle import HERE, bundle
+
+HEAD = b"<head>"
+
+
+class FirstScript:
+    """ASGI middleware that puts the script into the head of every page.
+
+    What the first run writes into the address is to be a part of the entry that was opened. A component is mounted too
+    late for that: Streamlit has made steps of it by then.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        script = bundle(HERE / "history" / "begin.js").replace("</", "<\\/")
+        self._script = HEAD + f'<script type="module">{script}</script>'.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "GET":
+            await self._app(scope, receive, send)
+            return
+        began: list[Message] = []
+        body = bytearray()
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                kind = Headers(raw=message["headers"]).get("content-type", "")
+                if message["status"] == 200 and kind.startswith("text/html"):
+                    began.append(message)
+                    return
+            elif began:
+                body.extend(message.get("body", b""))
+                if message.get("more_body"):
+                    return
+                page = bytes(body).replace(HEAD, self._script, 1)
+                headers = MutableHeaders(scope=began[0])
+                headers["content-length"] = str(len(page))
+                for name in ("etag", "last-modified", "accept-ranges"):  # They are those of Streamlit's own file.
+                    del headers[name]
+                await send(began[0])
+                message = message | {"body": page}
+            await send(message)
+
+        await self._app(scope, receive, sending)
