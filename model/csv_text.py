@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from numbers import Number
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 
 from .atomic_write import whole_characters
 
-RUN = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings of a cell that a spreadsheet runs as a formula, also where the cell is quoted."""
+_RUN = re.compile(r"""(?:^|(?<=[,;\t\r\n"]))(?=[=+\-@\t\r])""")
+"""Where a cell begins that a spreadsheet runs as a formula, also a quoted one; or would begin, where the spreadsheet
+takes another sign for the end of a cell."""
 QUOTED = frozenset(',;"\t\r\n')
 """Signs for which a cell is quoted: all that any spreadsheet takes for the end of a cell."""
 
@@ -19,8 +21,8 @@ QUOTED = frozenset(',;"\t\r\n')
 def csv_text(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return a table as CSV with its heading.
 
-    Tokens and titles may begin with a sign that a spreadsheet runs as a formula (CWE-1236). Such a text gets a
-    backslash before it, and a backslash in a text is doubled: spreadsheets show a text, and
+    Tokens and titles may begin with a sign that a spreadsheet runs as a formula (CWE-1236). It gets a backslash
+    before it, and a backslash in a text is doubled: spreadsheets show a text, and
     ``pandas.read_csv(..., escapechar="\\\\")`` or ``csv.reader`` with the same argument give back what it was. An
     apostrophe, a blank or a tab before it, which are often advised, could not be told from what a token begins with.
     Numbers stay numbers; None and NaN are empty.
@@ -33,7 +35,5 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, (Number, np.bool_)):
         return "" if value != value else str(value)
-    text = whole_characters(str(value)).replace("\\", "\\\\")
-    if text.startswith(RUN):
-        text = "\\" + text
+    text = _RUN.sub(r"\\", whole_characters(str(value)).replace("\\", "\\\\"))
     return '"' + text.replace('"', '""') + '"' if QUOTED & set(text) else text
