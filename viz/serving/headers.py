@@ -62,7 +62,7 @@ class SafeHeaders:
     def _answer(self, scope: Scope) -> ASGIApp:
         host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
         if not self._is_own(host):
-            return PlainTextResponse("This server does not answer to that name.", 403)
+            return PlainTextResponse("Forbidden", 403)
         if scope["path"].endswith(METRICS) and not self._settings.metrics:
             return PlainTextResponse("Not found", 404)
         return self._app
