@@ -113,10 +113,11 @@ def _contents(file: UploadedFile, alone: bool) -> list[Contents]:
 
 
 def _forget_removed(files: list[UploadedFile]) -> None:
-    """Let go of what was read of files that are no longer there."""
-    there = {file.file_id for file in files}
-    before = st.session_state.get("mask_read", {})
-    st.session_state["mask_read"] = {name: found for name, found in before.items() if name in there}
+    """Let go of what was read of files that are no longer there; at once: a new value would leave the old one in the
+    session until the run ends."""
+    kept = st.session_state.setdefault("mask_read", {})
+    for name in kept.keys() - {file.file_id for file in files}:
+        del kept[name]
 
 
 def _read(file: UploadedFile, alone: bool) -> list[Contents]:
