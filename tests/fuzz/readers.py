@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -34,9 +35,16 @@ def _address(text: str) -> object:
     return [one.value_of(text) for page in PAGES.values() for one in page.parameters.values()]
 
 
+def _table(text: str) -> object:
+    try:
+        return read_table(text)
+    except csv.Error as error:  # a sentence is made of it where files are read
+        raise ValueError(str(error)) from error
+
+
 READERS = {
     "a print": Reader(read_printed, ("model/diagnosis/readers/printed.py", "model/diagnosis/readers/prompts.py")),
-    "a table": Reader(read_table, ("model/diagnosis/readers/text.py",)),
+    "a table": Reader(_table, ("model/diagnosis/readers/text.py",)),
     "a meaning": Reader(lambda text: meaning_mask(text, 6, 6), ("model/masking/meaning.py",)),
     "layers in turn": Reader(in_turn, ("model/masking/structure_names.py",)),
     "a rule": Reader(lambda text: build_mask(text, Sizes(4, 4, (4,))), ("model/masking/rule.py",)),

@@ -40,7 +40,7 @@ _TYPES = {
 
 
 class TooLargeError(ValueError):
-    """Arrays that are larger than may be read; the message says so."""
+    """Arrays of more bytes than may be read; the message says so."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Limits:
     """Of one."""
 
     def check(self, cells: int, size: int) -> None:
-        """Raise TooLargeError for an array of so many cells, or for arrays of so many bytes."""
+        """Raise ValueError for an array of so many cells, and TooLargeError for arrays of so many bytes."""
         if cells > self.cells:
-            raise TooLargeError(
+            raise ValueError(
                 say("an array has {cells:,} cells, and at most {most:,} are read", cells=cells, most=self.cells)
             )
         if size > self.size:

@@ -66,9 +66,9 @@ def _check_size(values: Iterable[Any], limits: Limits) -> None:
             if str(one.layout) == "torch.strided" and size > one.untyped_storage().nbytes():
                 expanded += size
             limits.check(one.numel(), 0)
-            for found, most in ((total, limits.size), (expanded, MAX_EXPANDED)):
+            for found, most, error in ((total, limits.size, TooLargeError), (expanded, MAX_EXPANDED, ValueError)):
                 if found > most:
-                    raise TooLargeError(say("its arrays would be larger than {size:.0f} MB", size=most / 2**20))
+                    raise error(say("its arrays would be larger than {size:.0f} MB", size=most / 2**20))
 
 
 def _array(name: str, value: Any) -> np.ndarray:
