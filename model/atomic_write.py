@@ -27,7 +27,12 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         beside.unlink(missing_ok=True)
 
 
+def whole_characters(text: str) -> str:
+    """Return a text that UTF-8 can hold: half of a surrogate pair, which JSON can bring, becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def write_file(path: str | os.PathLike[str], content: bytes | str) -> None:
-    """Write bytes, or text as UTF-8, as :func:`atomic_write` does."""
+    """Write bytes, or text as UTF-8 (:func:`whole_characters`), as :func:`atomic_write` does."""
     with atomic_write(path) as beside:
-        beside.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+        beside.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))

@@ -54,6 +54,17 @@ class OpenedTrace:
         return self.drawable.model or say("an unnamed model")
 
     @property
+    def size(self) -> int:
+        """Bytes of its arrays; those that are drawn as they were saved count once."""
+        arrays = [
+            array
+            for trace in (self.trace, self.drawable)
+            for one in trace.maps.values()
+            for array in (one.weights, one.mask, one.layer_masks, one.passed_masks, *one.tensors.values())
+        ]
+        return sum(array.nbytes for array in {id(array): array for array in arrays if array is not None}.values())
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Sentences on what differs between the trace and its pictures."""
         not_finite = say_many(

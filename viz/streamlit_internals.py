@@ -6,6 +6,7 @@
   The public ``AppTest`` cannot be used: each of its runs takes the place of the process's runtime and leaves none
   behind, while that runtime serves visitors.
 - Whether a visitor's browser is still connected, asked from another thread (``Runtime.is_active_session``).
+- Whether a Host header names this server (``is_host_allowed``), which Streamlit asks of the connection alone.
 - What a browser's message asks for (``BackMsg``), and the uploaded files in memory (``MemoryUploadedFileManager``).
 - The logger that warns at every use of a cache outside of a visitor's run.
 - The files of the font that pages are set in.
@@ -165,6 +166,12 @@ def message_kind(data: bytes) -> str | None:
         return None
     with _named("BackMsg with a type"):
         return message.WhichOneof("type") or ""
+
+
+def is_own_host(host: str) -> bool:
+    """Whether a Host header names this server, as ``server.allowedHosts`` has it. Raises InternalsError."""
+    allowed = _part("streamlit.web.server.starlette.starlette_websocket", "is_host_allowed")
+    return bool(allowed(host))
 
 
 def uploaded_bytes() -> dict[str, int]:

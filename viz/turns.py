@@ -120,3 +120,7 @@ class Turns:
 
 TURNS = Turns(max(1, (os.cpu_count() or 1) - 1))
 """Those of this process: one core is left to the server itself."""
+
+READING = Turns(1)
+"""Of what visitors upload and paste: one text or file is read at a time, whoever brought it, so that neither the
+memory that reading takes nor its hold on the interpreter grows with the number of visitors."""

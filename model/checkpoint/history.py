@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from ..atomic_write import write_file
+from ..csv_text import csv_text
 from ..language.say import listed, say
 
 HISTORY = "history.csv"
@@ -36,10 +38,7 @@ NAMES = tuple(field.name for field in fields(HistoryRow))
 
 
 def write_history(rows: Sequence[HistoryRow], path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=NAMES)
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
+    write_file(path, csv_text(NAMES, [tuple(asdict(row).values()) for row in rows]))
 
 
 def read_history(folder: Path) -> tuple[HistoryRow, ...]:

@@ -13,7 +13,7 @@ from ..checkpoint.files import CheckpointError, folder_of
 from ..checkpoint.load import FOLDER
 from ..checkpoint.snapshots import load_snapshot
 from ..decoding.beam_search import STOPS
-from ..devices import chosen_device
+from ..devices import chosen_device, one_thread_each
 from ..evaluation.card_quotes import quotes, with_quotes
 from ..evaluation.familiarity import FILE, measure, summary, write_familiarity
 from ..evaluation.sentence_table import quality_table
@@ -124,6 +124,7 @@ def _loaded(arguments: argparse.Namespace) -> Translator:
 
 def translate(arguments: argparse.Namespace) -> int:
     """Lines of standard input to lines of standard output; an empty line stays empty."""
+    one_thread_each()
     translator = _loaded(arguments)
     lines = _split(sys.stdin.read())
     references = read_lines(arguments.closest_to) if arguments.closest_to else []
@@ -152,6 +153,7 @@ def _closest(hypotheses: list[str], reference: str, source: str) -> str:
 
 
 def trace(arguments: argparse.Namespace) -> int:
+    one_thread_each()
     check_writable(arguments.output)
     translation = _loaded(arguments).translate(arguments.sentence)
     translation.trace.save(arguments.output)

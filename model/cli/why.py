@@ -21,7 +21,7 @@ from ..attribution.methods import (
 )
 from ..attribution.target import AttributionError, Target, target_word
 from ..checkpoint.files import folder_of
-from ..devices import chosen_device
+from ..devices import chosen_device, one_thread_each
 from ..evaluation.attribution_measurement import measure
 from ..evaluation.attribution_scores import FILE, table, write_scores
 from ..experiments.head_effects import WordWithoutHeads, word_without_heads
@@ -74,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what the word rests on."""
+    one_thread_each()
     changes = parse(arguments.changes)
     translator: LiveModel | LocalModel
     if arguments.model:

@@ -6,6 +6,7 @@ Nothing is downloaded, no code of the folder runs, and only weights in safetenso
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,9 @@ PREFIX = "hf:"
 CONFIG = "config.json"
 SAFE = ("model.safetensors", "model.safetensors.index.json")
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack")
+LAYERS = re.compile("layer|block|expert|depth|stage", re.IGNORECASE)
+"""Names of numbers of a configuration that say how many modules are made, before any weight is read."""
+MOST_LAYERS = 1024
 LONGEST = 300
 """Characters of what transformers says of a folder."""
 MISSING = to_say(
@@ -72,7 +76,7 @@ def _checked(folder: Path) -> Mapping[str, Any]:
         raise LocalError(
             say("{folder} has no {config}: it is no folder of a Hugging Face model.", folder=folder.name, config=CONFIG)
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise LocalError(say("{folder}: {config} is not JSON.", folder=folder.name, config=CONFIG)) from error
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise LocalError(
@@ -82,6 +86,7 @@ def _checked(folder: Path) -> Mapping[str, Any]:
                 config=CONFIG,
             )
         )
+    _check_layers(folder, config)
     if "auto_map" in config:
         raise LocalError(
             say("{folder} needs code that comes with it, and code from a folder is never run.", folder=folder.name)
@@ -97,6 +102,26 @@ def _checked(folder: Path) -> Mapping[str, Any]:
             )
         )
     return config
+
+
+def _check_layers(folder: Path, config: Mapping[str, Any]) -> None:
+    """Raise LocalError where a configuration, or one in it, asks for more modules than any model has."""
+    within = [config]
+    while within:
+        for name, value in within.pop().items():
+            if isinstance(value, dict):
+                within.append(value)
+            elif isinstance(value, (int, float)) and LAYERS.search(name) and value > MOST_LAYERS:
+                raise LocalError(
+                    say(
+                        "{folder}: {config} asks for {name} = {value}; at most {most:,} are made.",
+                        folder=folder.name,
+                        config=CONFIG,
+                        name=name[:LONGEST],
+                        value=str(value)[:20],
+                        most=MOST_LAYERS,
+                    )
+                )
 
 
 def _in_sentences(folder: Path, load: Callable[[], LiveModel | LocalModel]) -> LiveModel | LocalModel:

@@ -18,28 +18,41 @@ from .structure import Structure
 from .structure_names import parse_structure
 
 MOST_LAYERS = 1000
-_LAYERS = r"\s+on\s+(odd|even)\s+layers"
-_BY_NUMBER = re.compile(rf"(.+?){_LAYERS}(?:\s*[,;]?\s*(?:and|else)?\s+(.+?)(?:{_LAYERS})?)?")
-_TIMES = re.compile(r"(\d+)\s*x\s+(.+)")
+MOST_CHARACTERS = 20_000
+"""Of a meaning: position ids are long, and a rule is shorter (:mod:`.rule`)."""
+_LAYERS = re.compile(r" on (odd|even) layers")
+_SECOND = re.compile(r" ?[,;]? ?(?:and|else)? (?=.)")
+_TIMES = re.compile(r"(\d{1,9}) ?x (.+)")
 
 
 def in_turn(text: str) -> list[str]:
     """Return the meanings of the layers, in turn; one where all share it. Raises RuleError."""
-    if match := _BY_NUMBER.fullmatch(text.strip()):
-        first, which, second, other = match.groups()
-        if second is None or which == other:
-            example = f"{first} on {which} layers, else causal"
-            raise RuleError(say("Say both the odd and the even layers: “{example}”.", example=example))
-        return [first, second] if which == "odd" else [second, first]
+    if len(text) > MOST_CHARACTERS:
+        raise RuleError(say("A rule has at most {most} characters.", most=MOST_CHARACTERS))
+    text = " ".join(text.split())
+    for match in _LAYERS.finditer(text):
+        between = _SECOND.match(text, match.end())
+        if match.start() and (between or match.end() == len(text)):
+            return _by_number(text[: match.start()], match[1], text[between.end() :] if between else "")
     found: list[str] = []
-    for part in text.split("/"):
-        match = _TIMES.fullmatch(part.strip())
+    for part in map(str.strip, text.split("/")):
+        match = _TIMES.fullmatch(part)
         times = int(match[1]) if match else 1
         if not 0 < times <= MOST_LAYERS or len(found) > MOST_LAYERS:
-            most = say("“{text}”: a pattern repeats over 1 to {most} layers.", text=part.strip(), most=MOST_LAYERS)
+            most = say("“{text}”: a pattern repeats over 1 to {most} layers.", text=part, most=MOST_LAYERS)
             raise RuleError(most)
         found += [match[2] if match else part] * times
     return found
+
+
+def _by_number(first: str, which: str, second: str) -> list[str]:
+    """Return the meanings of the odd and of the even layers; ``which`` are those of ``first``. Raises RuleError."""
+    other = next((name for name in ("odd", "even") if second.endswith(f" on {name} layers")), "")
+    second = second.removesuffix(f" on {other} layers")
+    if not second or which == other:
+        example = f"{first} on {which} layers, else causal"
+        raise RuleError(say("Say both the odd and the even layers: “{example}”.", example=example))
+    return [first, second] if which == "odd" else [second, first]
 
 
 def parse_meaning(text: str) -> Structure | None:

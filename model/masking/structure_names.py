@@ -21,6 +21,9 @@ WORDS = (
     *("packed:N,N,...", "cu_seqlens:0,N,...", "position_ids:0,1,0,..."),
 )
 
+MOST_PARTS = 64
+"""Words of one structure."""
+
 
 def parse_structure(name: str) -> Structure:
     """Return the structure that ``name`` stands for.
@@ -33,7 +36,10 @@ def parse_structure(name: str) -> Structure:
         ValueError: for a name of another form; the message lists the words.
     """
     structure = FULL
-    for part in _parts(name):
+    parts = _parts(name)
+    if len(parts) > MOST_PARTS:
+        raise ValueError(say("A kind of mask has at most {most} parts.", most=MOST_PARTS))
+    for part in parts:
         word, _, number = part.partition(":")
         structure = _add_part(structure, word, number, name)
     return structure
@@ -41,8 +47,8 @@ def parse_structure(name: str) -> Structure:
 
 def _parts(name: str) -> list[str]:
     """Return ``word:sizes`` of each part."""
-    joined = re.sub(r"\band\b|&", "+", name.lower())
-    return re.sub(r"\s+", "", re.sub(r"([a-z])\s+(?=\d)", r"\1:", joined)).split("+")
+    joined = re.sub(r"\band\b|&", "+", " ".join(name.lower().split()))
+    return re.sub(r"([a-z]) (?=\d)", r"\1:", joined).replace(" ", "").split("+")
 
 
 def structure_name(structure: Structure, keys: int) -> str:

@@ -19,7 +19,7 @@ Cells = Callable[[np.ndarray], np.ndarray]
 
 def pack(header: Mapping[str, Any], body: bytes) -> bytes:
     """[header's length, uint32 little-endian][header, UTF-8 JSON][body]; shared/packed.js reads it."""
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     return struct.pack("<I", len(text)) + text + body
 
 

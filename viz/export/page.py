@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from plotly.offline import get_plotlyjs
 
+from model.atomic_write import whole_characters
 from model.language.catalogue import TAGS
 from model.language.current import current_language
 from model.language.say import say
@@ -160,7 +161,7 @@ def _file(
     letters = _letters([header, found[0][0]], every, code, bool(models))
     schemes = [_scheme(palette) for _, palette in looks]
     sheets = [BROWSER / "page.css", BALLOT, *([LIVE / "sentence.css"] if models else [])]
-    return PAGE.substitute(
+    written = PAGE.substitute(
         language=TAGS.get(current_language(), current_language()),
         title=html.escape(title),
         noscript=html.escape(say("This page draws its pictures with JavaScript; please allow it."), quote=False),
@@ -176,12 +177,14 @@ def _file(
         code=code,
         models=model_elements(models),
     )
+    return whole_characters(written)
 
 
 def _letters(written: Any, parts: Sequence[Part], code: str, takes_text: bool) -> str:
     """All that a page may write: what stands in it, what its scripts say, and what is typed where it takes text."""
     packed = [header_text(one.data) for one in parts if isinstance(one, Component) and isinstance(one.data, bytes)]
-    return "".join([json.dumps(written, ensure_ascii=False), code, *packed, *(TYPED if takes_text else ())])
+    letters = [json.dumps(written, ensure_ascii=False), code, *packed, *(TYPED if takes_text else ())]
+    return whole_characters("".join(letters))
 
 
 def _drawn_live(live: LiveSlide) -> Sequence[str]:

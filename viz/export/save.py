@@ -18,6 +18,8 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from model.atomic_write import whole_characters
+from model.csv_text import csv_text
 from model.language.current import in_this_language
 from model.language.say import say, to_say
 
@@ -112,15 +114,16 @@ def _menu(what: SavedView) -> None:
     with st.expander(say("In another page")):
         caption(say("Put the file beside your page, and this line into it:"))
         st.code(frame_of(file, what.title or what.name), language="html", wrap_lines=True)
-    if what.numbers:
-        _download(say("Numbers (CSV)"), _csv(what.numbers), f"{what.name}.csv", "text/csv")
+    if numbers := what.numbers:
+        _download(say("Numbers (CSV)"), lambda: table_csv(numbers()), f"{what.name}.csv", "text/csv")
     for label, (name, made) in what.files.items():
         _download(label, made, name, "application/octet-stream")
 
 
 def frame_of(file: str, title: str) -> str:
     """The line of HTML that shows a saved file in another page."""
-    return f'<iframe src="{quote(file)}" title="{escape(title)}" width="960" height="640" style="border: 0"></iframe>'
+    source = quote(whole_characters(file))
+    return f'<iframe src="{source}" title="{escape(title)}" width="960" height="640" style="border: 0"></iframe>'
 
 
 def _notes() -> list[str]:
@@ -167,10 +170,19 @@ def _choice(label: str, options: Sequence[Any], key: str, default: Any, name: Ca
     )
 
 
-def _csv(table: Callable[[], pd.DataFrame]) -> Callable[[], str]:
-    return lambda: table().to_csv()
+def table_csv(table: pd.DataFrame, index: bool = True) -> str:
+    """A table as CSV (:func:`model.csv_text.csv_text`), with what names its rows."""
+    columns = [table.index.get_level_values(at) for at in range(table.index.nlevels)] if index else []
+    names = [*(name or "" for name in table.index.names[: len(columns)]), *map(str, table.columns)]
+    columns += [table.iloc[:, at] for at in range(table.shape[1])]
+    return csv_text(names, zip(*(column.to_numpy() for column in columns), strict=True))
 
 
-def _download(label: str, made: Callable[[], str | bytes], name: str, mime: str) -> None:
-    made = in_this_language(made)  # It is made when the button is pressed, outside of the visitor's run.
+def _download(label: str, what: Callable[[], str | bytes], name: str, mime: str) -> None:
+    # It is made when the button is pressed, outside of the visitor's run.
+    made = in_this_language(lambda: _encoded(what()))
     st.download_button(label, made, name, mime, on_click="ignore", key=f"save-{label}", width="stretch")
+
+
+def _encoded(content: str | bytes) -> bytes:
+    return content if isinstance(content, bytes) else content.encode("utf-8", "replace")

@@ -12,7 +12,7 @@ from starlette.middleware import Middleware
 
 from model.language.say import say
 
-from ..streamlit_internals import message_kind, uploaded_bytes
+from ..streamlit_internals import is_own_host, message_kind, uploaded_bytes
 from .command_line import split, with_hosts
 from .first_script import FirstScript
 from .headers import SafeHeaders
@@ -30,7 +30,7 @@ def application(settings: Settings) -> st.App:
     return st.App(
         APP,
         middleware=[
-            Middleware(SafeHeaders, settings=settings),
+            Middleware(SafeHeaders, settings=settings, is_own=is_own_host),
             Middleware(UploadLimits, settings=settings, stored=uploaded_bytes),
             Middleware(MessageGuard, kind=message_kind),
             Middleware(FirstScript),

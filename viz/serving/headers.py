@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -26,10 +28,13 @@ METRICS = "/_stcore/metrics"
 
 
 class SafeHeaders:
-    """ASGI middleware that sets the headers, and answers for the server's figures with "not found"."""
+    """ASGI middleware that sets the headers, refuses a foreign Host, and answers for the server's figures with "not
+    found"."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self._app, self._settings = app, settings
+    def __init__(self, app: ASGIApp, settings: Settings, is_own: Callable[[str], bool]) -> None:
+        """`is_own` says whether a Host header names this server: else a page of another site has reached it by a name
+        of its own (DNS rebinding)."""
+        self._app, self._settings, self._is_own = app, settings, is_own
         self._headers = {
             "Content-Security-Policy": "; ".join(
                 f"{name} {sources}" for name, sources in (POLICY | {"frame-ancestors": settings.embedded_in}).items()
@@ -52,6 +57,12 @@ class SafeHeaders:
                     headers[name] = value
             await send(message)
 
-        closed = scope["path"].endswith(METRICS) and not self._settings.metrics
-        answer = PlainTextResponse("Not found", 404) if closed else self._app
-        await answer(scope, receive, sending)
+        await self._answer(scope)(scope, receive, sending)
+
+    def _answer(self, scope: Scope) -> ASGIApp:
+        host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+        if not self._is_own(host):
+            return PlainTextResponse("Forbidden", 403)
+        if scope["path"].endswith(METRICS) and not self._settings.metrics:
+            return PlainTextResponse("Not found", 404)
+        return self._app

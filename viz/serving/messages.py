@@ -28,7 +28,8 @@ class MessageGuard:
                 message = await receive()
                 if message["type"] != "websocket.receive":
                     return message
-                kind = self._kind(message.get("bytes") or b"")
+                data = message.get("bytes")  # None where the browser sent a text, which no message is.
+                kind = None if data is None else self._kind(data)
                 if kind is None:
                     await send({"type": "websocket.close", "code": UNSUPPORTED_DATA})
                     return {"type": "websocket.disconnect", "code": UNSUPPORTED_DATA}

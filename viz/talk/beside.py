@@ -21,7 +21,8 @@ from model.language.say import say
 from model.untrusted_trace import MEGABYTES, OpenedTrace, OpenError, clean, read_trace
 
 from ..traces.kept import KeptError, kept, new_key
-from ..traces.session import Handed, holding
+from ..traces.session import MOST_CELLS, Handed, holding
+from ..turns import READING
 from .talk_file import write
 
 if TYPE_CHECKING:
@@ -65,13 +66,18 @@ def read_one(name: str, data: bytes) -> File:
         raise ValueError(
             say("{name} has {size:.0f} MB; at most {most} MB are read.", name=name, size=size, most=MEGABYTES)
         )
+    with READING.turn(READING.ticket(is_long=True), patience=float("inf")):
+        return _read_one(name, data)
+
+
+def _read_one(name: str, data: bytes) -> File:
     if name.endswith(TRACE):
         return read_trace(name, data)
     with tempfile.TemporaryDirectory() as folder:  # The visitor's name is never a path.
         path = Path(folder) / f"array{Path(name).suffix}"
         path.write_bytes(data)
         try:
-            read(path)
+            read(path, cells=MOST_CELLS)
         except UnreadableError as error:
             raise ValueError(f"{name}: {error}") from error
     return Arrays(name, secrets.token_hex(8), data)

@@ -15,7 +15,7 @@ from viz.ui.captions import plain
 
 from . import beside, session
 from .scenes import LONGEST, Mistake, Talk
-from .talk_file import read, write
+from .talk_file import LONGEST_FILE, read, write
 
 if TYPE_CHECKING:
     from .checks import CheckedTalk
@@ -93,8 +93,8 @@ def _open() -> None:
 
 def _read(name: str, data: bytes, problems: list[str]) -> tuple[Talk, tuple[Mistake, ...]] | None:
     """The talk in a file; None, with what is wrong added to `problems`, where it is none."""
-    if len(data) > session.LONGEST_FILE:
-        most = session.LONGEST_FILE // 1024
+    if len(data) > LONGEST_FILE:
+        most = LONGEST_FILE // 1024
         problems.append(say("{name} is larger than {most} kB, so it is no talk.", name=name, most=most))
         return None
     try:

@@ -19,7 +19,7 @@ from ..components.draft import draft
 from ..components.kept_files import kept_files
 from . import beside
 from .scenes import Mistake, Scene, Talk
-from .talk_file import read, write
+from .talk_file import LONGEST_FILE, read, write
 
 if TYPE_CHECKING:
     pass
@@ -31,8 +31,6 @@ MINE = to_say("A talk of my own")
 MOST_UNDONE = 30
 """Changes that can be taken back."""
 _BEFORE = "talks before"
-LONGEST_FILE = 512 * 1024
-"""Of a talk, in bytes or characters; a hundred scenes with notes are far smaller."""
 
 
 def shipped_talk() -> tuple[Talk, tuple[Mistake, ...]]:

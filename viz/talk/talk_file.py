@@ -26,6 +26,7 @@ from typing import Any
 
 import tomli_w
 
+from model.atomic_write import whole_characters
 from model.language.say import listed, say, to_say
 
 from ..ui.addresses.pages import TITLES
@@ -35,6 +36,8 @@ from .toml import Block, TalkError, blocks
 
 TEXTS = ("title", "notes", "point", "page", "trace", "arrays")
 """The keys of a scene that are texts."""
+LONGEST_FILE = 512 * 1024
+"""Of a talk, in bytes or characters; a hundred scenes with notes are far smaller."""
 VALUE = 2000
 """Characters of one value of a view."""
 UNKNOWN_PART = {
@@ -45,6 +48,11 @@ UNKNOWN_PART = {
 
 def read(source: str) -> tuple[Talk, tuple[Mistake, ...]]:
     """The talk in a file's text, and what is wrong with it. A part that cannot be read is left out."""
+    if len(source) > LONGEST_FILE:
+        too_long = say(
+            "A talk has at most {most:,} characters; this text has {count:,}.", most=LONGEST_FILE, count=len(source)
+        )
+        return Talk(say("A talk"), ()), (Mistake(1, too_long),)
     head, *found = blocks(source)
     mistakes: list[Mistake] = []
     top = _table(head, mistakes) or {}
@@ -91,7 +99,7 @@ def _written(scene: Scene) -> str:
 
 
 def _toml(table: Mapping[str, Any]) -> str:
-    return tomli_w.dumps(table, multiline_strings=True)
+    return whole_characters(tomli_w.dumps(table, multiline_strings=True))
 
 
 def _scene(block: Block, mistakes: list[Mistake]) -> Scene | None:

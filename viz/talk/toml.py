@@ -15,9 +15,9 @@ HEADER = re.compile(r"\s*\[\[\s*scene\s*\]\]\s*(#.*)?$")
 VIEW = re.compile(r"\s*\[\s*scene\s*\.\s*(\w+)\s*\]")
 KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*=""")
 PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
-DEEP_KEY = re.compile(r"""(?:(?:[\w-]{1,99}|"[^"\n]{0,99}"|'[^'\n]{0,99}')[ \t]*\.[ \t]*){50}""")
+DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){50}""")
 """A dotted key of more parts than any view has: the time to read one grows with the square of their number."""
-OUTSIDE = re.compile(r"""#.*|\"{3}|'{3}|"(?:\\.|[^"\\])*"|'[^']*'""")
+OUTSIDE = re.compile(r"""#.*|\"{3}|'{3}|"(?:\\.|[^"\\])*+(?:"|$)|'[^']*+(?:'|$)""")
 INSIDE = {'"""': re.compile(r'\\.|"""'), "'''": re.compile("'''")}
 """What decides where a string of several lines begins, and where each kind ends: its marks, and what hides them."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+import weakref
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +23,12 @@ from ..serving.settings import MEGABYTE, Settings
 LASTS = 12 * 3600.0
 """Seconds for which a thing is kept that nobody asks for."""
 FULL_OF_ONE = to_say("Files beside your talks may have {most} MB together, so this one is not kept.")
+UNPACKED_OF_ONE = to_say(
+    "The arrays in your files may have {most} MB together, unpacked: remove a file, then try again."
+)
+UNPACKED_OF_ALL = to_say(
+    "The arrays in the files of all visitors may have {most} MB together, unpacked: please try again later."
+)
 FULL_OF_ALL = to_say("The files beside all visitors' talks may have {most} MB together, so this one is not kept.")
 
 
@@ -86,6 +94,49 @@ class Kept:
         oldest = self._clock() - LASTS
         for key in [key for key, one in self._things.items() if one.asked < oldest]:
             del self._things[key]
+
+
+class Unpacked:
+    """Bytes that the arrays of visitors' files take, counted for as long as somebody holds the arrays."""
+
+    def __init__(self, of_one: int, of_all: int) -> None:
+        """At most `of_one` bytes of one owner, and `of_all` together."""
+        self._of_one, self._of_all = of_one, of_all
+        self._held: Counter[str] = Counter()
+        self._lock = threading.RLock()  # What is let go may be counted while this very thread counts.
+
+    def left(self, owner: str) -> int:
+        """How many bytes more the owner may hold."""
+        with self._lock:
+            return min(self._of_one - self._held[owner], self._of_all - self._held.total())
+
+    def refusal(self, owner: str) -> KeptError:
+        """Why there is no more place, which :meth:`left` has said."""
+        with self._lock:
+            own = self._of_one - self._held[owner] <= self._of_all - self._held.total()
+        limit, message = (self._of_one, UNPACKED_OF_ONE) if own else (self._of_all, UNPACKED_OF_ALL)
+        return KeptError(say(message, most=limit // MEGABYTE))
+
+    def count(self, owner: str, value: object, size: int) -> None:
+        """Count `size` bytes for as long as `value` lives. KeptError where there is no place for them."""
+        with self._lock:
+            if size > self.left(owner):
+                raise self.refusal(owner)
+            self._held[owner] += size
+        weakref.finalize(value, self._let_go, owner, size)
+
+    def _let_go(self, owner: str, size: int) -> None:
+        with self._lock:
+            self._held[owner] -= size
+            if not self._held[owner]:
+                del self._held[owner]
+
+
+@cache
+def unpacked() -> Unpacked:
+    """The arrays of this process's visitors, within its limits for uploads."""
+    settings = Settings.of_this_process()
+    return Unpacked(settings.session_uploads, settings.server_uploads)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -10,16 +11,20 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from model.untrusted_trace import OpenedRun, OpenedTrace, OpenError, read_file, read_run
+from model.untrusted_trace import OpenedRun, OpenedTrace, OpenError, read_file, read_run, read_trace
 
-from .kept import kept
+from ..turns import READING
+from .kept import kept, unpacked
 
 T = TypeVar("T")
 ERROR = "open-error"
 """Of the session: the sentence that says why a file could not be opened, until it is shown."""
 UPLOADED_MASKS, PASTED_MASK = "mask_files", "mask_text"
 """Of the session: the files that were uploaded to the page Masks, and the text that was pasted there."""
+MOST_CELLS = 2**22
+"""Cells of the largest array that the page Masks takes; the command line takes more."""
 OPTION = "--open"
+_OWNER = "unpacked-owner"
 _TRACE, _RESULTS, _NAMED, _RUN, _ARRAYS = "opened", "opened-results", "named-trace", "opened-run", "opened-arrays"
 
 
@@ -91,6 +96,21 @@ def current_arrays() -> Any:
 def set_current(opened: OpenedTrace) -> None:
     """Open a trace in place of the one that is open."""
     st.session_state[_TRACE] = opened
+
+
+def owner() -> str:
+    """A name of this session, for what is counted of it."""
+    return str(st.session_state.setdefault(_OWNER, secrets.token_hex(16)))
+
+
+def open_uploaded(name: str, data: bytes | memoryview) -> OpenedTrace:
+    """Open an uploaded trace in place of the one that is open, and return it. OpenError, KeptError, BusyError."""
+    with READING.turn(READING.ticket(is_long=True)):
+        opened = read_trace(name, data)
+        close()
+        unpacked().count(owner(), opened, opened.size)
+    set_current(opened)
+    return opened
 
 
 def close() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from model.language.say import say
-from model.untrusted_trace import MEGABYTES, OpenError, read_trace
+from model.untrusted_trace import MEGABYTES, OpenError
 from viz.ui import widgets
 from viz.ui.captions import plain
 
-from .session import ERROR, set_current
+from ..turns import BusyError
+from .kept import KeptError
+from .session import ERROR, open_uploaded
 
 _COUNT = "files-opened"
 
@@ -34,8 +36,8 @@ def _uploader() -> None:
             return
         st.session_state[_COUNT] = st.session_state.get(_COUNT, 0) + 1
         try:
-            set_current(read_trace(file.name, file.getbuffer()))
-        except OpenError as error:
+            open_uploaded(file.name, file.getbuffer())
+        except (OpenError, KeptError, BusyError) as error:
             st.session_state[ERROR] = str(error)
 
     widgets.file_uploader(say("Trace"), MEGABYTES, key=key, label_visibility="collapsed", on_change=open_file)

@@ -5,15 +5,15 @@ Formats: numpy's .npy and .npz (numpy.lib.format), safetensors (https://github.c
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import struct
 import warnings
 import zipfile
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -39,9 +39,31 @@ _TYPES = {
 }
 
 
-def read_npy(data: bytes) -> np.ndarray:
+class TooLargeError(ValueError):
+    """Arrays of more bytes than may be read; the message says so."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the arrays of a file may have."""
+
+    size: int
+    """Bytes of all, unpacked."""
+    cells: int
+    """Of one."""
+
+    def check(self, cells: int, size: int) -> None:
+        """Raise ValueError for an array of so many cells, and TooLargeError for arrays of so many bytes."""
+        if cells > self.cells:
+            raise ValueError(
+                say("an array has {cells:,} cells, and at most {most:,} are read", cells=cells, most=self.cells)
+            )
+        if size > self.size:
+            raise TooLargeError(say("unpacked it would be larger than {size:.0f} MB", size=self.size / 2**20))
+
+
+def read_npy(file: IO[bytes], limits: Limits) -> np.ndarray:
     """Return the array of numbers in a .npy. Raises ValueError for anything else; objects are never unpickled."""
-    file = io.BytesIO(data)
     version = np.lib.format.read_magic(file)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in readers:
@@ -51,15 +73,23 @@ def read_npy(data: bytes) -> np.ndarray:
         shape, fortran, dtype = readers[version](file, max_header_size=_HEADER)
     if dtype.kind not in "biuf":
         raise ValueError(say("it holds {kind} values, not numbers; pickled objects are never loaded", kind=dtype))
-    array = _array_of_size(data[file.tell() :], dtype, shape[::-1] if fortran else shape)
+    want = _size(shape, dtype, limits)
+    array = _array_of_size(file.read(want + 1), dtype, shape[::-1] if fortran else shape, limits)
     return array.T if fortran else array
 
 
-def _array_of_size(data: bytes, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the bytes as an array, if they are exactly as many as the shape says. Raises ValueError."""
+def _size(shape: tuple[int, ...], dtype: np.dtype, limits: Limits) -> int:
+    """Return the bytes of an array. Raises ValueError for a shape that is none, or too large."""
     if len(shape) > 8 or any(not isinstance(size, int) or size < 0 for size in shape):
         raise ValueError(say("its shape is not one"))
-    want = math.prod(shape) * dtype.itemsize
+    cells = math.prod(shape)
+    limits.check(cells, cells * dtype.itemsize)
+    return cells * dtype.itemsize
+
+
+def _array_of_size(data: bytes | memoryview, dtype: np.dtype, shape: tuple[int, ...], limits: Limits) -> np.ndarray:
+    """Return the bytes as an array, if they are exactly as many as the shape says. Raises ValueError."""
+    want = _size(shape, dtype, limits)
     if want != len(data):
         raise ValueError(
             say("its header promises {promised:,} bytes and {bytes:,} are there", promised=want, bytes=len(data))
@@ -67,24 +97,20 @@ def _array_of_size(data: bytes, dtype: np.dtype, shape: tuple[int, ...]) -> np.n
     return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="))
 
 
-def read_npz(path: Path, limit: int) -> dict[str, np.ndarray]:
-    """Return the arrays of a .npz, at most ``limit`` bytes unpacked. Raises ValueError."""
+def read_npz(path: Path, limits: Limits) -> dict[str, np.ndarray]:
+    """Return the arrays of a .npz. Raises ValueError."""
     with zipfile.ZipFile(path) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
         if len(members) > _MAX_MEMBERS:
             raise ValueError(say("it holds {count} arrays; {most} are read", count=len(members), most=_MAX_MEMBERS))
-        if sum(member.file_size for member in members) > limit:
-            raise ValueError(say("unpacked it would be larger than {size:.0f} MB", size=limit / 2**20))
-        return {member.filename[:-4]: read_npy(_unpack(archive, member)) for member in members}
+        limits.check(0, sum(member.file_size for member in members))
+        return {member.filename[:-4]: _member(archive, member, limits) for member in members}
 
 
-def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """Return the bytes of one member, never more than its own entry says."""
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limits: Limits) -> np.ndarray:
+    """Return the array of one member; no more of it is unpacked than its own header promises."""
     with archive.open(member) as file:
-        data = file.read(member.file_size + 1)
-    if len(data) > member.file_size:
-        raise ValueError(say("it unpacks to more than it says"))
-    return data
+        return read_npy(file, limits)
 
 
 def _safetensors_header(data: bytes) -> tuple[dict[str, Any], int]:
@@ -105,14 +131,14 @@ def safetensors_metadata(data: bytes) -> dict[str, Any]:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def read_safetensors(data: bytes) -> dict[str, np.ndarray]:
+def read_safetensors(data: bytes, limits: Limits) -> dict[str, np.ndarray]:
     """Return the arrays of a safetensors file, bfloat16 widened to float32. Raises ValueError."""
     header, start = _safetensors_header(data)
     tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
     if len(tensors) > 4096:
         raise ValueError(say("it holds {count} arrays", count=len(tensors)))
     _check_no_overlap(tensors)
-    return {name: _tensor(entry, data, start) for name, entry in tensors.items()}
+    return {name: _tensor(entry, memoryview(data)[start:], limits) for name, entry in tensors.items()}
 
 
 def _check_no_overlap(tensors: dict[str, Any]) -> None:
@@ -122,13 +148,13 @@ def _check_no_overlap(tensors: dict[str, Any]) -> None:
         raise ValueError(say("its arrays lie over each other"))
 
 
-def _tensor(entry: dict[str, Any], data: bytes, start: int) -> np.ndarray:
+def _tensor(entry: dict[str, Any], data: memoryview, limits: Limits) -> np.ndarray:
     kind, (first, last) = entry["dtype"], entry["data_offsets"]
     if kind not in _TYPES:
         raise ValueError(say("it holds {kind} values", kind=repr(kind)))
-    if not (isinstance(first, int) and isinstance(last, int) and 0 <= first <= last <= len(data) - start):
+    if not (isinstance(first, int) and isinstance(last, int) and 0 <= first <= last <= len(data)):
         raise ValueError(say("its offsets lie outside the file"))
-    array = _array_of_size(data[start + first : start + last], np.dtype(_TYPES[kind]), tuple(entry["shape"]))
+    array = _array_of_size(data[first:last], np.dtype(_TYPES[kind]), tuple(entry["shape"]), limits)
     if kind == "BF16":
         return (array.astype(np.uint32) << 16).view(np.float32)
     return array

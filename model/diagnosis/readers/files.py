@@ -18,8 +18,8 @@ from ...language.say import listed, say
 from ...masking.attention_call import AttentionCall
 from ...masking.known_padding import extra_keys, known_keys, real_tokens
 from ...trace import FORMAT, AttentionTrace, Kind, TraceError
-from ..inputs.arrays import NAMES, DiagnosisError
-from .binary import read_npy, read_npz, read_safetensors, safetensors_metadata
+from ..inputs.arrays import MAX_CELLS, NAMES, DiagnosisError
+from .binary import Limits, read_npy, read_npz, read_safetensors, safetensors_metadata
 from .naming import group_by_map, known_names, name_array, unread_note
 from .passed_masks import PassedMasks, passed_masks_of
 from .printed import read_printed
@@ -30,6 +30,9 @@ MAX_BINARY = 256 * 2**20
 """Most bytes of arrays, unpacked."""
 MAX_TEXT = 32 * 2**20
 """Most bytes of tables and .json, which grow when read."""
+
+
+Reader = Callable[[Path, Limits], "list[Contents]"]
 
 
 class UnreadableError(DiagnosisError):
@@ -52,15 +55,20 @@ class Contents:
     """The masks that these calls were given beside those in force, where a trace knows them."""
 
 
-def read(path: str | Path) -> list[Contents]:
+def read(path: str | Path, size: int = MAX_BINARY, cells: int = MAX_CELLS) -> list[Contents]:
     """Return the maps of one file: one, or for a saved trace one for each kind.
+
+    Args:
+        size: most bytes of its arrays, unpacked.
+        cells: most of one array.
 
     Raises:
         UnreadableError: whatever is wrong with the file, in a sentence.
     """
     path = Path(path)
+    limits = Limits(min(size, MAX_BINARY), cells)
     try:
-        return _reader(path)(path)
+        return _checked(_reader(path)(path, limits), limits)
     except UnreadableError:
         raise
     except (DiagnosisError, TraceError) as error:
@@ -73,12 +81,19 @@ def read(path: str | Path) -> list[Contents]:
         raise UnreadableError(broken) from error
 
 
+def _checked(maps: list[Contents], limits: Limits) -> list[Contents]:
+    """The maps, if they are no larger than may be read; a trace, of which pages show a part, may have more cells."""
+    limits.check(0, sum(array.nbytes for one in maps for array in one.arrays.values()))
+    limits.check(max((array.size for one in maps if not one.tokens[1] for array in one.arrays.values()), default=0), 0)
+    return maps
+
+
 def _short(error: BaseException) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) < 160 else text[:157] + "..."
 
 
-def _reader(path: Path) -> Callable[[Path], list[Contents]]:
+def _reader(path: Path) -> Reader:
     """Return what reads the file, once it is known to exist, to be of a known kind, and not too large."""
     if not path.is_file():
         raise UnreadableError(_not_a_file(path))
@@ -105,29 +120,37 @@ def _not_a_file(path: Path) -> str:
     return say("'{path}' is not a file.", path=path) if path.exists() else say("There is no file '{path}'.", path=path)
 
 
-def _npy(path: Path) -> list[Contents]:
-    return [Contents("", name_array(read_npy(path.read_bytes()), path.stem))]
+def _npy(path: Path, limits: Limits) -> list[Contents]:
+    return [Contents("", name_array(_whole_npy(path, limits), path.stem))]
 
 
-def _npz(path: Path) -> list[Contents]:
-    return _contents(read_npz(path, MAX_BINARY))
+def _whole_npy(path: Path, limits: Limits) -> np.ndarray:
+    with path.open("rb") as file:
+        array = read_npy(file, limits)
+        if file.read(1):
+            raise ValueError(say("more follows behind its array"))
+        return array
 
 
-def _safetensors(path: Path) -> list[Contents]:
+def _npz(path: Path, limits: Limits) -> list[Contents]:
+    return _contents(read_npz(path, limits))
+
+
+def _safetensors(path: Path, limits: Limits) -> list[Contents]:
     data = path.read_bytes()
     if safetensors_metadata(data).get("format") == FORMAT:
-        return _trace(path)
-    return _contents(read_safetensors(data))
+        return _trace(path, limits)
+    return _contents(read_safetensors(data, limits))
 
 
-def _pt(path: Path) -> list[Contents]:
-    arrays, notes = read_torch(path, MAX_BINARY)
+def _pt(path: Path, limits: Limits) -> list[Contents]:
+    arrays, notes = read_torch(path, limits)
     if isinstance(arrays, dict):
         return _contents(arrays, notes)
     return [Contents("", name_array(arrays, path.stem))]
 
 
-def _trace(path: Path) -> list[Contents]:
+def _trace(path: Path, limits: Limits) -> list[Contents]:
     return contents_of_trace(AttentionTrace.load(path))
 
 
@@ -162,24 +185,26 @@ def padding_of(trace: AttentionTrace, kind: Kind) -> dict[str, np.ndarray]:
     return {name: keep[None] for name, keep in known.items() if keep is not None}
 
 
-def _table(path: Path) -> list[Contents]:
+def _table(path: Path, limits: Limits) -> list[Contents]:
     return [Contents("", name_array(read_table(_text(path)), path.stem))]
 
 
-def _printed_or_table(path: Path) -> list[Contents]:
+def _printed_or_table(path: Path, limits: Limits) -> list[Contents]:
     """Read a print of tensors, which has brackets, or else a table."""
     text = _text(path)
     if "[" not in text:
-        return _table(path)
+        return _table(path, limits)
     arrays = read_printed(text)
     if set(arrays) == {""}:
         return [Contents("", name_array(arrays[""], path.stem))]
     return _contents(arrays)
 
 
-def _json(path: Path) -> list[Contents]:
+def _json(path: Path, limits: Limits) -> list[Contents]:
     """Read an object of arrays by name, or one array. ``null`` is NaN."""
-    value = json.loads(_text(path))
+    text = _text(path)
+    limits.check(text.count(",") + text.count("["), 0)  # Before it is read: a list takes more memory than its text.
+    value = json.loads(text)
     if isinstance(value, dict):
         return _contents({name: _array(name, value[name]) for name in known_names(value)}, unread_note(value))
     return [Contents("", name_array(_array(say("The content of this file"), value), path.stem))]
@@ -206,7 +231,7 @@ def _contents(arrays: dict[str, np.ndarray], notes: tuple[str, ...] = ()) -> lis
     return [Contents(kind, group, notes=unread) for kind, group in group_by_map(arrays).items()]
 
 
-_READERS: dict[str, Callable[[Path], list[Contents]]] = {
+_READERS: dict[str, Reader] = {
     ".npz": _npz,
     ".npy": _npy,
     ".safetensors": _safetensors,

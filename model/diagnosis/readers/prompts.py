@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+# Possessive repetitions, so that a text is read forwards alone.
 _PROMPT = re.compile(
-    r"^[ \t]*(?:\(Pdb\+*\)|ipdb>|pdb>|>>>|In \[\d+\]:|Out\[\d+\]:)[ \t]*(?:(?:pp?|print)\b[ \t(]*)?", re.MULTILINE
+    r"^[ \t]*+(?:\(Pdb\+*+\)|ipdb>|pdb>|>>>|In \[\d++\]:|Out\[\d++\]:)[ \t]*+(?:(?:pp?|print)\b[ \t(]*+)?", re.MULTILINE
 )
 _ARRAY = r"(?:(?:torch|np|numpy|jnp)\.)?(?:tensor|array|Tensor|Array)\("
-_NAMED_LINE = re.compile(rf"^[ \t]*([A-Za-z_][\w.]*)\)?[ \t]*\n\s*(?=(?:{_ARRAY}|\[))", re.MULTILINE)
-_NAME_BEFORE = re.compile(rf"^[ \t]*([A-Za-z_][\w.]*)[ \t]+(?={_ARRAY}|\[)", re.MULTILINE)
-_CODE = re.compile(r"\b(?:import|def|return|lambda|for|nn|F)\b|\w+\.\w+\(|\b(?:ones|zeros|tril|triu|arange|softmax)\(")
+_NAMED_LINE = re.compile(rf"^[ \t]*+([A-Za-z_][\w.]*+)\)?[ \t]*+\n\s*+(?=(?:{_ARRAY}|\[))", re.MULTILINE)
+_NAME_BEFORE = re.compile(rf"^[ \t]*+([A-Za-z_][\w.]*+)[ \t]++(?={_ARRAY}|\[)", re.MULTILINE)
+_CODE = re.compile(r"\b(?:import|def|return|lambda|for|nn|F)\b|\w\.\w++\(|\b(?:ones|zeros|tril|triu|arange|softmax)\(")
 
 
 def without_prompts(text: str) -> str:

@@ -14,14 +14,16 @@ from itertools import chain
 
 import numpy as np
 
-from ...language.say import say
+from ...language.say import say, to_say
 from ..inputs.arrays import DiagnosisError
 
 SEPARATORS = "\t;,"
 """Separators in the order in which they are tried; the comma last, which may be that of 0,5."""
 DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
-SEPARATOR_LINES = 20
-"""Number of last lines in which the separator is looked for."""
+SEPARATOR_LINES, SEPARATOR_CELLS = 20, 1000
+"""Number of last lines in which the separator is looked for, and of the first cells of each."""
+MAX_ROWS, MAX_CELLS = 200_000, 2**22
+"""Most of a table: it is counted before it is read, since a cell of text takes far more memory than a number."""
 
 Rows = list[list[str]]
 
@@ -47,29 +49,37 @@ def read_table(text: str) -> np.ndarray:
         )
     if all(_is_boolean(cell) for row in rows for cell in row):
         return np.array([[cell.lower() == "true" for cell in row] for row in rows])
-    array = np.array(
-        [[_number(cell, at, column) for column, cell in enumerate(row, 1)] for at, row in enumerate(rows, 1)]
-    )
+    array = np.array([_numbers(row, at) for at, row in enumerate(rows, 1)])
     return array.astype(np.int64) if np.isin(array, (0, 1)).all() else array
 
 
 def _rows(text: str) -> Rows:
     """Return the cells without blanks around them, a decimal comma made a point."""
+    lines = text.splitlines()
+    _check_count(len(lines), MAX_ROWS, to_say("The table has {count:,} rows; {most:,} are read. Save it as .npy."))
     separator = _separator(text.strip("\r\n").splitlines()[-SEPARATOR_LINES:])
+    cells = text.count(separator) + len(lines) if separator else sum(len(line.split()) for line in lines)
+    _check_count(cells, MAX_CELLS, to_say("The table has {count:,} cells; {most:,} are read. Save it as .npy."))
     if not separator:
-        return [[cell.strip('"') for cell in line.split()] for line in text.splitlines() if line.strip()]
+        return [[cell.strip('"') for cell in line.split()] for line in lines if line.strip()]
     read = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     rows = [[cell.strip() for cell in row] for row in read if len(row) > 1 or any(map(str.strip, row))]
     if any(map(any, rows)) and all(not row[-1] for row in rows):  # each line ends with a separator
         rows = [row[:-1] for row in rows]
-    return [[_with_point(cell) for cell in row] for row in rows]
+    return rows if separator == "," or "," not in text else [[_with_point(cell) for cell in row] for row in rows]
+
+
+def _check_count(count: int, most: int, refusal: str) -> None:
+    if count > most:
+        raise DiagnosisError(say(refusal, count=count, most=most))
 
 
 def _separator(lines: list[str]) -> str:
     """Return the first that gives a line several cells and, after the first of them, a number; empty for blanks."""
     for separator in SEPARATORS:
         for cells in csv.reader(lines, delimiter=separator):
-            if any(cell.strip() and _is_value(_with_point(cell.strip())) for cell in cells[1:]):
+            some = cells[1 : 1 + SEPARATOR_CELLS]
+            if any(cell.strip() and _is_value(_with_point(cell.strip())) for cell in some):
                 return separator
     return ""
 
@@ -107,6 +117,13 @@ def _is_count(cells: list[str], others: Iterable[str]) -> bool:
     if size < 2 or cells not in ([*map(str, range(size))], [*map(str, range(1, size + 1))]):
         return False
     return len({cell for cell in others if cell.removeprefix("-").isdigit()}) <= (2 if size > 2 else 0)
+
+
+def _numbers(cells: list[str], row: int) -> list[float]:
+    try:
+        return list(map(float, cells))
+    except ValueError:  # a cell is empty, or a word
+        return [_number(cell, row, column) for column, cell in enumerate(cells, 1)]
 
 
 def _number(cell: str, row: int, column: int) -> float:

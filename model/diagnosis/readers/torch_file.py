@@ -12,17 +12,21 @@ import numpy as np
 from ...language.say import say
 from ..inputs.arrays import DiagnosisError
 from ..inputs.tensors import from_layers, from_tensor, is_tensor
+from .binary import Limits, TooLargeError
 from .naming import known_names, unread_note
 
+MAX_EXPANDED = 2**25
+"""Most bytes of tensors that share what they store, such as a mask expanded to all heads: a few bytes hold any size."""
 
-def read_torch(path: Path, limit: int) -> tuple[dict[str, np.ndarray] | np.ndarray, tuple[str, ...]]:
+
+def read_torch(path: Path, limits: Limits) -> tuple[dict[str, np.ndarray] | np.ndarray, tuple[str, ...]]:
     """Return the tensor of a file, its list of one tensor (B, H, Q, K) a layer, or its dictionary by known names.
 
     With it comes a sentence about the names that are not read, or nothing.
 
     Raises:
         DiagnosisError: for anything but tensors, and for files of torch before 1.6, which are bare pickles.
-        ValueError: for more than ``limit`` bytes, unpacked.
+        ValueError: for more than the limits.
     """
     import torch  # The other formats are read without it.
 
@@ -31,8 +35,7 @@ def read_torch(path: Path, limit: int) -> tuple[dict[str, np.ndarray] | np.ndarr
             say("This .pt file is not of the form that torch writes since 1.6. Save it again, or as .npz.")
         )
     with zipfile.ZipFile(path) as archive:
-        if sum(member.file_size for member in archive.infolist()) > limit:
-            raise ValueError(say("unpacked it would be larger than {size:.0f} MB", size=limit / 2**20))
+        limits.check(0, sum(member.file_size for member in archive.infolist()))
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch names the reason in many lines, with advice that nobody should follow here
@@ -45,20 +48,27 @@ def read_torch(path: Path, limit: int) -> tuple[dict[str, np.ndarray] | np.ndarr
         ) from error
     if isinstance(content, dict):
         found = {name: content[name] for name in known_names(content) if content[name] is not None}
-        _check_size(found.values(), limit)
+        _check_size(found.values(), limits)
         return {name: _array(name, value) for name, value in found.items()}, unread_note(content)
-    _check_size([content], limit)
+    _check_size([content], limits)
     return _array(say("the content of this file"), content), ()
 
 
-def _check_size(values: Iterable[Any], limit: int) -> None:
-    """Raise ValueError where the arrays are larger than the limit: a shape may be larger than what is stored."""
-    total = 0
+def _check_size(values: Iterable[Any], limits: Limits) -> None:
+    """Raise ValueError where the arrays are larger than the limits: a view may promise more than is stored."""
+    total = expanded = 0
     for value in values:
         for one in value if isinstance(value, (list, tuple)) else [value]:
-            total += one.numel() * one.element_size() if is_tensor(one) else 0
-            if total > limit:
-                raise ValueError(say("its arrays would be larger than {size:.0f} MB", size=limit / 2**20))
+            if not is_tensor(one):
+                continue
+            size = one.numel() * one.element_size()
+            total += size
+            if str(one.layout) == "torch.strided" and size > one.untyped_storage().nbytes():
+                expanded += size
+            limits.check(one.numel(), 0)
+            for found, most, error in ((total, limits.size, TooLargeError), (expanded, MAX_EXPANDED, ValueError)):
+                if found > most:
+                    raise error(say("its arrays would be larger than {size:.0f} MB", size=most / 2**20))
 
 
 def _array(name: str, value: Any) -> np.ndarray:

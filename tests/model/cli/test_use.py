@@ -97,3 +97,20 @@ def test_a_translation_can_be_the_hypothesis_closest_to_a_reference(
     monkeypatch.setattr("sys.stdin", io.StringIO(english[0]))
     assert main([*arguments, str(tmp_path / "references")]) == 2
     assert "has 6 lines and the text 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command", ["trace dog --output a.safetensors", "translate", "why dog --word 1"], ids=lambda text: text.split()[0]
+)
+def test_a_sentence_of_the_command_line_takes_one_core(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside one busy process several threads took ten times as long."""
+    told: list[str] = []
+
+    def stopped() -> None:
+        told.append("one thread")
+        raise ValueError("stop here")
+
+    for module in ("use", "why"):
+        monkeypatch.setattr(f"model.cli.{module}.one_thread_each", stopped)
+    assert main(command.split()) == 2
+    assert told == ["one thread"]

@@ -288,3 +288,21 @@ def test_a_directory_of_folders_and_the_language_that_is_written(folder: Any, tm
     assert french.card["target_language"] == "fr"
     with pytest.raises(LocalError, match="style is unknown"):
         load(f"hf:{folder('m2m_100')}?style=old")
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ("[" * 200_000, "config.json is not JSON"),
+        ('{"model_type":' * 100_000 + "1" + "}" * 100_000, "config.json is not JSON"),
+        ('{"model_type": "gpt2", "n_layer": 1000000000}', "n_layer = 1000000000; at most 1,024 are made"),
+        ('{"model_type": "t5", "num_decoder_layers": 1e9}', "num_decoder_layers = 1000000000.0; at most"),
+        ('{"model_type": "m", "text_config": {"num_hidden_layers": ' + "9" * 4000 + "}}", "num_hidden_layers = 99999"),
+    ],
+)
+def test_a_configuration_that_would_not_end_is_refused(tmp_path: Path, config: str, says: str) -> None:
+    (tmp_path / "config.json").write_text(config)
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    with pytest.raises(LocalError, match=says) as refused:
+        load(f"hf:{tmp_path}")
+    assert len(str(refused.value)) < 400

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import gc
 import io
 import json
 from pathlib import Path
@@ -15,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 import viz
 from model.behaviour.dependencies import reach
 from model.diagnosis import diagnose
+from model.diagnosis.readers.printed import read_printed
 from model.faults.printed_examples import EXAMPLES
 from model.masking.attention_call import AttentionCall
 from model.masking.softmax import softmax
@@ -33,8 +35,9 @@ from viz.masks.judge.panels import panels
 from viz.masks.judge.slices import dependence, slice_of
 from viz.masks.judge.verdict import FIX_FOR, headline_text, sorted_findings, spans, where
 from viz.masks.judge.verdict_files import as_csv, as_json
+from viz.serving.settings import MEGABYTE
 from viz.talk.beside import Arrays
-from viz.traces.kept import kept
+from viz.traces.kept import Unpacked, kept
 from viz.traces.session import holding
 
 from ..components.test_packing import unpack
@@ -354,3 +357,56 @@ def test_a_file_uploaded_second_is_the_one_that_is_judged() -> None:
     assert "3 queries × 3 keys" in told(app)
     app.selectbox(key="mask_file").set_value("first.csv").run()
     assert app.selectbox(key="mask_file").value == "first.csv"
+
+
+def test_arrays_of_files_that_are_replaced_or_refused_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Unpacked(of_one=20 * MEGABYTE, of_all=100 * MEGABYTE)
+    monkeypatch.setattr("viz.masks.judge.input.upload.unpacked", lambda: counted)
+
+    def npz(*shape: int) -> bytes:
+        file = io.BytesIO()
+        np.savez_compressed(file, weights=np.full(shape, 1 / shape[-1], np.float32))
+        return file.getvalue()
+
+    app = AppTest.from_string(APP, default_timeout=60)
+    app.session_state["from"] = "upload"
+    app.run()
+
+    def upload(*files: tuple[str, bytes]) -> int:
+        app.file_uploader(key="mask_files").set_value([(*file, "application/zip") for file in files]).run()
+        assert not app.exception
+        gc.collect()
+        return 20 * MEGABYTE - counted.left(app.session_state["unpacked-owner"])
+
+    of_one = 12 * 1024**2
+    assert upload(("first.npz", npz(3, 1024, 1024))) == of_one
+    assert upload(("first.npz", npz(3, 1024, 1024)), ("second.npz", npz(3, 1024, 1024))) == of_one
+    assert "unpacked\\: remove a file, then try again" in app.error[0].value
+    assert upload(("third.npz", npz(1, 512, 512))) == 1024**2  # the others are gone
+    assert upload(("large.npz", npz(1, 2048, 2049))) == 0
+    assert "at most 4,194,304 are read" in app.error[0].value
+    assert all(isinstance(one, str) for one in app.session_state["mask_read"].values())  # no error, which holds frames
+
+
+def test_a_text_is_read_once_as_long_as_it_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def reading(text: str) -> dict[str, np.ndarray]:
+        read.append(text)
+        return read_printed(text)
+
+    monkeypatch.setattr("viz.masks.judge.input.paste.read_printed", reading)
+    app = AppTest.from_string(APP, default_timeout=60)
+    app.run()
+    for text in ("[[1,0],[1,1]]", "x"):
+        app.text_area(key="mask_text").set_value(text).run()
+        app.run()
+    assert read == ["[[1,0],[1,1]]", "x"]
+
+
+def test_padding_of_many_keys_is_not_made_a_mask() -> None:
+    app = AppTest.from_string(APP, default_timeout=60)
+    app.run()
+    app.text_area(key="mask_text").set_value(f"key_keep = [{'1,' * 30_000}]").run()
+    assert not app.exception
+    assert "would have 900,000,000 cells" in app.error[0].value

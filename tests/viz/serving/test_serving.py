@@ -30,7 +30,7 @@ from viz.serving.headers import SafeHeaders
 from viz.serving.messages import MessageGuard
 from viz.serving.settings import MEGABYTE, Settings
 from viz.serving.uploads import UploadLimits
-from viz.streamlit_internals import message_kind
+from viz.streamlit_internals import is_own_host, message_kind
 
 R = TypeVar("R")
 SMALL = Settings(session_uploads=3 * MEGABYTE, server_uploads=5 * MEGABYTE)
@@ -139,7 +139,7 @@ def ok(request: Request) -> Response:
 
 def headers_of(settings: Settings, path: str = "/") -> tuple[int, Any]:
     app = Starlette(routes=[Route("/", ok), Route("/_stcore/metrics", ok)])
-    found = TestClient(SafeHeaders(app, settings)).get(path)
+    found = TestClient(SafeHeaders(app, settings, lambda host: host == "testserver")).get(path)
     return found.status_code, found.headers
 
 
@@ -158,6 +158,34 @@ def test_every_reply_says_what_a_browser_may_do_with_it() -> None:
 def test_figures_of_the_server_are_closed_unless_asked_for() -> None:
     assert headers_of(Settings(), "/_stcore/metrics")[0] == 404
     assert headers_of(Settings(metrics=True), "/_stcore/metrics")[0] == 200
+
+
+def test_a_page_is_not_served_under_a_name_of_another_site() -> None:
+    guarded = TestClient(SafeHeaders(Starlette(routes=[Route("/", ok)]), Settings(), lambda host: host == "testserver"))
+    assert guarded.get("/").status_code == 200
+    for host in ("evil.example", "testserver.evil.example", ""):
+        refused = guarded.get("/", headers={"Host": host})
+        assert (refused.status_code, refused.text) == (403, "Forbidden")
+        assert refused.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_own_names_are_those_that_the_connection_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamlit.config.get_option", {"server.allowedHosts": ["localhost", "127.0.0.1"]}.get)
+    assert is_own_host("localhost:8501")
+    assert is_own_host("127.0.0.1")
+    for host in ("evil.example", "", "localhost@evil.example", "localhost:99999", "[", "\xff"):
+        assert not is_own_host(host)
+
+
+def test_a_frame_of_text_ends_its_connection_quietly() -> None:
+    guarded = TestClient(
+        Starlette(routes=[WebSocketRoute("/", echo)], middleware=[Middleware(MessageGuard, kind=message_kind)])
+    )
+    with guarded.websocket_connect("/") as socket:
+        socket.send_text("hello")
+        with pytest.raises(WebSocketDisconnect) as ended:
+            socket.receive_bytes()
+        assert ended.value.code == 1003
 
 
 def message(**fields: Any) -> bytes:

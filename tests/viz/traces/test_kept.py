@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from viz.traces.kept import LASTS, Kept, KeptError
+from viz.traces.kept import LASTS, Kept, KeptError, Unpacked
 
 
 def test_a_thing_is_found_by_its_key_and_by_nothing_else() -> None:
@@ -61,3 +61,36 @@ def test_many_visitors_at_once_never_have_more_than_there_is_place_for() -> None
         found = list(visitors.map(keep, range(100)))
     assert max(found) == 10
     assert sum(found) == 500
+
+
+class Arrays:
+    """What counts as long as it lives."""
+
+
+def test_arrays_count_as_long_as_somebody_holds_them() -> None:
+    counted = Unpacked(of_one=100, of_all=150)
+    mine, yours = Arrays(), Arrays()
+    counted.count("me", mine, 90)
+    counted.count("you", yours, 50)
+    assert (counted.left("me"), counted.left("you"), counted.left("another")) == (10, 10, 10)
+    with pytest.raises(KeptError, match="in your files may have 0 MB together, unpacked"):
+        counted.count("me", Arrays(), 11)
+    with pytest.raises(KeptError, match="of all visitors may have"):
+        counted.count("another", Arrays(), 11)
+    assert counted.left("me") == 10  # what was refused does not count
+    del mine
+    assert (counted.left("me"), counted.left("another")) == (100, 100)
+    del yours
+    assert counted.left("another") == 100
+
+
+def test_counting_is_of_all_threads() -> None:
+    counted = Unpacked(of_one=10**9, of_all=10**9)
+
+    def hold(number: int) -> None:
+        for _ in range(200):
+            counted.count(f"visitor {number % 3}", Arrays(), 7)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(hold, range(8)))
+    assert counted.left("visitor 1") == 10**9

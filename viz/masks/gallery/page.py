@@ -37,7 +37,7 @@ def matching(text: str) -> list[str]:
 
     They are looked for in the current language and in English.
     """
-    words = text.lower().split()
+    words = text[: SYMPTOM.longest].lower().split()
     if not words:
         return list(ENTRIES)
     read = {name: f"{name} {ENTRIES[name].code} {_words(name)}" for name in ENTRIES}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from dataclasses import fields
 
 import streamlit as st
 
+from model.csv_text import csv_text
 from model.diagnosis import Diagnosis, Finding
 from model.language.say import say
 
@@ -42,11 +41,10 @@ def as_json(diagnosis: Diagnosis) -> str:
 
 def as_csv(diagnosis: Diagnosis) -> str:
     """One finding a line; queries, keys and layers are joined by spaces, and count from 0 as in the JSON."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, [one.name for one in fields(Finding)])
-    writer.writeheader()
+    names = [one.name for one in fields(Finding)]
+    rows = []
     for one in diagnosis.findings:
         row = one.as_dict()
         lists = {name: " ".join(map(str, row[name])) for name in ("queries", "keys", "layers")}
-        writer.writerow(row | lists)
-    return out.getvalue()
+        rows.append([(row | lists)[name] for name in names])
+    return csv_text(names, rows)

@@ -63,7 +63,7 @@ def test_a_list_of_one_tensor_a_layer_is_stacked(tmp_path: Path) -> None:
         ([WEIGHTS, WEIGHTS], r"the shape \(2, 3, 3\); a list is read as one tensor for each layer"),
         ((None, None), "is a list that holds NoneType"),
         ({"weights": {"a": WEIGHTS}}, "weights is of the type dict, not a tensor"),
-        ([torch.zeros(1).expand(2**8, 2**4, 2**6, 2**7)] * 9, "its arrays would be larger than 256 MB"),
+        ([torch.zeros(1).expand(2**8, 2**4, 2**6, 2**7)] * 9, "its arrays would be larger than 32 MB"),
         (3, "is of the type int, not a tensor"),
     ],
 )

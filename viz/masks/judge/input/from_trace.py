@@ -7,14 +7,16 @@ import streamlit as st
 from model.diagnosis.readers.files import Contents, contents_of_trace
 from model.language.say import say
 from model.trace import AttentionMap, Kind
-from model.untrusted_trace import OpenError, read_trace
+from model.untrusted_trace import OpenError
 
-from ....traces.session import current, set_current
+from ....traces.kept import KeptError
+from ....traces.session import MOST_CELLS, current, open_uploaded
 from ....traces.verdict import verdicts
+from ....turns import BusyError
 from ....ui.addresses.masks import FROM
 from ....ui.captions import caption, plain
 from .interpretation import interpret
-from .mask_input import MOST_CELLS, MaskInput
+from .mask_input import MaskInput
 
 SOURCE = "opened trace"
 _SEEN = "mask-trace-seen"
@@ -36,13 +38,12 @@ def is_open() -> bool:
 def share(name: str, data: bytes | memoryview, *, alone: bool) -> None:
     """Let Explore show a trace that was uploaded here, where it can; uploaded ``alone`` it is that trace here too."""
     try:
-        opened = read_trace(name, data)
-    except OpenError:
+        identity = open_uploaded(name, data).identity
+    except (OpenError, KeptError, BusyError):
         return
-    set_current(opened)
     if alone:
         st.rerun(scope="fragment")
-    st.session_state[_SEEN] = opened.identity
+    st.session_state[_SEEN] = identity
 
 
 def mask_input() -> MaskInput | None:

@@ -17,8 +17,9 @@ from model.language.say import say, sentences
 from model.trace import Kind
 from model.untrusted_trace import clean_tokens
 
+from ....traces.session import MOST_CELLS
 from ....ui.captions import caption, plain
-from .mask_input import MOST_CELLS, MaskInput
+from .mask_input import MaskInput
 
 KINDS: tuple[str, ...] = get_args(Kind)
 MEANT = (
@@ -90,6 +91,15 @@ def _mask_input(arrays: dict[str, np.ndarray], kind: str, named: str | None, ide
         if "key_keep" not in arrays:
             raise DiagnosisError(say("There is nothing to judge yet: add weights, a mask, or scores after the mask."))
         keep = np.atleast_2d(arrays["key_keep"])
+        if keep.size * keep.shape[-1] > MOST_CELLS:
+            raise DiagnosisError(
+                say(
+                    "A mask of these {keys:,} keys would have {cells:,} cells; this page takes {most:,}.",
+                    keys=keep.shape[-1],
+                    cells=keep.size * keep.shape[-1],
+                    most=MOST_CELLS,
+                )
+            )
         arrays["mask"] = np.repeat(keep[:, None, None, :], keep.shape[1], 2)
         notes.append(say("Only key padding was given, so the mask is the one that it makes."))
     sizes = arrange(arrays, kind).sizes

@@ -11,9 +11,6 @@ from model.diagnosis.readers.passed_masks import PassedMasks
 from model.masking.attention_call import AttentionCall
 from model.masking.toy_attention import Reader
 
-MOST_CELLS = 2**22
-"""Cells of the largest array that the page takes; the command line takes more."""
-
 
 @dataclass(frozen=True, eq=False)
 class MaskInput:

@@ -13,11 +13,14 @@ from model.faults.printed_examples import EXAMPLES
 from model.language.say import listed, say
 
 from ....traces.session import PASTED_MASK
+from ....turns import READING, BusyError
 from ....ui.addresses.masks import FROM, PART
 from ....ui.captions import caption, plain
 from .interpretation import interpret
 from .mask_input import MaskInput
 
+SHORT = 2**14
+"""Characters of a text that is read before longer ones that came earlier."""
 PLACEHOLDER = "tensor([[ True, False],\n        [ True,  True]])"
 
 
@@ -38,11 +41,27 @@ def mask_input() -> MaskInput | None:
             st.rerun()
         return None
     try:
-        arrays = read_printed(text or "")
-    except DiagnosisError as error:
+        contents = _contents(text or "")
+    except (DiagnosisError, BusyError) as error:
         st.error(plain(str(error)))
         return None
-    return interpret(Contents("", arrays), hashlib.sha1((text or "").encode()).hexdigest())
+    return interpret(contents, hashlib.sha1((text or "").encode("utf-8", "replace")).hexdigest())
+
+
+def _contents(text: str) -> Contents:
+    """The arrays of a text; what was read is kept for this visitor until they paste another. DiagnosisError."""
+    kept = st.session_state.get("mask_pasted", ("", ""))
+    if kept[0] != text:
+        st.session_state.pop("mask_pasted", None)
+        try:
+            with READING.turn(READING.ticket(is_long=len(text) > SHORT)):
+                found: Contents | str = Contents("", read_printed(text))
+        except DiagnosisError as error:
+            found = str(error)
+        kept = st.session_state["mask_pasted"] = (text, found)
+    if isinstance(kept[1], str):
+        raise DiagnosisError(kept[1])
+    return kept[1]
 
 
 def _by_sight() -> None:

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from model.diagnosis.inputs.argument_names import is_known
-from model.diagnosis.readers.files import ENDINGS, Contents, UnreadableError, read
+from model.diagnosis.readers.binary import TooLargeError
+from model.diagnosis.readers.files import ENDINGS, MAX_BINARY, Contents, UnreadableError, read
 from model.language.say import listed, say
 
-from ....traces.session import UPLOADED_MASKS, current_arrays
+from ....traces.kept import KeptError, unpacked
+from ....traces.session import MOST_CELLS, UPLOADED_MASKS, current_arrays, owner
+from ....turns import READING, BusyError
 from ....ui import widgets
 from ....ui.captions import caption, plain
 from . import from_trace
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 MOST_FILES, MEGABYTES = 32, 64
+SHORT = 2**16
+"""Bytes of a file that is read before longer ones that came earlier."""
 
 
 def mask_input() -> MaskInput | None:
@@ -42,6 +47,7 @@ def mask_input() -> MaskInput | None:
             most=most,
         )
     )
+    _forget_removed(files[:MOST_FILES])
     found, refused = _sorted(files[:MOST_FILES])
     if len(files) > MOST_FILES:
         refused.append(say("{count} files were given; the first {most} are read.", count=len(files), most=MOST_FILES))
@@ -88,32 +94,52 @@ def _sorted(files: list[UploadedFile]) -> tuple[dict[str, Contents], list[str]]:
 
 
 def _contents(file: UploadedFile, alone: bool) -> list[Contents]:
-    """The maps of an uploaded file; what was read is kept for this visitor as long as the file is."""
-    kept = st.session_state.setdefault("mask_read", {})
+    """The maps of an uploaded file; what was read is kept for this visitor as long as the file is.
+
+    Of a file that is refused its sentence alone is kept: an error would keep everything that was read until then.
+    """
+    kept = st.session_state["mask_read"]
     if file.file_id not in kept:
         try:
             kept[file.file_id] = _read(file, alone)
+        except (KeptError, BusyError) as error:  # Another time there may be place.
+            raise UnreadableError(str(error)) from None
         except UnreadableError as error:
-            kept[file.file_id] = error
+            kept[file.file_id] = str(error)
     found = kept[file.file_id]
-    if isinstance(found, UnreadableError):
-        raise found
+    if isinstance(found, str):
+        raise UnreadableError(found)
     return found
 
 
+def _forget_removed(files: list[UploadedFile]) -> None:
+    """Let go of what was read of files that are no longer there; at once: a new value would leave the old one in the
+    session until the run ends."""
+    kept = st.session_state.setdefault("mask_read", {})
+    for name in kept.keys() - {file.file_id for file in files}:
+        del kept[name]
+
+
 def _read(file: UploadedFile, alone: bool) -> list[Contents]:
-    """Through a file of our own naming: the visitor's name is never a path."""
+    """Through a file of our own naming: the visitor's name is never a path. UnreadableError, KeptError, BusyError."""
     given = Path(file.name)
     ending = given.suffix if re.fullmatch(r"\.\w{1,16}", given.suffix) else ""
     stem = given.stem if is_known(given.stem) else "array"
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, READING.turn(READING.ticket(is_long=len(file.getbuffer()) > SHORT)):
         path = Path(folder) / f"{stem}{ending}"
         path.write_bytes(file.getbuffer())
-        maps = read(path)
+        left = unpacked().left(owner())
+        try:
+            maps = read(path, left, MOST_CELLS)
+        except UnreadableError as error:
+            if isinstance(error.__cause__, TooLargeError) and left < MAX_BINARY:
+                raise unpacked().refusal(owner()) from None
+            raise
+        for one in maps:
+            for name, array in one.arrays.items():
+                if array.dtype.kind not in "biuf" or not array.size:
+                    raise UnreadableError(say("{name} holds no numbers.", name=name))
+            unpacked().count(owner(), one, sum(array.nbytes for array in one.arrays.values()))
     if maps[0].tokens[1]:
         from_trace.share(file.name, file.getbuffer(), alone=alone)
-    for one in maps:
-        for name, array in one.arrays.items():
-            if array.dtype.kind not in "biuf" or not array.size:
-                raise UnreadableError(say("{name} holds no numbers.", name=name))
     return maps

@@ -1,0 +1,96 @@
+"""Reading takes time in proportion to the length of what is read, whatever it is."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from .readers import FRAMES, LONGEST, READERS, UNITS
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 2.0
+"""For the longest text that may be pasted."""
+LARGER = 2.5
+"""The most that twice the text may take of the time of once."""
+FLOOR = 0.05
+"""Seconds below which two times are not compared."""
+CHECKED_BEFORE = {"model/masking/rule.py": "MAX_CHARACTERS", "model/heads/question.py": "LONGEST"}
+"""Modules whose patterns may go back, since the length of the text is checked before: the name of the limit."""
+
+
+def seconds(name: str, text: str) -> float:
+    """Processor time of this thread, of the best of two attempts."""
+    found = []
+    for _ in range(2):
+        start = time.thread_time()
+        with suppress(ValueError):
+            READERS[name].read(text)
+        found.append(time.thread_time() - start)
+        if found[-1] < FLOOR:
+            break
+    return min(found)
+
+
+def texts(length: int) -> Iterator[tuple[str, str]]:
+    """Each unit repeated in each frame, with what it is called."""
+    for before, after in FRAMES:
+        for unit in UNITS:
+            repeated = unit * ((length - len(before + after)) // len(unit))
+            yield f"{before!r} {unit!r} {after!r}", before + repeated + after
+
+
+def too_slow(name: str, length: int) -> list[str]:
+    """What takes more than in proportion from a length to its double, of times that are long enough to tell."""
+    found = []
+    for (what, short), (_, long) in zip(texts(length), texts(2 * length), strict=True):
+        twice = seconds(name, long)
+        if twice > FLOOR and twice > LARGER * seconds(name, short):
+            found.append(f"{what}: {twice:.2f} s")
+    return found
+
+
+def test_there_are_enough_texts() -> None:
+    assert len(set(UNITS)) >= 40
+    assert len(set(FRAMES)) >= 10
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_twice_the_text_takes_twice_the_time(name: str) -> None:
+    """At 15,000 characters what grows with the square takes a second, and what does not a millisecond."""
+    assert not too_slow(name, 15_000)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("name", READERS)
+def test_the_longest_text_is_read_in_time(name: str) -> None:
+    assert not too_slow(name, LONGEST // 2)
+    slow = {what: took for what, text in texts(LONGEST) if (took := seconds(name, text)) > SECONDS}
+    assert not slow
+
+
+def test_every_pattern_of_a_reader_reads_forwards_or_a_limit_stands_before_it() -> None:
+    """The list of readers is held to the code: a module of patterns that reads a person's text is in it."""
+    modules = {module for reader in READERS.values() for module in reader.modules}
+    for module in modules:
+        source = (ROOT / module).read_text(encoding="utf-8")
+        if module in CHECKED_BEFORE:
+            assert re.search(rf"> {CHECKED_BEFORE[module]}\b", source), module
+    rooms = ("model/diagnosis/readers", "model/masking", "model/interventions", "viz/talk", "viz/ui/url_state")
+    here = {
+        path.relative_to(ROOT).as_posix()
+        for room in rooms
+        for path in (ROOT / room).rglob("*.py")
+        if "re.compile(" in path.read_text(encoding="utf-8")
+    }
+    others = {
+        "model/masking/known_padding.py": "names of tokens of a trace, cut before",
+        "viz/talk/beside.py": "a name of a file, whose repetitions are bounded",
+        "viz/talk/guess.py": "a head as it is chosen, bounded",
+    }
+    assert here - modules == set(others)
