@@ -42,17 +42,19 @@ class Comparison:
         }
         if is_teacher_forced(self.before):
             return say(
-                "The given translation: log-probability {before:.2f} before, {after:.2f} after ({change:+.2f}).", **odds
+                "The log-probability of the given translation is {before:.2f} without the changes and {after:.2f} with "
+                "them ({change:+.2f}).",
+                **odds,
             )
         if self.before.target_ids == self.after.target_ids:
             return say(
-                "The translation stays the same. The old one: log-probability {before:.2f} before, {after:.2f} after "
-                "({change:+.2f}).",
+                "The translation stays the same. Its log-probability is {before:.2f} without the changes and "
+                "{after:.2f} with them ({change:+.2f}).",
                 **odds,
             )
         return say(
-            "The translation changes. The old one: log-probability {before:.2f} before, {after:.2f} after "
-            "({change:+.2f}).",
+            "The translation changes. The log-probability of the one before is {before:.2f} without the changes and "
+            "{after:.2f} with them ({change:+.2f}).",
             **odds,
         )
 

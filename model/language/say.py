@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from typing import Any
 
 from .catalogue import SOURCE, catalogue
 from .current import current_language
 
 GERMAN = str.maketrans(",.", ".,")
+MINUS = "\N{MINUS SIGN}"
 
 
 def say(message: str, **values: Any) -> str:
@@ -44,9 +46,11 @@ def listed(items: Iterable[str]) -> str:
 
 
 def number(value: float, form: str = "") -> str:
-    """A number formatted as Python's format specifier says, with the language's signs: 1.234,5 and 12 % in German."""
-    text = format(value, form)
-    return _german(text) if current_language() == "de" else text
+    """A number formatted as Python's format specifier says, with a minus sign as wide as its digits.
+
+    It has the language's other signs too: 1.234,5 and 12 % in German.
+    """
+    return _written(format(value, form), current_language())
 
 
 def separators() -> str:
@@ -57,14 +61,21 @@ def separators() -> str:
 def _filled(text: str, values: Mapping[str, Any], language: str) -> str:
     if not values:
         return text
-    return _German().vformat(text, (), values) if language == "de" else text.format(**values)
+    return _Numbers(language).vformat(text, (), values)
 
 
-class _German(string.Formatter):
+class _Numbers(string.Formatter):
+    """Python's format of a message, its numbers as a language writes them."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+
     def format_field(self, value: Any, format_spec: str) -> str:
         text = super().format_field(value, format_spec)
-        return _german(text) if isinstance(value, int | float) and not isinstance(value, bool) else text
+        return _written(text, self.language) if isinstance(value, Real) and not isinstance(value, bool) else text
 
 
-def _german(number: str) -> str:
-    return number.translate(GERMAN).replace("%", "\N{NARROW NO-BREAK SPACE}%")
+def _written(number: str, language: str) -> str:
+    if language == "de":
+        number = number.translate(GERMAN).replace("%", "\N{NARROW NO-BREAK SPACE}%")
+    return number.replace("-", MINUS)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import statistics
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Error, Locator, Page, Route, expect
 
 from viz.talk.scenes import Scene, Talk
 from viz.talk.session import shipped_talk
@@ -25,6 +27,32 @@ FRAME = """() => new Promise((done) => {
     requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
 })"""
 """How long this machine takes for a frame: a busy one is slow at everything."""
+ANSWERS_WITHIN = 300
+"""Milliseconds from a key until the screen says which scene comes."""
+WATCH = """() => {
+    const shows = (root) => root.querySelector("dialog.show") ??
+        [...root.querySelectorAll("*")].map((one) => one.shadowRoot && shows(one.shadowRoot)).find(Boolean);
+    const watch = window.watch = { from: Infinity, seen: [] };
+    const begins = (event) => Object.assign(watch, { from: event.timeStamp, seen: [] });
+    for (const kind of ["keydown", "click"]) addEventListener(kind, begins, true);
+    const look = () => {
+        const dialog = shows(document);
+        const old = dialog?.querySelector("iframe.seen");
+        const state = dialog && {
+            title: dialog.querySelector(".title").textContent,
+            place: dialog.querySelector(".place").textContent,
+            busy: dialog.getAttribute("aria-busy") === "true" && getComputedStyle(dialog).opacity === "1",
+            shown: old?.title ?? "",
+            opacity: old ? Number(getComputedStyle(old).opacity) : 0,
+        };
+        watch.seen.push({ after: performance.now() - watch.from, ...state });
+        requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+}"""
+"""Look in every frame at what the stage says and shows, from the last key or click on."""
+SCENES = "**/*embed=true*"
+"""The addresses of scenes, each in a frame of its own."""
 SHORT = "He reads a book."
 BROKEN = """title = "Three scenes"
 
@@ -270,6 +298,65 @@ def test_a_view_is_added_edited_moved_and_saved(page: Page, tmp_path: Path) -> N
     assert talk.scenes[0].title == "Waves"
     assert talk.scenes[0].view["sentence"] == SHORT
     assert talk.scenes[0].view["plot"] == "waves"
+
+
+@contextmanager
+def holding_scenes(page: Page) -> Iterator[None]:
+    """Let the server answer no scene that is asked for inside, until the end."""
+    held: list[Route] = []
+    hold = lambda route: held.append(route)  # noqa: E731
+    page.route(SCENES, hold)
+    yield
+    page.unroute(SCENES, hold)
+    for route in held:
+        with suppress(Error):  # Its frame may be gone.
+            route.continue_()
+
+
+def answers(page: Page, title: str, place: str) -> None:
+    """From the last key on, the stage names this scene at once, over no other one that is not dimmed."""
+    page.wait_for_function("(title) => watch.seen.some((one) => one.title === title)", arg=title)
+    seen = [one for one in page.evaluate("watch.seen") if one["after"] >= 0]
+    first = next(one for one in seen if one.get("title") == title)
+    assert first["after"] <= ANSWERS_WITHIN, first
+    assert first["place"] == place
+    assert first["busy"]
+    for one in seen:
+        assert one.get("shown", "") in ("", one.get("title")) or one["opacity"] < 0.3, one
+
+
+@pytest.mark.walk
+def test_a_key_is_answered_before_its_scene_is_there(own_talk: Page) -> None:
+    page = own_talk
+    settle(page)
+    page.evaluate(WATCH)
+    with holding_scenes(page):
+        page.get_by_role("button", name="Start the talk").click()
+        answers(page, "Scene one", "1 / 3")
+        page.keyboard.press("PageDown")
+        answers(page, "Scene two", "2 / 3")
+        page.keyboard.press("PageUp")
+        answers(page, "Scene one", "1 / 3")
+    on_scene(page, 1)
+    expect(dialog(page)).to_have_attribute("aria-busy", "false")
+    ready(page, 1)
+    page.keyboard.press("End")
+    on_scene(page, 3)
+    ready(page, 3)  # Now the first scene is not kept any more.
+    with holding_scenes(page):
+        page.keyboard.press("1")
+        page.keyboard.press("Enter")
+        answers(page, "Scene one", "1 / 3")
+        expect(dialog(page)).to_have_attribute("data-scene", "3")
+        page.keyboard.press("End")  # Back to the scene that is still there.
+        expect(dialog(page)).to_have_attribute("aria-busy", "false")
+        expect(dialog(page).locator(".title")).to_have_text("Scene three")
+        expect(dialog(page).locator("iframe.seen")).to_have_css("opacity", "1")
+        page.keyboard.press("Home")
+        answers(page, "Scene one", "1 / 3")
+    on_scene(page, 1)
+    expect(dialog(page)).to_have_attribute("aria-busy", "false")
+    expect(dialog(page).locator("iframe.seen")).to_have_css("opacity", "1")
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .steps import expect_title, open_page, settle
+from .steps import click, expect_title, open_page, settle
 
 SENTENCE = "Where+did+you+buy+this+red+bicycle%3F"
 
@@ -77,3 +77,40 @@ def test_a_word_pressed_on_decode_has_the_same_card(page: Page) -> None:
     expect(page).to_have_url(re.compile(r"^[^?]*//[^/]*/\?"))
     settle(page)
     expect(card(page).locator(".word")).to_have_text("hast")
+
+
+def same_word(page: Page, word: str) -> None:
+    """The player is at this word, and the card that is open is of it."""
+    expect(page.locator(".decode-player .legend .predicted")).to_have_text(word)
+    expect(card(page).locator(".word")).to_have_text(word)
+    expect(card(page)).not_to_have_class(re.compile("waits"))
+
+
+@pytest.mark.walk
+def test_the_card_on_decode_is_of_the_word_that_the_player_is_at(page: Page) -> None:
+    open_page(page, f"/decode?sentence={SENTENCE}&step=1")
+    open_page(page, f"/?sentence={SENTENCE}")
+    open_card(page, "Fahrrad")
+    click(page.get_by_role("link", name="Decode", exact=True))
+    settle(page)
+    same_word(page, "Fahrrad")
+    page.get_by_label("Decoding step").focus()
+    page.keyboard.press("Home")
+    expect(card(page)).to_have_class(re.compile("waits"))  # It is of another word until that of this one is there.
+    same_word(page, "Wo")
+    click(page.locator(".st-key-strategy").get_by_role("radio", name="beam"))
+    settle(page)
+    same_word(page, "Wo")
+    page.locator(".decode-player .target .piece", has_text="hast").click()
+    settle(page)
+    same_word(page, "hast")
+    page.go_back()
+    settle(page)
+    same_word(page, "Wo")
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("step", ["&step=1", ""])
+def test_a_link_opens_decode_at_the_word_of_its_card(page: Page, step: str) -> None:
+    open_page(page, f"/decode?sentence={SENTENCE}&pin=target.7{step}")
+    same_word(page, "Fahrrad")

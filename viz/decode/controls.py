@@ -91,7 +91,7 @@ def player_start(result: Translation, off: list[Head]) -> PlayerStart:
     Of a decoder alone, none is looked for: what it attends to in its prompt need not be what it translates.
     """
     cross, own = result.to_source, result.to_target
-    step, chosen = (STEP.hold() or 1) - 1, _head(CROSS.hold(), cross)
+    step, chosen = _step(result), _head(CROSS.hold(), cross)
     own_choice = _head(OWN.hold(), own) or f"{own.layers}.mean"
     if result.trace.cross is None:
         return PlayerStart(step, chosen or f"{cross.layers}.mean", own_choice, None)
@@ -100,10 +100,10 @@ def player_start(result: Translation, off: list[Head]) -> PlayerStart:
     return PlayerStart(step, chosen or "aligning", own_choice, (best.layer, best.head))
 
 
-def on_step(step: int, result: Translation | None = None) -> None:
+def on_step(step: int, result: Translation) -> None:
     """Come to rest at a step, from 0; for callbacks. An open card, of a word of `result`, follows."""
     STEP.set(step + 1)
-    if result and pin_of(result.source, "target") is not None:
+    if pin_of(result.source, "target") is not None:
         pin(result.source, {"target": step + result.first_row})
 
 
@@ -118,8 +118,8 @@ def on_view(cross: str, own: str) -> None:
     OWN.set(own)
 
 
-def choose(request: Request, step: int = 0) -> None:
-    """Set all controls to `request` and the player to a step, from 0; for callbacks."""
+def choose(request: Request) -> None:
+    """Set all controls to `request`, and the player to the word that is pinned or else to the first; for callbacks."""
     state = st.session_state
     state[METHOD.key] = request.method
     if request.method == "sample":
@@ -135,7 +135,13 @@ def choose(request: Request, step: int = 0) -> None:
     BRANCH.set(request.constraints.prefix)
     WITHOUT.set(request.constraints.forbidden)
     CHANGES.set(request.changes)
-    on_step(step)
+    STEP.set(1)
+
+
+def choose_at(request: Request, step: int, result: Translation) -> None:
+    """Set all controls to `request`, and the player to a step of what it was taken from; for callbacks."""
+    choose(request)
+    on_step(step, result)
 
 
 def heads_off(request: Request) -> list[Head]:
@@ -149,10 +155,19 @@ def turn_off(heads: list[Head]) -> None:
     CHANGES.set(text_of(HeadChange(kind, layer, head) for kind, layer, head in sorted(heads)))
 
 
-def choose_path(ids: tuple[int, ...]) -> None:
-    """Show the translation that ends in a node of the beam tree; for callbacks."""
+def choose_path(ids: tuple[int, ...], result: Translation) -> None:
+    """Show, in place of `result`, the translation that ends in a node of the beam tree; for callbacks."""
     WAY.set(ids)
-    on_step(len(ids) - 1)
+    on_step(len(ids) - 1, result)
+
+
+def _step(result: Translation) -> int:
+    """The step of the player, from 0: that of the pinned word, which the card is of; else the one chosen last."""
+    step, pinned = STEP.hold(), result.step_of(pin_of(result.source, "target"))
+    if pinned is None:
+        return (step or 1) - 1
+    STEP.set(pinned + 1)
+    return pinned
 
 
 def _own_translation(model: LiveModel, text: str) -> str:

@@ -30,6 +30,8 @@ from . import controls, runs, texts
 from .saving import saved_view
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from model.decoding.beam_tree import BeamTree
     from model.live.live_model import LiveModel
     from model.translate import Translation
@@ -69,7 +71,7 @@ def show_progress(run: runs.Run) -> None:
             if result is not None:
                 st.html(f'<p class="so-far" dir="auto">{html.escape(result.text)}</p>')
             elif tree is not None and len(tree.nodes) <= LARGEST_LIVE_TREE:
-                _tree(tree, ())
+                _tree(tree, (), lambda _: None)
 
     watch()
 
@@ -93,15 +95,17 @@ def show_result(model: LiveModel, run: runs.Run, look: Look) -> SavedView:
     _card(model, run, result)
     if result.first_row:
         caption(say(texts.PROMPT))
-    hints(model, result)
+    own = result if run.request.is_own and not run.stopped else cache.translation(model.name, result.source)[0]
+    hints(model, result, own)
     sentences = texts.problems(result, run.stopped)
     if run.request.method == "given":
         sentences.append(given_text(result.steps))
     for sentence in sentences:
         caption(sentence)
     if progress.tree:
-        _tree(progress.tree, path or result.target_ids)
-        _best(model, run, progress.tree, path)
+        show = lambda ids: controls.choose_path(ids, result)  # noqa: E731
+        _tree(progress.tree, path or result.target_ids, show)
+        _best(model, run, progress.tree, path, show)
     _heads(result, run.request)
     _versions(model, run)
     if model.can("cache check"):
@@ -124,8 +128,8 @@ def _player(result: Translation, look: Look, request: Request, run: str) -> None
         run=run,
         on_step=lambda at: controls.on_step(at, result),
         on_view=controls.on_view,
-        on_pick=lambda at, token: controls.choose(request.branch(result, at, token), at),
-        on_forbid=lambda at, token: controls.choose(request.forbid(token), at),
+        on_pick=lambda at, token: controls.choose_at(request.branch(result, at, token), at, result),
+        on_forbid=lambda at, token: controls.choose_at(request.forbid(token), at, result),
         on_word=lambda at: controls.on_word(result, at),
     )
 
@@ -137,7 +141,7 @@ def _card(model: LiveModel, run: runs.Run, result: Translation) -> None:
         return
     actions = CardActions(
         close=lambda: toggle_pins(run.request.text, {"target": at + result.first_row}),
-        candidate=lambda token: controls.choose(run.request.branch(result, at, token), at),
+        candidate=lambda token: controls.choose_at(run.request.branch(result, at, token), at, result),
         head=open_on_explore,
         why=lambda: open_why_of(run.request.text, _given(model, run, result)),
     )
@@ -152,12 +156,12 @@ def _given(model: LiveModel, run: runs.Run, result: Translation) -> str:
     return "" if own.target_ids == result.target_ids else result.text
 
 
-def _tree(tree: BeamTree, chosen: tuple[int, ...]) -> None:
+def _tree(tree: BeamTree, chosen: tuple[int, ...], show: Callable[[tuple[int, ...]], None]) -> None:
     places = {(node.place, node.position): node.token_ids for node in tree.nodes}
 
     def clicked(row: int, column: int) -> None:
         if (row, column) in places:
-            controls.choose_path(places[row, column])
+            show(places[row, column])
 
     st.subheader(say("Beam tree"), anchor=False)
     beam_tree(tree, chosen, key="tree", on_node=clicked)
@@ -169,7 +173,13 @@ def _tree(tree: BeamTree, chosen: tuple[int, ...]) -> None:
     )
 
 
-def _best(model: LiveModel, run: runs.Run, tree: BeamTree, path: tuple[int, ...]) -> None:
+def _best(
+    model: LiveModel,
+    run: runs.Run,
+    tree: BeamTree,
+    path: tuple[int, ...],
+    show: Callable[[tuple[int, ...]], None],
+) -> None:
     """The n best translations; choose one and the player shows it."""
     translations = [model.tokenizer.decode(hypothesis.token_ids) for hypothesis in tree.best]
     rows = []
@@ -182,7 +192,7 @@ def _best(model: LiveModel, run: runs.Run, tree: BeamTree, path: tuple[int, ...]
     current = paths.index(path) if path in paths else -1 if path else 0
     by_length = say("÷ length^{penalty:g}", penalty=run.request.penalty)
     headings = (say("log-prob."), say("tokens"), by_length)
-    versions(rows, headings, current, key="best", on_choice=lambda at: controls.choose_path(paths[at]))
+    versions(rows, headings, current, key="best", on_choice=lambda at: show(paths[at]))
     if not run.stopped:
         caption(texts.search_text(run.request))
 

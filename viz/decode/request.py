@@ -39,6 +39,11 @@ class Request:
     """To the model, as :mod:`model.interventions.changes` writes them; "" for the model as it is."""
 
     @property
+    def is_own(self) -> bool:
+        """Whether this is what the unchanged model writes of itself."""
+        return self == Request(self.text)
+
+    @property
     def strategy(self) -> Strategy:
         """How ``greedy`` and ``sample`` choose each token."""
         return Strategy(self.sampling if self.method == "sample" else None, self.seed, self.constraints)

@@ -85,7 +85,7 @@ def linear(low: float, high: float, title: str = "", most: int = 8, grid: bool =
         step = max(step, 1.0)
     first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
     digits = max(0, -int(np.floor(np.log10(step) + 1e-9)))
-    ticks = [(at * step, number(at * step, f",.{digits}f").replace("-", "−")) for at in range(first, last + 1)]
+    ticks = [(at * step, number(at * step, f",.{digits}f")) for at in range(first, last + 1)]
     return Axis(low, high, title, ticks, grid)
 
 

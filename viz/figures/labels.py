@@ -60,7 +60,7 @@ def room(names: Iterable[str], least: int) -> int:
 
 def signed(value: float, digits: int = 2, plus: bool = False) -> str:
     """A number as it is printed, with a minus sign as wide as its digits; `plus` writes the other sign too."""
-    return number(value, f"{'+' if plus else ''}.{digits}f").replace("-", "−")
+    return number(value, f"{'+' if plus else ''}.{digits}f")
 
 
 def percent(share: float) -> str:

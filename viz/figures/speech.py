@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any, Protocol
 
 
@@ -22,20 +24,25 @@ class Speaker(Protocol):
     def listed(self, items: Iterable[str]) -> str: ...
 
 
-class English:
+class English(string.Formatter):
     """Messages as they stand in the source, with their values."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Return a value formatted, with the minus sign of :meth:`number`."""
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        return self.number(value, format_spec) if is_number else super().format_field(value, format_spec)
 
     def say(self, message: str, **values: Any) -> str:
         """Return the message with values in its {fields}."""
-        return message.format(**values) if values else message
+        return self.vformat(message, (), values) if values else message
 
     def say_many(self, one: str, many: str, count: int, **values: Any) -> str:
         """Return the same of a message whose words depend on {count}."""
         return self.say(one if count == 1 else many, count=count, **values)
 
     def number(self, value: float, form: str = "") -> str:
-        """Return a number formatted as Python's format specifier says."""
-        return format(value, form)
+        """Return a number formatted as Python's format specifier says, with a minus sign as wide as its digits."""
+        return format(value, form).replace("-", "−")
 
     def separators(self) -> str:
         """Return the signs before decimals and between thousands."""

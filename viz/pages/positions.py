@@ -33,7 +33,7 @@ def pictures() -> None:
     else:
         result, check = shared.translation(model, text)
         badge(model, result, check)
-        hints(model, result)
+        hints(model, result, result)
         if view == "heads":
             found = heads.show(shared.ours(model, "position pictures"), result)
         else:

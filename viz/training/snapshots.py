@@ -34,7 +34,7 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> None:
         kind = shared.kind()
     result, check = shared.translation(model, text)
     badge(model, result, check)
-    hints(model, result)
+    hints(model, result, result)
     try:
         moments = cache.moments(model.name, text)
         shown = stop_descriptions(model, moments)

@@ -55,8 +55,12 @@ def _duration(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 0.9995 else f"{number(seconds, '.1f')} s"
 
 
-def hints(model: LiveModel, result: Translation) -> None:
-    """What a reader should know about this sentence before trusting the picture."""
+def hints(model: LiveModel, result: Translation, own: Translation) -> None:
+    """What a reader should know about this sentence before trusting the picture.
+
+    `result` is what the page shows. `own` is what the unchanged model writes for the sentence of itself: how sure the
+    model is of that one tells about the sentence; of any other, also about what was changed or given.
+    """
     language = model.card.get("source_language", "")
     other = foreign(result.source, language) if language else None
     if other:
@@ -88,33 +92,34 @@ def hints(model: LiveModel, result: Translation) -> None:
         )
     for note in model.notes:
         caption(note)
-    if model.can("translate") and (doubt := _doubt(model, result)):  # What follows a prompt is open.
+    if model.can("translate") and (doubt := _doubt(model, own)):  # What follows a prompt is open.
         caption(doubt)
 
 
-def _doubt(model: LiveModel, result: Translation) -> str:
+def _doubt(model: LiveModel, own: Translation) -> str:
     """That the model doubts its own translation; by what was measured of it, where that was."""
     known = cache.familiarity(model.name)
     closer = say("Try a sentence that is closer to its training text.")
-    if known and not any(step.forced for step in result.steps):
-        if not known.is_unlike(result.steps):
+    if known and not any(step.forced for step in own.steps):
+        if not known.is_unlike(own.steps):
             return ""
         said = say(
-            "The model is less sure of this translation than of {share:.0%} of {sentences} sentences of {set}: its "
-            "mean log-probability is {mean} a piece.",
+            "The model is less sure of its own translation of this sentence than of its translations of {share:.0%} of "
+            "{sentences} sentences of {set}: the mean log-probability is {mean} a piece.",
             share=1 - FALSE_ALARMS,
             sentences=known.sentences,
             set=known.set,
-            mean=signed(mean_log_prob(result.steps)),
+            mean=signed(mean_log_prob(own.steps)),
         )
         return sentences(said, closer)
-    unsure = sum(map(is_unsure, result.steps))
-    if 2 * unsure <= len(result.steps):
+    unsure = sum(map(is_unsure, own.steps))
+    if 2 * unsure <= len(own.steps):
         return ""
     said = say(
-        "The model was unsure of most pieces: it gave {unsure} of {count} a probability below {sure:.0%}.",
+        "The model was unsure of most pieces of its own translation: it gave {unsure} of {count} a probability below "
+        "{sure:.0%}.",
         unsure=unsure,
-        count=len(result.steps),
+        count=len(own.steps),
         sure=SURE,
     )
     return sentences(said, closer)

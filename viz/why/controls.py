@@ -12,6 +12,7 @@ from model.attribution.target import AttributionError, Target, target_pieces
 from model.interventions.changes import InterventionError, parse, text_of
 from model.language.say import say
 from model.text.words import SPECIAL_TOKENS, word, words
+from model.translate import InputError
 
 from ..components.tokens import line, tokens
 from ..export.parts import Component, Part, Words
@@ -21,10 +22,10 @@ from ..ui import cache as shared
 from ..ui import teacher_forced, widgets
 from ..ui.addresses.pins import pin, pin_of
 from ..ui.addresses.shared import CHANGES
-from ..ui.addresses.why import AGAINST, ATTRIBUTION, CELL
+from ..ui.addresses.why import AGAINST, ATTRIBUTION, CELL, SECOND, WHY
 from ..ui.captions import caption, hints, plain
 from ..ui.links import open_on_explore
-from .cache import ReadingKey, WordKey
+from .cache import ReadingKey, WordKey, contrast
 from .texts import word as texts
 
 if TYPE_CHECKING:
@@ -79,17 +80,47 @@ def question(model: LiveModel, text: str) -> Question:
     given = teacher_forced.given_translation(model.name, text, own.text) if forced else ""
     reading = ReadingKey(model.name, text, given, _changes(model, text, given))
     result = shared.reading(*reading)
-    pinned = pin_of(text, "target")
-    group = chosen_word(result.target_tokens, pinned)
+    split = _split_row(result)
+    pinned = pin_of(text, "target") if split is None else split
+    compared = _compared(reading)
+    group = _piece(compared) if compared else chosen_word(result.target_tokens, pinned)
     with above:
         shown = pinned if pinned is not None and pinned in group else group.start
-        tokens(result.steps, shown, key="translation", on_pin=lambda at: choose_word(text, at), keep=True, word=group)
-    hints(model, result)
-    if pinned is not None and pinned not in group:
+        pin_word = None if compared else lambda at: choose_word(text, at)
+        tokens(result.steps, shown, key="translation", on_pin=pin_word, keep=True, word=group)
+    hints(model, result, own)
+    if compared is None and pinned is not None and pinned not in group:
         caption(texts.no_piece(pinned, len(result.steps)))
     with choice:
-        target = _target(model, result, group)
+        target = _fixed(compared) if compared else _target(model, result, group)
     return Question(model, result, WordKey(reading, group.start, len(group), target.against_id), target)
+
+
+def _compared(reading: ReadingKey) -> Target | None:
+    """The piece at which the translations of two sentences part, where the view compares two that can be compared."""
+    second = SECOND.get().strip()
+    if WHY.get() != "two sentences" or not second:
+        return None
+    try:
+        return contrast(reading, ReadingKey(reading.model, second, "", reading.changes)).target
+    except (AttributionError, InputError):  # The view says why.
+        return None
+
+
+def _split_row(result: Translation) -> int | None:
+    """The row of the decoder whose score the view splits, where one was chosen: it writes the piece to explain."""
+    cell = CELL.get(of=result.source) if WHY.get() == "score" else None
+    return None if cell is None or cell.kind == "encoder" or cell.query >= len(result.steps) else cell.query
+
+
+def _piece(target: Target) -> range:
+    return range(target.position, target.position + len(target.tokens))
+
+
+def _fixed(target: Target) -> Target:
+    """Say which piece is compared with which: the two sentences have decided that."""
+    caption(say("Why {word} rather than {other}", word=quoted(target.word), other=quoted(target.against or "")))
+    return target
 
 
 def chosen_word(tokens: Sequence[str], pinned: int | None) -> range:

@@ -15,6 +15,7 @@ from model.decoding.steps import GREEDY, Strategy
 from model.decoding.teacher_forcing import forced_log_probs, replayed_log_probs
 from model.interventions.apply import intervening
 from model.interventions.changes import parse
+from model.language.say import number
 from model.network import attention
 from model.translate import Translation, Translator
 
@@ -74,8 +75,9 @@ def test_a_capture_that_changes_the_weights_is_found(
 ) -> None:
     check = toy_translator.check_observer(made(toy_translator))
     assert check.difference == check.by_capture > 1e-3
-    assert check.sentence == f"looking changed the outputs: log-probabilities moved by {check.difference:.1e}"
-    assert check.explanation.endswith(f"largest difference {check.difference:.1e}.")
+    difference = number(check.difference, ".1e")
+    assert check.sentence == f"looking changed the outputs: log-probabilities moved by {difference}"
+    assert check.explanation.endswith(f"largest difference {difference}.")
 
 
 def test_the_fused_kernel_is_named_where_it_is_what_differs(toy_translator: Translator, fused: None) -> None:

@@ -23,7 +23,7 @@ def test_no_change_is_no_difference_at_all(toy_translator: Translator) -> None:
     assert found.after.target_ids == found.before.target_ids
     assert found.log_prob_change == 0
     assert found.words == (WordChange("same", found.before.text),)
-    assert found.sentence.startswith("The translation stays the same. The old one: log-probability")
+    assert found.sentence.startswith("The translation stays the same. Its log-probability is −")
     assert found.sentence.endswith("(+0.00).")
 
 
@@ -33,7 +33,10 @@ def test_without_cross_attention_the_translation_knows_nothing_of_the_source(toy
     other = translate_changed(toy_translator, "a cat finds the tree.", NO_CROSS)
     assert found.after.text == other.text != before.text
     assert found.log_prob_change < -5
+    before_, after = sum(found.log_probs_before), sum(found.log_probs_after)
+    assert f"is {before_:.2f} without the changes and {after:.2f} with them".replace("-", "−") in found.sentence
     assert "The translation changes." in found.sentence
+    assert "-" not in found.sentence.replace("log-probability", "")
     assert any(run.change == "removed" for run in found.words)
 
 
@@ -79,7 +82,7 @@ def test_a_given_translation_is_read_again_not_made_again(toy_translator: Transl
     found = compare(toy_translator, given, NO_CROSS)
     assert found.after.target_ids == given.target_ids
     assert found.log_probs_before == tuple(step.log_prob for step in given.steps)
-    assert found.sentence.startswith("The given translation: log-probability")
+    assert found.sentence.startswith("The log-probability of the given translation is −")
     assert "changes" in found.after.trace.settings
 
 

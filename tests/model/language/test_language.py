@@ -37,6 +37,8 @@ def test_a_message_and_its_values_in_english() -> None:
     assert sentences("One.", "", "Two.") == "One. Two."
     assert listed(["a", "b"]) == "a, b"
     assert number(1234.5, ",.1f") == "1,234.5"
+    assert number(-1.5) == "−1.5"
+    assert number(0.00001, ".0e") == "1e−05"
 
 
 @pytest.mark.usefixtures("german")

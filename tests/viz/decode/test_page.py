@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 from model.decoding.constraints import Constraints
 from model.decoding.steps import Candidate
 from model.experiments.cache_agreement import Agreement, agreement_of
+from model.language.say import number
 from model.trace import AttentionTrace
 from model.translate import Translation, Translator
 from tests.viz.page_texts import captions
@@ -133,10 +134,10 @@ def test_agreement_text(toy_translator: Translator) -> None:
     result = toy_translator.translate(SENTENCE)
     found = agreement_of(toy_translator, result.source_ids, result.target_ids)
     assert "The attention weights agree " in agreement_text(found)
-    assert f"the largest difference is {found.largest:.1e}. ✓" in agreement_text(found)
+    assert f"the largest difference is {number(found.largest, '.1e')}. ✓" in agreement_text(found)
     apart = Agreement({("cached", "full"): {"cross": 2e-5, "decoder": 0.0}})
     assert "The attention weights differ " in agreement_text(apart)
-    assert "the largest difference is 2.0e-05, and in float64 rounding explains 1e-06 at most" in agreement_text(apart)
+    assert "the largest difference is 2.0e−05, and in float64 rounding explains 1e−06 at most" in agreement_text(apart)
     assert "✓" not in agreement_text(apart)
 
 

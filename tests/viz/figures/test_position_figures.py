@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from model.language.say import number
 from model.network.positional_encoding import sinusoidal_table
 from model.positions.forms import FORMS, form_error
 from model.positions.geometry import by_distance, similarity, wavelengths
@@ -97,6 +98,6 @@ def test_errors_stand_where_they_are() -> None:
     at = list(FORMS).index("half")
     assert 10 ** figure.marks[at].points[0, 0] == pytest.approx(found[at].largest)
     assert [note.text for note in figure.notes if note.colour == LIGHT.accent] == [
-        f"{found[at].largest:.1e}",
+        number(found[at].largest, ".1e"),
         "float16 throughout",
     ]

@@ -28,7 +28,7 @@ LEFT_OUT = BackendResult("flex", "not run", "the model has no <b>flex</b>")
 
 
 def test_what_came_of_each_way() -> None:
-    assert texts.result(SAME) == "the same, up to 2.0e-06"
+    assert texts.result(SAME) == "the same, up to 2.0e−06"
     assert texts.result(EXACT) == "the same, to the last bit"
     assert texts.result(PARTS) == "parts at layers.1, sample 2, token 3, by 0.5: 5,000 times the noise"
     assert texts.headline(Comparison((SAME, EXACT))) == "All 2 ways that ran give the same, within noise."

@@ -11,6 +11,8 @@ from streamlit.testing.v1 import AppTest
 from model.checkpoint.files import folder_of
 from model.checkpoint.summary import Summary, summary
 from model.evaluation.familiarity import Familiarity, Told
+from model.experiments.ablation import Comparison
+from model.interventions.changes import parse
 from model.translate import Translation
 from viz.components.tokens import line
 from viz.ui import cache
@@ -78,9 +80,42 @@ def test_where_a_model_was_measured_its_doubt_is_said_by_what_was_measured(
     app.query_params["sentence"] = "two words"
     app.run()
     assert not app.exception
-    says = "less sure of this translation than of 95% of 500 sentences of a dev set: its mean log-probability is −0.70"
+    says = (
+        "less sure of its own translation of this sentence than of its translations of 95% of 500 sentences of a dev "
+        "set: the mean log-probability is −0.70"
+    )
     assert (says in captions(app)) == said
     assert "unsure of most pieces" not in captions(app)
+
+
+@pytest.mark.parametrize(("own", "said"), [(-0.1, False), (-0.8, True)])
+def test_a_sentence_is_judged_by_the_unchanged_model(
+    app: AppTest, monkeypatch: pytest.MonkeyPatch, own: float, said: bool
+) -> None:
+    def sure(found: Translation, log_prob: float) -> Translation:
+        return replace(found, steps=tuple(replace(step, log_prob=log_prob) for step in found.steps))
+
+    class Sure(FakeTranslator):
+        def translate(self, text: str) -> Translation:
+            return sure(super().translate(text), own)
+
+    def changed(name: str, text: str, changes: str, given: str) -> Comparison:
+        before = Sure().translate(text)
+        other = -3.0 if own > -0.5 else -0.01
+        return Comparison(before, sure(before, other), parse(changes), (), (own,), (other,))
+
+    monkeypatch.setattr(cache, "live", lambda name: Sure())
+    monkeypatch.setattr(cache, "with_changes", changed)
+    measured = Familiarity("fake", "", "a dev set", 500, -0.6, Told(0.8, 0.3), Told(0.9, 0.9))
+    monkeypatch.setattr(cache, "familiarity", lambda name: measured)
+    app.query_params["sentence"] = "two words"
+    app.query_params["changes"] = "cross.1.1:off"
+    app.run()
+    assert not app.exception
+    assert ("less sure of its own translation" in captions(app)) == said
+    assert ("closer to its training text" in captions(app)) == said
+    # What is underlined is the translation that is shown.
+    assert ("Underlined: " in captions(app)) == (own > -0.5)
 
 
 def test_the_list_of_models_says_size_and_score_and_chooses_one(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +144,8 @@ def test_what_the_vocabulary_has_no_piece_for_is_said_with_what_is_read_there(mo
         from viz.ui.captions import hints
 
         translator = Translator.load(model, "cpu")
-        hints(translator, translator.translate("I like 狗."))
+        read = translator.translate("I like 狗.")
+        hints(translator, read, read)
 
     app = AppTest.from_function(page, args=(model,), default_timeout=60).run()
     assert not app.exception

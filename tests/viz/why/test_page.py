@@ -19,6 +19,7 @@ from model.experiments.head_effects import word_without_heads
 from model.translate import Translator
 from viz.components.presenter import COLLECTED
 from viz.export.parts import Chart, Component, leaves
+from viz.figures.labels import quoted
 from viz.figures.palette import DARK, LIGHT
 from viz.traces import session
 from viz.ui import cache as shared
@@ -255,6 +256,35 @@ def test_a_pair_of_the_project_fills_the_fields(open_page: Open) -> None:
     assert app.text_input(key="second").value == pair.second
     assert app.text_input(key="control").value == pair.control
     assert app.text_area(key="sentence").value == pair.first
+
+
+def explained(app: AppTest) -> tuple[int, list[int]]:
+    """The piece and the word that are marked above the pictures of a saved view."""
+    data = next(part.data for part in leaves(saved(app).parts(LIGHT)) if isinstance(part, Component))
+    assert isinstance(data, dict)
+    return data["pinned"], data["word"]
+
+
+def test_two_sentences_explain_the_piece_that_they_patch(open_page: Open, reading: ReadingKey, word: WordKey) -> None:
+    target = cache.contrast(reading, ReadingKey(reading.model, OTHER)).target
+    other = 1 + word.position + len(target.tokens)
+    assert other != target.position
+    app = open_page(why="two sentences", pin=f"target.{other + 1}", **PAIR)
+    assert explained(app) == (target.position, [target.position])
+    assert target.against is not None
+    assert f"Why {quoted(target.word)} rather than {quoted(target.against)}" in captions(app)
+    assert not [one for one in app.selectbox if one.key == "rather-than"]
+    app.segmented_control(key="why").set_value("heads").run()
+    assert explained(app)[0] == other
+
+
+def test_a_score_is_that_of_the_word_explained(open_page: Open) -> None:
+    app = open_page(why="score", cell="cross.1.1.2.3", pin="target.5")
+    assert explained(app)[0] == 1
+    app.selectbox(key="cell-query").set_value(3).run()
+    assert explained(app)[0] == 3
+    app.selectbox(key="cell-kind").set_value("encoder").run()
+    assert explained(app)[0] == 4
 
 
 def test_another_method_is_explained_in_its_own_unit(open_page: Open, word: WordKey) -> None:

@@ -50,7 +50,7 @@ function filled({ says, points, values, columns, names }, at) {
   return says.replace(/\{(\w+)(?::(,?)\.(\d)([ef]))?\}/g, (_, name, comma, digits, form) => {
     if (name === "name") return names[at];
     const value = name === "x" ? points[2 * at] : values[at * columns + Number(name)];
-    if (form === "e") return written(value.toExponential(digits)).replaceAll("-", "−");
+    if (form === "e") return written(value.toExponential(digits));
     const fixed = { minimumFractionDigits: digits ?? 0, maximumFractionDigits: digits ?? 0, useGrouping: Boolean(comma) };
     return value.toLocaleString(LANGUAGE, fixed).replaceAll("-", "−");
   });

@@ -4,6 +4,7 @@ import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
 import { asPicture } from "../shared/as_picture.js";
 import { say } from "../shared/say.js";
+import { tellStep } from "../shared/step.js";
 import { buildCandidates, showCandidates } from "./candidates.js";
 import { appendSentence, piece } from "./elements.js";
 import { chosenWeights, headName, headSelect, sizeOf } from "./heads.js";
@@ -79,6 +80,7 @@ function build(root, view, header, body) {
     const reading = { head: headName(heads.own, aligning), reading: matrix.reading.textContent };
     matrix.canvas.setAttribute("aria-label", say("Decoder self-attention, {head}: {reading}", reading));
     root.dataset.step = step + 1;
+    tellStep(step);
     root.dataset.drew = (performance.now() - started).toFixed(2);
   };
   const player = buildPlayer(root, steps, show, (step) => view.send("step", step));
@@ -113,14 +115,28 @@ function build(root, view, header, body) {
   player.go(header.start, null);
   observer.observe(text.text);
   observer.observe(matrix.frame);
-  return { redraw, player, dispose: () => (observer.disconnect(), forget(), player.stop()) };
+  return { redraw, player, dispose: () => (observer.disconnect(), forget(), player.stop(), tellStep(null)) };
+}
+
+/** Go where Python says, unless it only says again what it was told: one may be further on meanwhile. */
+function follow(view, start) {
+  const from = view.start ?? start;
+  view.start = start;
+  if (start === from) return;
+  const answered = view.told?.lastIndexOf(start) ?? -1;
+  if (answered < 0) view.player.go(start, null);
+  else view.told.splice(0, answered + 1);
 }
 
 export default function decodePlayer({ data, parentElement, setTriggerValue }) {
   const { header, body } = unpack(data);
   const view = mounted(parentElement, header.id, (root, made) => build(root, made, header, body));
-  view.send = (name, value) => setTriggerValue(name, value);
+  view.send = (name, value) => {
+    if (name === "step" || name === "word") view.told = [...(view.told ?? []), value];
+    setTriggerValue(name, value);
+  };
   view.colour(header);
+  follow(view, header.start);
   view.redraw();
   return () => unmount(parentElement);
 }

@@ -19,4 +19,4 @@ export function percent(share) {
 }
 
 /** A number as it is printed, with a minus sign as wide as its digits. */
-export const signed = (value) => written(value.toFixed(2)).replace("-", "−");
+export const signed = (value) => written(value.toFixed(2));

@@ -1,9 +1,8 @@
 import { written } from "../shared/number.js";
 import { FULL } from "../shared/packed.js";
 
-const minus = (text) => written(text).replaceAll("-", "−");
-const fixed = (value, decimals) => minus(value.toFixed(decimals).replace(/^-(?=[0.]*$)/, "")); // No minus before zero.
-const power = (size) => minus(size.toExponential(1));
+const fixed = (value, decimals) => written(value.toFixed(decimals).replace(/^-(?=[0.]*$)/, "")); // No minus before zero.
+const power = (size) => written(size.toExponential(1));
 
 /** Numbers between the two ends of the colours: how level `n` is printed, and where it lies from 0 to 1. */
 function even({ low, high, full, decimals }) {

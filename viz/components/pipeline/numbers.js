@@ -26,7 +26,7 @@ export function readArrays(body, { keys, width }) {
   );
 }
 
-export const shown = (number) => written(number.toFixed(2)).replace("-", "−");
+export const shown = (number) => written(number.toFixed(2));
 
 /** What each step does: its name, its equation, and the same with the numbers of one key. */
 export const STEPS = [

@@ -34,9 +34,9 @@ export function openNotes(show, title, listen) {
   const timer = setInterval(tick, 1000);
   listen(opened);
   return {
-    follow({ scene, at, count, following, covered, guessed }) {
+    follow({ scene, at, count, following, drawing, covered, guessed }) {
       const place = say("Scene {number} of {count}", { number: at + 1, count });
-      where.textContent = [place, guessed, covered && say("something is still hidden")].filter(Boolean).join(" · ");
+      where.textContent = [place, guessed, drawing && say("being drawn"), covered && say("something is still hidden")].filter(Boolean).join(" · ");
       parts.title.textContent = scene.title;
       parts.point.textContent = scene.point;
       parts.notes.textContent = scene.notes;

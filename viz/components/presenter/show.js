@@ -10,10 +10,19 @@ import { typedNumber } from "./typed.js";
 
 const AHEAD = [0, 1, 2, -1]; // Scenes kept ready around the one that is shown, the most wanted first.
 const SETTLES = 250; // Milliseconds a new scene has for itself.
+const UNSEEN = 100; // Milliseconds after which nothing more is painted where the page is not in sight.
+
+/** Once what was changed until now is on the screen. */
+const painted = () =>
+  new Promise((done) => {
+    requestAnimationFrame(() => setTimeout(done));
+    setTimeout(done, UNSEEN);
+  });
 
 /**
  * The scenes on the whole screen. Each is the app's own page in a frame; the next ones are built out of sight before
- * they are asked for, so a key only changes which frame is seen. `moved(scene)` hears which one is asked for, and
+ * they are asked for, so a key only changes which frame is seen. Where the scene asked for is not built yet, its title
+ * and number stand there at once, and the scene before it is dimmed. `moved(scene)` hears which one is asked for, and
  * `closed(scene)` of the end.
  */
 export function openShow(root, { scenes, title, at, contrast, numbered }, { moved, closed }) {
@@ -69,20 +78,23 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, { move
     screen.dialog.dataset.ready = around + 1;
   }
   async function go(to, pressedAt = performance.now()) {
-    if (!scenes[to] || (to === show.wanted && to === show.at)) return describe();
+    if (!scenes[to] || to === show.wanted) return describe();
     if (show.wanted >= 0) moved(to);
     show.wanted = to;
+    const dropped = () => show.wanted !== to || !screen.dialog.isConnected; // Another scene was asked for, or none.
     if (!frames.get(to)?.done) {
+      describe();
+      await painted(); // While a page starts, its scripts keep the browser from painting anything else.
+      if (dropped()) return;
       prepare();
       await frames.get(to).ready;
-      if (show.wanted !== to || !screen.dialog.isConnected) return; // Another scene was asked for meanwhile, or none.
+      if (dropped()) return;
     }
     swap(to, pressedAt);
     clearTimeout(show.later);
     show.later = setTimeout(prepare, SETTLES); // Not while the scene is being painted.
   }
   function swap(to, pressedAt) {
-    screen.dialog.classList.remove("waiting");
     delete screen.dialog.dataset.took;
     for (const [index, { element: frame }] of frames) {
       frame.classList.toggle("seen", index === to);
@@ -93,16 +105,20 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, { move
     describe();
     requestAnimationFrame(() => setTimeout(() => (screen.dialog.dataset.took = (performance.now() - pressedAt).toFixed(1))));
   }
+  /** All words are of the scene that is asked for. */
   function describe() {
-    const [scene, frame] = [scenes[show.at], frames.get(show.at)];
-    if (!scene) return;
+    const at = show.wanted;
+    const [scene, drawing] = [scenes[at], at !== show.at];
+    const covered = !drawing && !frames.get(at).revealed;
+    screen.dialog.classList.toggle("drawing", drawing);
+    screen.dialog.setAttribute("aria-busy", String(drawing));
     screen.title.textContent = scene.title;
     screen.point.textContent = scene.point;
-    const guessed = scene.guess.length ? guessesSaid(guesses.total(show.at)) : "";
-    screen.place.textContent = [guessed, `${show.at + 1} / ${scenes.length}`].filter(Boolean).join(" · ");
-    poll(scene.guess, guesses.counts(show.at), !frame.revealed);
-    Object.assign(screen.dialog.dataset, { scene: show.at + 1, revealed: frame.revealed });
-    show.notes?.follow({ scene, at: show.at, count: scenes.length, following: scenes[show.at + 1], covered: !frame.revealed, guessed });
+    const guessed = scene.guess.length ? guessesSaid(guesses.total(at)) : "";
+    screen.place.textContent = [guessed, `${at + 1} / ${scenes.length}`].filter(Boolean).join(" · ");
+    poll(drawing ? [] : scene.guess, guesses.counts(at), covered);
+    if (!drawing) Object.assign(screen.dialog.dataset, { scene: at + 1, revealed: !covered });
+    show.notes?.follow({ scene, at, count: scenes.length, following: scenes[at + 1], drawing, covered, guessed });
   }
   const ACTIONS = {
     next(time) {
@@ -138,7 +154,6 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, { move
       if (before) closed(show.at);
     },
   };
-  screen.dialog.classList.add("waiting"); // Until the first scene is painted, what was there stays.
   screen.dialog.classList.toggle("contrast", contrast || matchMedia("(prefers-contrast: more)").matches);
   screen.dialog.oncancel = (event) => (event.preventDefault(), ACTIONS.close());
   listen(window);

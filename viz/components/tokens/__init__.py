@@ -27,19 +27,22 @@ def tokens(
     pinned: int | None,
     *,
     key: str,
-    on_pin: Callable[[int], None],
+    on_pin: Callable[[int], None] | None,
     keep: bool = False,
     word: Sequence[int] = (),
 ) -> None:
     """Draw the pieces of `steps`; `on_pin(position)` hears of a click. `keep`: a click never lets go of a piece.
 
-    `word`: the positions of the word that the pinned piece stands for, marked with it.
+    Without `on_pin` the pinned piece stays. `word`: the positions of the word that the pinned piece stands for, marked
+    with it.
     """
 
     def clicked() -> None:
-        on_pin(int(st.session_state[key].pin["position"]))
+        if on_pin:
+            on_pin(int(st.session_state[key].pin["position"]))
 
-    _mount(key=key, data=line(steps, pinned, keep=keep, word=word), on_pin_change=clicked)
+    data = line(steps, pinned, keep=keep, word=word) | {"fixed": on_pin is None}
+    _mount(key=key, data=data, on_pin_change=clicked)
 
 
 def line(

@@ -22,7 +22,7 @@ function build(root, pieces) {
 }
 
 export default function tokens({ data, parentElement, setTriggerValue }) {
-  const { pieces, pinned, keep, word } = data;
+  const { pieces, pinned, keep, word, fixed } = data;
   const { line, buttons } = mounted(parentElement, JSON.stringify(pieces), (root) => build(root, pieces));
   const mark = (chosen) =>
     buttons.forEach((button, i) => {
@@ -31,9 +31,10 @@ export default function tokens({ data, parentElement, setTriggerValue }) {
       button.tabIndex = i === (chosen ?? 0) ? 0 : -1;
     });
   mark(pinned);
+  line.classList.toggle("fixed", Boolean(fixed));
   line.onclick = (event) => {
     const at = buttons.indexOf(event.target);
-    if (at < 0) return;
+    if (at < 0 || fixed) return;
     mark(at === pinned && !keep ? null : at); // At once, before Python has answered.
     setTriggerValue("pin", { position: at });
   };

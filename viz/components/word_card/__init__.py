@@ -65,6 +65,7 @@ def card_data(step: DecodingStep, facts: WordFacts, heads: Sequence[tuple[Head, 
     others = [one for one in step.candidates if one.token_id != step.token_id and not one.forbidden][:ROWS]
     largest = max(1.0, *(abs(change) for _, change in heads))  # of less than a nat, a bar is not to look like much
     return {
+        "step": position,
         "label": say("The word {word}", word=name),
         "word": name,
         "fact": f"{percent(math.exp(step.log_prob))} · {_rank(step.rank)}",

@@ -1,5 +1,6 @@
 import { mounted, unmount } from "../shared/mounted.js";
 import { say } from "../shared/say.js";
+import { hearStep } from "../shared/step.js";
 
 function made(tag, className, text = "") {
   const one = document.createElement(tag);
@@ -52,7 +53,7 @@ function build(root, view, data) {
   card.append(top, parts);
   if (data.decided) card.append(made("p", "decided", data.decided));
   root.append(card);
-  return {};
+  return { dispose: hearStep((step) => card.classList.toggle("waits", step !== null && step !== data.step)) };
 }
 
 export default function wordCard({ data, parentElement, setTriggerValue }) {

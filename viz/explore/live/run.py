@@ -12,7 +12,7 @@ from model.analysis.head_statistics import head_statistics
 from model.analysis.value_norm import value_weighted_trace
 from model.language.say import say, sentences
 from model.trace import TraceError
-from viz.components.tokens import SURE, line, tokens
+from viz.components.tokens import SURE, is_unsure, line, tokens
 from viz.export.parts import Component, Part, Words
 from viz.figures.labels import quoted
 from viz.ui import cache
@@ -127,12 +127,7 @@ def live_run(model: LiveModel, text: str) -> LiveRun:
     """Draw the translation in large type with the controls that change the run under it, and return the run."""
     above = st.container()
     with st.container(key="underline", horizontal=True, vertical_alignment="center"):
-        click = (
-            say("Click a piece to pin its row and open its card.")
-            if model.can("word facts")
-            else say("Click a piece to pin its row.")
-        )
-        caption(sentences(say("Underlined: a probability below {sure:.0%}.", sure=SURE), click))
+        key_of_line = st.empty()
         own = cache.translation(model.name, text)[0]
         interventions.board(own.trace.maps)
         forced = given_toggle(text, model.writes)
@@ -140,6 +135,8 @@ def live_run(model: LiveModel, text: str) -> LiveRun:
     key = RunKey(model.name, text, given, interventions.effect(model, text, given))
     run = LiveRun(key, cache.reading(*key))
     first = run.translation.first_row
+    with key_of_line:
+        _explain_line(model, run.translation)
     with above:
         pin = lambda at: toggle_pins(text, {"target": at + first})  # noqa: E731
         tokens(run.translation.steps, run.pinned, key="translation", on_pin=pin)
@@ -149,5 +146,16 @@ def live_run(model: LiveModel, text: str) -> LiveRun:
                 "The first {count} rows and columns are the prompt; what was written after it follows.", count=first + 1
             )
         )
-    hints(model, run.translation)
+    hints(model, run.translation, own)
     return run
+
+
+def _explain_line(model: LiveModel, shown: Translation) -> None:
+    """What the marks of the translation mean, of those that there are, and what a click on it does."""
+    marks = say("Underlined: a probability below {sure:.0%}.", sure=SURE) if any(map(is_unsure, shown.steps)) else ""
+    click = (
+        say("Click a piece to pin its row and open its card.")
+        if model.can("word facts")
+        else say("Click a piece to pin its row.")
+    )
+    caption(sentences(marks, click))

@@ -12,6 +12,8 @@ export function hearing(state, { change, translate }) {
     change({ pins: { ...state.pins, [query]: same ? null : row, [key]: same ? null : column } });
   };
   const written = (step) => state.run.ids.slice(0, step);
+  /** The player at a step, and with it the card, if one is open. */
+  const atStep = (step) => ({ step, ...(state.pins.target != null && { pins: { ...state.pins, target: step } }) });
   return {
     overview: (name, place) => name === "pick" && change({ place, beside: state.beside.filter((one) => one !== place.head) }),
     head(name, value) {
@@ -35,18 +37,18 @@ export function hearing(state, { change, translate }) {
     tree(name, { row, column }) {
       const { best, nodes } = state.run.tree;
       const { ids } = nodes.find(({ place, position }) => place === row && position === column);
-      again({ target: ids, current: best.findIndex((one) => String(one.ids) === String(ids)), step: ids.length - 1 });
+      again({ target: ids, current: best.findIndex((one) => String(one.ids) === String(ids)), ...atStep(ids.length - 1) });
     },
     player(name, value) {
       const { prefix, forbidden = [] } = state.constraints;
       if (name === "step") {
         state.step = value;
-        if (state.pins.target != null) change({ pins: { ...state.pins, target: value } }); // An open card follows.
+        if (state.pins.target != null) change(atStep(value));
       }
       if (name === "word") change({ pins: toggled(state.pins, "target", value), step: value });
       // A candidate is gone on from greedily: a search would weigh other beginnings.
-      if (name === "pick") again({ ...FREELY, beam: 1, step: value.step, constraints: { prefix: [...written(value.step), value.id], forbidden } });
-      if (name === "forbid") again({ ...FREELY, step: value.step, constraints: { prefix, forbidden: [...forbidden, [value.id]] } });
+      if (name === "pick") again({ ...FREELY, beam: 1, ...atStep(value.step), constraints: { prefix: [...written(value.step), value.id], forbidden } });
+      if (name === "forbid") again({ ...FREELY, ...atStep(value.step), constraints: { prefix, forbidden: [...forbidden, [value.id]] } });
     },
   };
 }

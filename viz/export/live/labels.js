@@ -32,8 +32,7 @@ export function percentOf(share) {
 }
 
 /** A number as it is printed, with a minus sign as wide as its digits; `plus` writes the other sign too. */
-export const signed = (value, digits = 2, plus = false) =>
-  written(`${plus && !(value < 0) ? "+" : ""}${value.toFixed(digits)}`.replace("-", "−"));
+export const signed = (value, digits = 2, plus = false) => written(`${plus && !(value < 0) ? "+" : ""}${value.toFixed(digits)}`);
 
 /** Where a row of weights looks: its three strongest keys. */
 export function rowInWords(query, keys, weights) {

@@ -46,6 +46,7 @@ export function wordData(run, position, open) {
   const others = candidates.filter((one) => one.id !== id && !one.forbidden).slice(0, ROWS);
   const rowOf = (text, share) => ({ text: readable(text), value: percentOf(share), share });
   return {
+    step: position,
     label: say("The word {word}", { word: readable(token) }),
     word: readable(token),
     fact: `${percentOf(Math.exp(logProb))} · ${rank === 1 ? say("the most probable token") : say("rank {rank}", { rank: grouped(rank) })}`,

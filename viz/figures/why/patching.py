@@ -55,7 +55,7 @@ def patches(found: PatchMap, columns: Sequence[str], title: str, palette: Palett
 
 def share(value: float) -> str:
     """A share in whole percent, with a minus sign as wide as its digits."""
-    return number(value if f"{value:.0%}" != "-0%" else 0.0, ".0%").replace("-", "−")
+    return number(value if f"{value:.0%}" != "-0%" else 0.0, ".0%")
 
 
 def _numbers(values: np.ndarray, columns: int, palette: Palette) -> dict:

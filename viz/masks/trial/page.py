@@ -33,7 +33,7 @@ def show() -> None:
     model = controls.able(chosen, "mask trial")
     result, check = controls.translation(model, text)
     badge(model, result, check)
-    hints(model, result)
+    hints(model, result, result)
     _trial(model, text, tuple(result.trace.maps))
 
 

@@ -117,7 +117,7 @@ def test_weights_are_those_of_a_dense_softmax(name: str, keys_of: int) -> None:
         assert (one.passed_masks is None) == bool(own.all())
         if one.passed_masks is not None:
             np.testing.assert_array_equal(one.passed_masks[0, 0], own)
-    assert float(capture.observer_effect.split()[-1].rstrip(".")) < 1e-5
+    assert float(capture.observer_effect.split()[-1].rstrip(".").replace("−", "-")) < 1e-5
 
 
 def test_the_call_says_what_masked_it_and_fixes_are_written_for_flex_attention() -> None:
