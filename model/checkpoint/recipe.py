@@ -42,6 +42,9 @@ class Recipe:
     """Give every digit a piece of its own."""
     dev_split: str = "dev"
     """Name of the files that training is judged by."""
+    unlike_dev: bool = False
+    """Leave out of training what is almost a dev sentence of --data: pairs whose source is one of theirs, or would be
+    with one word added, removed or changed; case and punctuation do not count."""
     frames: str = ""
     """A table of frames and words, a file beside this one, whose sentences are a data folder "frames" (see
     :mod:`model.training.frames`)."""

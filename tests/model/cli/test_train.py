@@ -21,7 +21,7 @@ from model.__main__ import main
 from model.checkpoint.load import TOKENIZER, WEIGHTS, load_checkpoint, unique_weights
 from model.checkpoint.recipe import Recipe
 from model.checkpoint.snapshots import CheckpointError, load_snapshot, seed_of
-from model.cli.train import _text, build_config
+from model.cli.train import _texts, build_config
 from model.network.transformer import Transformer
 from model.training.trainer import STATE
 
@@ -343,8 +343,8 @@ def test_frames_beside_the_recipe_are_text_like_that_of_a_folder(tmp_path: Path)
     recipe = {**SHORT, "frames": "words.tsv", "mixture": {"frames": 3}}
     arguments = command(tmp_path / "run", recipe)[2:]
     (tmp_path / "run" / "words.tsv").write_text(table)
-    pairs, phases = _text(Recipe(**recipe), [tmp_path / "data"], tmp_path / "run")  # type: ignore[arg-type]
-    assert phases[0].often.tolist() == [1] * (len(pairs) - 2) + [3, 3]
+    pairs, often, _ = _texts(Recipe(**recipe), [tmp_path / "data"], tmp_path / "run")[0]  # type: ignore[arg-type]
+    assert often.tolist() == [1] * (len(pairs) - 2) + [3, 3]
     assert sorted(pairs[-2:]) == [("The quick dog", "Der Hund"), ("The quick fox", "Der Fuchs")]
     assert main(arguments) == 0
     assert (tmp_path / "run" / "out" / "words.tsv").read_text() == table
@@ -356,8 +356,8 @@ def test_pairs_written_beside_the_recipe_are_text_like_that_of_a_folder(tmp_path
     arguments = command(tmp_path / "run", recipe)[2:]
     for name, table in tables.items():
         (tmp_path / "run" / name).write_text(table, encoding="utf-8")
-    pairs, phases = _text(Recipe(**recipe), [tmp_path / "data"], tmp_path / "run")  # type: ignore[arg-type]
-    assert phases[0].often.tolist() == [1] * (len(pairs) - 2) + [2, 2]
+    pairs, often, _ = _texts(Recipe(**recipe), [tmp_path / "data"], tmp_path / "run")[0]  # type: ignore[arg-type]
+    assert often.tolist() == [1] * (len(pairs) - 2) + [2, 2]
     assert pairs[-2:] == [("The fox sleeps.", "Der Fuchs schläft."), ("Good night!", "Gute Nacht!")]
     assert main(arguments) == 0
     for name, table in tables.items():
