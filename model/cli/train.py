@@ -29,7 +29,7 @@ from ..network.presets import preset
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer
 from ..training import copies, frames
-from ..training.data import Batches, Pair, Phase, drawn, how_often, read_pairs, read_table, unlike
+from ..training.data import Batches, Pair, Phase, drawn, how_often, read_pairs, read_rewritten, read_table, unlike
 from ..training.processes import WorkerLostError, process_group
 from ..training.trainer import STATE, Trainer
 from ..training.warm_start import begin_with
@@ -103,7 +103,8 @@ def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, 
 
 def _keep_beside(recipe: Recipe, beside: Path, output: Path, kept: frozenset[str] = frozenset()) -> None:
     """Copy to the checkpoint what its recipe names: own text, the recipe that training began with, what that names."""
-    for name in {recipe.frames, *recipe.written, recipe.begin_from} - {"", *kept}:
+    own_text = {recipe.frames, *recipe.written, *recipe.decay_written, recipe.rewritten}
+    for name in {*own_text, recipe.begin_from} - {"", *kept}:
         shutil.copyfile(beside / name, output / name)
     if recipe.begin_from and recipe.begin_from not in kept:
         _keep_beside(Recipe.load(beside / recipe.begin_from), beside, output, kept | {recipe.begin_from})
@@ -157,10 +158,20 @@ def _texts(recipe: Recipe, folders: list[Path], beside: Path) -> list[Text]:
     if recipe.frames:
         texts["frames"] = frames.filled(frames.read(beside / recipe.frames), recipe.seed)
     if recipe.written:
-        texts["written"] = [pair for name in recipe.written for pair in read_table(beside / name)]
+        texts["written"] = _written(recipe.written, beside)
     dev = _dev_sources(recipe, folders) if recipe.unlike_dev else []
-    mixtures = [one for one in (recipe.mixture, recipe.decay_mixture) if one is not None]
-    return [_mixed(texts, mixture, dev) for mixture in mixtures]
+    phases = [_mixed(texts, recipe.mixture, dev)]
+    if recipe.decay_mixture is not None:
+        if recipe.rewritten:
+            texts["rewritten"] = read_rewritten(beside / recipe.rewritten, texts)
+        if recipe.decay_written:
+            texts["written"] = [*texts.get("written", ()), *_written(recipe.decay_written, beside)]
+        phases.append(_mixed(texts, recipe.decay_mixture, dev))
+    return phases
+
+
+def _written(names: list[str], beside: Path) -> list[Pair]:
+    return [pair for name in names for pair in read_table(beside / name)]
 
 
 def _left_out(text: Text) -> str:

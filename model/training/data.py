@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 import sys
 from array import array
@@ -21,6 +22,7 @@ from ..network.config import PAD_ID
 Pair = tuple[str, str]
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 """A word without its punctuation; an apostrophe inside is part of it."""
+REWRITTEN = re.compile(r"(?P<folder>[^\t]+)\t(?P<at>[0-9]{1,12})\t(?P<target>[^\t]*)")
 
 
 def read_pairs(folders: Sequence[Path], source: str, target: str, split: str) -> list[Pair]:
@@ -67,6 +69,32 @@ def read_table(path: Path) -> list[Pair]:
                 say("Line {line} of {path} is no pair: a source, a tab and its target.", line=number, path=path)
             )
         pairs.append((source, target))
+    return pairs
+
+
+def read_rewritten(path: Path, texts: Mapping[str, Sequence[Pair]]) -> list[Pair]:
+    """Pairs of data folders with a target that a model has written in place of the reference.
+
+    A line of the file, which may be compressed by xz, is a folder, the number of one of its pairs counted from 1, and
+    the new target, with tabs between; no target where the reference stays. ValueError with the line that is none.
+    """
+    with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as file:
+        lines = file.read().removesuffix("\n").split("\n")
+    pairs = []
+    for number, line in enumerate(lines, 1):
+        found = REWRITTEN.fullmatch(line)
+        text = texts.get(found["folder"], ()) if found else ()
+        at = int(found["at"]) if found else 0
+        if not found or not 0 < at <= len(text):
+            raise ValueError(
+                say(
+                    "Line {line} of {path} is no rewritten line: a folder of --data, a line of it and its new target.",
+                    line=number,
+                    path=path,
+                )
+            )
+        source, reference = text[at - 1]
+        pairs.append((source, found["target"] or reference))
     return pairs
 
 
