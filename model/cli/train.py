@@ -6,7 +6,8 @@ import argparse
 import dataclasses
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +35,9 @@ from ..training.processes import WorkerLostError, process_group
 from ..training.trainer import STATE, Trainer
 from ..training.warm_start import begin_with
 from ..translate import Translator
+
+SLICE = 20_000
+"""Texts cut into pieces at a time: a list of Python's numbers is ten times as large as what is kept."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,9 +85,12 @@ def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, 
     folder = arguments.state or Path("runs") / recipe.name
     folder.mkdir(parents=True, exist_ok=True)
     texts = _texts(recipe, arguments.data, arguments.config.parent)
+    if rank == 0 and recipe.unlike_dev:
+        print(*(_left_out(text) for text in texts), sep="\n", flush=True)
     start = _start(recipe, arguments)
     tokenizer = _kept(recipe, start) or _tokenizer(recipe, texts[0], folder, rank)
     batches = _batches(recipe, texts, tokenizer)
+    del texts
     torch.manual_seed(recipe.seed)
     model = Transformer(build_config(recipe)).to(device)
     if start:
@@ -92,8 +99,6 @@ def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, 
     dev = read_pairs(arguments.data[:1], recipe.source_language, recipe.target_language, recipe.dev_split)
     dev = dev[: recipe.evaluate_sentences]
     last = min(arguments.steps or recipe.steps, recipe.steps)
-    if rank == 0 and recipe.unlike_dev:
-        print(*(_left_out(text) for text in texts), sep="\n", flush=True)
     _follow(trainer, lambda model: _bleu(model, tokenizer, dev), last, show=rank == 0)
     if rank == 0 and trainer.step >= recipe.steps:
         output = arguments.output or OUTPUT / recipe.name
@@ -202,14 +207,14 @@ def _dev_sources(recipe: Recipe, folders: list[Path]) -> list[str]:
 
 def _batches(recipe: Recipe, texts: list[Text], tokenizer: Tokenizer) -> Batches:
     """Batches of the pairs of each phase and of the copies that the recipe adds to them."""
-    sides: tuple[list[list[int]], list[list[int]]] = ([], [])
+    sides: tuple[list[array[int]], list[array[int]]] = ([], [])
     often = []
     for text in texts:
         kinds = _copies(recipe, text.pairs) if text.pairs else ()
         everything = [*text.pairs, *(pair for one in kinds for pair in one.pairs)]
         often.append(_often_of_all(text.often, kinds, 1 + recipe.resegmented))
         for side, ids in enumerate(sides):
-            ids += _pieces(recipe, tokenizer, [pair[side] for pair in everything])
+            ids.extend(_pieces(recipe, tokenizer, [pair[side] for pair in everything]))
     phases = [
         Phase(done, np.concatenate([one if one is own else np.zeros(len(one)) for one in often]))
         for done, own in zip((0, recipe.decay_begins), often, strict=False)
@@ -232,11 +237,12 @@ def _often_of_all(often: np.ndarray, kinds: Sequence[copies.Copies], times: int)
     return np.tile(np.concatenate([often, *(often[one.origins].min(axis=1) for one in kinds)]), times)
 
 
-def _pieces(recipe: Recipe, tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
-    """The ids of all texts, then as often as the recipe asks those of the same in other pieces."""
-    seeds = range(recipe.seed, recipe.seed + recipe.resegmented)
-    others = (tokenizer.sample_ids(texts, recipe.merge_dropout, seed) for seed in seeds)
-    return [*tokenizer.encode_ids(texts), *(ids for one in others for ids in one)]
+def _pieces(recipe: Recipe, tokenizer: Tokenizer, texts: list[str]) -> Iterator[array[int]]:
+    """The ids of all texts, then as often as the recipe asks those of the same in other pieces; four bytes an id."""
+    for start in range(0, len(texts), SLICE):
+        yield from (array("i", ids) for ids in tokenizer.encode_ids(texts[start : start + SLICE]))
+    for seed in range(recipe.seed, recipe.seed + recipe.resegmented):
+        yield from (array("i", ids) for ids in tokenizer.sample_ids(texts, recipe.merge_dropout, seed))
 
 
 def _kept(recipe: Recipe, start: Checkpoint | None) -> Tokenizer | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import lzma
 import re
 import sys
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -191,7 +190,7 @@ class Batches:
         lengths = np.array([(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]).reshape(-1, 2)
         kept = np.flatnonzero(((lengths > 1) & (lengths <= longest)).all(axis=1))
         self.lengths = lengths[kept]
-        self.sources, self.targets = ([array("i", side[i]) for i in kept.tolist()] for side in (sources, targets))
+        self.sources, self.targets = [sources[i] for i in kept.tolist()], [targets[i] for i in kept.tolist()]
         self.tokens, self.seed = tokens, seed
         self.phases = [Phase(done, often[kept]) for done, often in phases or [Phase(0, np.ones(len(lengths)))]]
         if not all(phase.often.any() for phase in self.phases):

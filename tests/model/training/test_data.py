@@ -154,7 +154,7 @@ def test_a_switch_of_mixtures_breaks_an_epoch_off_and_resumes_exactly(switch: in
 def test_phases_count_the_pairs_before_any_is_left_out() -> None:
     often = np.array([0.0, 1.0, 1.0])
     batches = Batches([[5, 3], [5] * 20, [6, 3]], [[5, 3]] * 3, 40, 10, 1, [Phase(0, often)])
-    assert [list(batches.sources[i]) for rows in batches.epoch(0) for i in rows] == [[6, 3]]
+    assert [batches.sources[i] for rows in batches.epoch(0) for i in rows] == [[6, 3]]
     with pytest.raises(ValueError, match="the mixture leaves all out"):
         Batches([[5, 3], [5] * 20], [[5, 3]] * 2, 40, 10, 1, [Phase(0, often[1:]), Phase(9, often[:2])])
 
