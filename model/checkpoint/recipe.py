@@ -42,6 +42,9 @@ class Recipe:
     """Give every digit a piece of its own."""
     dev_split: str = "dev"
     """Name of the files that training is judged by."""
+    unlike_dev: bool = False
+    """Leave out of training what is almost a dev sentence of --data: pairs whose source is one of theirs, or would be
+    with one word added, removed or changed; case and punctuation do not count."""
     frames: str = ""
     """A table of frames and words, a file beside this one, whose sentences are a data folder "frames" (see
     :mod:`model.training.frames`)."""
@@ -72,6 +75,11 @@ class Recipe:
     decay_mixture: dict[str, float] | None = None
     """The mixture while the learning rate falls, so that training ends on the kind of text the model is for (as in the
     schedule of MiniCPM, Hu et al. 2024, arXiv 2404.06395); None: the same throughout."""
+    decay_written: list[str] = field(default_factory=list)
+    """More files as in `written`, added to it while the learning rate falls."""
+    rewritten: str = ""
+    """A table of lines that a model has rewritten, a file beside this one, as a data folder "rewritten" while the
+    learning rate falls (see :func:`model.training.data.read_rewritten`)."""
     longest: int = 100
     """Pairs with more tokens than this on a side are left out of training."""
 
@@ -113,7 +121,7 @@ class Recipe:
             raise ValueError(
                 say('precision is {precision!r}; it must be "bfloat16" or "float32".', precision=self.precision)
             )
-        _check_written(self.written)
+        self._check_own_text()
         if self.keep_tokenizer and not self.begin_from:
             raise ValueError(say("keep_tokenizer needs a checkpoint to begin with: name its recipe in begin_from."))
         if self.schedule not in SCHEDULES:
@@ -141,6 +149,12 @@ class Recipe:
             )
         for name in ("mixture", "decay_mixture"):
             _check_mixture(name, getattr(self, name))
+
+    def _check_own_text(self) -> None:
+        for name in ("written", "decay_written"):
+            _check_written(name, getattr(self, name))
+        if (self.decay_written or self.rewritten) and self.decay_mixture is None:
+            raise ValueError(say("decay_written and rewritten are read with a decay_mixture only: give one."))
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -184,13 +198,13 @@ class Recipe:
             ("schedule", "steps", "decay_steps", "warmup_steps", "peak_rate"): [self.rate(one) for one in done],
             ("evaluate_every", "average"): [one for one in done if self.evaluates(one)][-self.average :],
             ("snapshots", "steps"): [one for one in self.snapshot_steps() if one <= step],
-            ("decay_mixture", "steps", "decay_steps"): self._switched(step),
+            ("decay_mixture", "decay_written", "rewritten", "steps", "decay_steps"): self._switched(step),
         }
 
     def _switched(self, step: int) -> list[Any]:
         """The switch of mixtures, if a run has gone past it."""
         passed = self.decay_mixture is not None and step > self.decay_begins
-        return [self.decay_mixture, self.decay_begins] if passed else []
+        return [self.decay_mixture, self.decay_written, self.rewritten, self.decay_begins] if passed else []
 
     @property
     def decay_begins(self) -> int:
@@ -220,10 +234,12 @@ class Recipe:
         return tuple(sorted({round(self.steps ** (1 - gap / gaps)) for gap in range(1, gaps + 1)} - {self.steps}))
 
 
-def _check_written(files: Any) -> None:
+def _check_written(name: str, files: Any) -> None:
     """Raise ValueError for what is no list of texts: one text would be read letter by letter."""
     if not isinstance(files, list) or not all(isinstance(one, str) for one in files):
-        raise ValueError(say("written is {written!r}; it must be a list of file names, in brackets.", written=files))
+        raise ValueError(
+            say("{name} is {files!r}; it must be a list of file names, in brackets.", name=name, files=files)
+        )
 
 
 def _check_mixture(name: str, mixture: Any) -> None:

@@ -6,8 +6,10 @@ import argparse
 import dataclasses
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -28,11 +30,14 @@ from ..network.presets import preset
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer
 from ..training import copies, frames
-from ..training.data import Batches, Pair, Phase, drawn, how_often, read_pairs, read_table
+from ..training.data import Batches, Pair, Phase, drawn, how_often, read_pairs, read_rewritten, read_table, unlike
 from ..training.processes import WorkerLostError, process_group
 from ..training.trainer import STATE, Trainer
 from ..training.warm_start import begin_with
 from ..translate import Translator
+
+SLICE = 20_000
+"""Texts cut into pieces at a time: a list of Python's numbers is ten times as large as what is kept."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,10 +84,13 @@ def build_config(recipe: Recipe) -> TransformerConfig:
 def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, rank: int, world: int) -> None:
     folder = arguments.state or Path("runs") / recipe.name
     folder.mkdir(parents=True, exist_ok=True)
-    pairs, phases = _text(recipe, arguments.data, arguments.config.parent)
+    texts = _texts(recipe, arguments.data, arguments.config.parent)
+    if rank == 0 and recipe.unlike_dev:
+        print(*(_left_out(text) for text in texts), sep="\n", flush=True)
     start = _start(recipe, arguments)
-    tokenizer = _kept(recipe, start) or _tokenizer(recipe, pairs, phases[0], folder, rank)
-    batches = _batches(recipe, pairs, phases, tokenizer)
+    tokenizer = _kept(recipe, start) or _tokenizer(recipe, texts[0], folder, rank)
+    batches = _batches(recipe, texts, tokenizer)
+    del texts
     torch.manual_seed(recipe.seed)
     model = Transformer(build_config(recipe)).to(device)
     if start:
@@ -100,7 +108,8 @@ def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, 
 
 def _keep_beside(recipe: Recipe, beside: Path, output: Path, kept: frozenset[str] = frozenset()) -> None:
     """Copy to the checkpoint what its recipe names: own text, the recipe that training began with, what that names."""
-    for name in {recipe.frames, *recipe.written, recipe.begin_from} - {"", *kept}:
+    own_text = {recipe.frames, *recipe.written, *recipe.decay_written, recipe.rewritten}
+    for name in {*own_text, recipe.begin_from} - {"", *kept}:
         shutil.copyfile(beside / name, output / name)
     if recipe.begin_from and recipe.begin_from not in kept:
         _keep_beside(Recipe.load(beside / recipe.begin_from), beside, output, kept | {recipe.begin_from})
@@ -135,37 +144,92 @@ def _start(recipe: Recipe, arguments: argparse.Namespace) -> Checkpoint | None:
     return load_checkpoint(folder)
 
 
-def _text(recipe: Recipe, folders: list[Path], beside: Path) -> tuple[list[Pair], list[Phase]]:
-    """All pairs, and how often each is used until the learning rate falls and from then on."""
-    texts = [read_pairs([one], recipe.source_language, recipe.target_language, "train") for one in folders]
-    names = [one.absolute().name for one in folders]
+class Text(NamedTuple):
+    """What is trained on until the learning rate falls, or while it does."""
+
+    pairs: list[Pair]
+    often: np.ndarray
+    """How often each pair is used in one pass, above 0."""
+    left_out: int
+    """Pairs that are almost dev sentences."""
+
+
+def _texts(recipe: Recipe, folders: list[Path], beside: Path) -> list[Text]:
+    """The text of each phase."""
+    texts = {
+        one.absolute().name: read_pairs([one], recipe.source_language, recipe.target_language, "train")
+        for one in folders
+    }
     if recipe.frames:
-        texts.append(frames.filled(frames.read(beside / recipe.frames), recipe.seed))
-        names.append("frames")
+        texts["frames"] = frames.filled(frames.read(beside / recipe.frames), recipe.seed)
     if recipe.written:
-        texts.append([pair for name in recipe.written for pair in read_table(beside / name)])
-        names.append("written")
-    sizes = [len(pairs) for pairs in texts]
-    phases = [Phase(0, how_often(recipe.mixture, names, sizes))]
+        texts["written"] = _written(recipe.written, beside)
+    dev = _dev_sources(recipe, folders) if recipe.unlike_dev else []
+    phases = [_mixed(texts, recipe.mixture, dev)]
     if recipe.decay_mixture is not None:
-        phases.append(Phase(recipe.decay_begins, how_often(recipe.decay_mixture, names, sizes)))
-    return [pair for pairs in texts for pair in pairs], phases
+        if recipe.rewritten:
+            texts["rewritten"] = read_rewritten(beside / recipe.rewritten, texts)
+        if recipe.decay_written:
+            texts["written"] = [*texts.get("written", ()), *_written(recipe.decay_written, beside)]
+        phases.append(_mixed(texts, recipe.decay_mixture, dev))
+    return phases
 
 
-def _batches(recipe: Recipe, pairs: list[Pair], phases: list[Phase], tokenizer: Tokenizer) -> Batches:
-    """Batches of the pairs and of the copies that the recipe adds."""
-    seed = recipe.seed
-    kinds = (
-        copies.sloppy_copies(pairs, recipe.sloppy_share, seed, recipe.sloppy_apostrophes),
-        copies.joined_copies(pairs, recipe.joined_share, seed),
-        copies.shouted_copies(pairs, recipe.shouted_share, seed),
-        copies.renumbered_copies(pairs, recipe.renumbered, seed),
-        copies.renamed_copies(pairs, recipe.renamed_share, seed),
+def _written(names: list[str], beside: Path) -> list[Pair]:
+    return [pair for name in names for pair in read_table(beside / name)]
+
+
+def _left_out(text: Text) -> str:
+    every = len(text.pairs) + text.left_out
+    return say(
+        "{left_out:,} of {every:,} pairs ({share:.1%}) are left out: almost dev sentences.",
+        left_out=text.left_out,
+        every=every,
+        share=text.left_out / max(1, every),
     )
-    pairs = [*pairs, *(pair for one in kinds for pair in one.pairs)]
-    phases = [Phase(done, _often_of_all(often, kinds, 1 + recipe.resegmented)) for done, often in phases]
-    sources, targets = (_pieces(recipe, tokenizer, [pair[side] for pair in pairs]) for side in (0, 1))
-    return Batches(sources, targets, recipe.tokens_per_batch, recipe.longest, seed, phases)
+
+
+def _mixed(texts: Mapping[str, list[Pair]], mixture: Mapping[str, float], dev: list[str]) -> Text:
+    """The pairs that a mixture uses and that are not almost a dev sentence."""
+    often = how_often(mixture, list(texts), [len(pairs) for pairs in texts.values()])
+    pairs = [pair for text in texts.values() for pair in text]
+    used = np.flatnonzero(often)
+    kept = used[unlike([pairs[i][0] for i in used], dev)] if dev else used
+    return Text([pairs[i] for i in kept], often[kept], len(used) - len(kept))
+
+
+def _dev_sources(recipe: Recipe, folders: list[Path]) -> list[str]:
+    """The source side of every dev text."""
+    languages = (recipe.source_language, recipe.target_language)
+    with_dev = [one for one in folders if (one / f"{recipe.dev_split}.{recipe.source_language}").is_file()]
+    return [source for source, _ in read_pairs(with_dev, *languages, recipe.dev_split)]
+
+
+def _batches(recipe: Recipe, texts: list[Text], tokenizer: Tokenizer) -> Batches:
+    """Batches of the pairs of each phase and of the copies that the recipe adds to them."""
+    sides: tuple[list[array[int]], list[array[int]]] = ([], [])
+    often = []
+    for text in texts:
+        kinds = _copies(recipe, text.pairs) if text.pairs else ()
+        everything = [*text.pairs, *(pair for one in kinds for pair in one.pairs)]
+        often.append(_often_of_all(text.often, kinds, 1 + recipe.resegmented))
+        for side, ids in enumerate(sides):
+            ids.extend(_pieces(recipe, tokenizer, [pair[side] for pair in everything]))
+    phases = [
+        Phase(done, np.concatenate([one if one is own else np.zeros(len(one)) for one in often]))
+        for done, own in zip((0, recipe.decay_begins), often, strict=False)
+    ]
+    return Batches(*sides, recipe.tokens_per_batch, recipe.longest, recipe.seed, phases)
+
+
+def _copies(recipe: Recipe, pairs: list[Pair]) -> tuple[copies.Copies, ...]:
+    return (
+        copies.sloppy_copies(pairs, recipe.sloppy_share, recipe.seed, recipe.sloppy_apostrophes),
+        copies.joined_copies(pairs, recipe.joined_share, recipe.seed),
+        copies.shouted_copies(pairs, recipe.shouted_share, recipe.seed),
+        copies.renumbered_copies(pairs, recipe.renumbered, recipe.seed),
+        copies.renamed_copies(pairs, recipe.renamed_share, recipe.seed),
+    )
 
 
 def _often_of_all(often: np.ndarray, kinds: Sequence[copies.Copies], times: int) -> np.ndarray:
@@ -173,11 +237,12 @@ def _often_of_all(often: np.ndarray, kinds: Sequence[copies.Copies], times: int)
     return np.tile(np.concatenate([often, *(often[one.origins].min(axis=1) for one in kinds)]), times)
 
 
-def _pieces(recipe: Recipe, tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
-    """The ids of all texts, then as often as the recipe asks those of the same in other pieces."""
-    seeds = range(recipe.seed, recipe.seed + recipe.resegmented)
-    others = (tokenizer.sample_ids(texts, recipe.merge_dropout, seed) for seed in seeds)
-    return [*tokenizer.encode_ids(texts), *(ids for one in others for ids in one)]
+def _pieces(recipe: Recipe, tokenizer: Tokenizer, texts: list[str]) -> Iterator[array[int]]:
+    """The ids of all texts, then as often as the recipe asks those of the same in other pieces; four bytes an id."""
+    for start in range(0, len(texts), SLICE):
+        yield from (array("i", ids) for ids in tokenizer.encode_ids(texts[start : start + SLICE]))
+    for seed in range(recipe.seed, recipe.seed + recipe.resegmented):
+        yield from (array("i", ids) for ids in tokenizer.sample_ids(texts, recipe.merge_dropout, seed))
 
 
 def _kept(recipe: Recipe, start: Checkpoint | None) -> Tokenizer | None:
@@ -196,7 +261,7 @@ def _kept(recipe: Recipe, start: Checkpoint | None) -> Tokenizer | None:
     return start.tokenizer
 
 
-def _tokenizer(recipe: Recipe, pairs: list[Pair], phase: Phase, folder: Path, rank: int) -> Tokenizer:
+def _tokenizer(recipe: Recipe, text: Text, folder: Path, rank: int) -> Tokenizer:
     """The run's own tokenizer, of its first pass; every process learns the same one, so none waits for another.
 
     One that no state goes with may be of a run begun otherwise, and is learned again.
@@ -204,8 +269,8 @@ def _tokenizer(recipe: Recipe, pairs: list[Pair], phase: Phase, folder: Path, ra
     path = folder / "tokenizer.model"
     if path.exists() and (folder / STATE).exists():
         return Tokenizer.load(path)
-    first_pass = drawn(phase.often, np.random.default_rng((recipe.seed, 0)))
-    sentences = [sentence for number in first_pass for sentence in pairs[number]]
+    first_pass = drawn(text.often, np.random.default_rng((recipe.seed, 0)))
+    sentences = [sentence for number in first_pass for sentence in text.pairs[number]]
     tokenizer = Tokenizer.train(
         sentences, recipe.vocab_size, recipe.character_coverage, recipe.byte_fallback, recipe.split_digits
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import lzma
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +13,15 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
+from ..checkpoint.files import sha256
 from ..language.say import listed, say
 from ..network.autoregressive import pad, shift_right
 from ..network.config import PAD_ID
 
 Pair = tuple[str, str]
+WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+"""A word without its punctuation; an apostrophe inside is part of it."""
+REWRITTEN = re.compile(r"(?P<folder>[^\t]+)\t(?P<at>[0-9]{1,12})\t(?P<target>[^\t]*)")
 
 
 def read_pairs(folders: Sequence[Path], source: str, target: str, split: str) -> list[Pair]:
@@ -63,6 +69,63 @@ def read_table(path: Path) -> list[Pair]:
             )
         pairs.append((source, target))
     return pairs
+
+
+def read_rewritten(path: Path, texts: Mapping[str, Sequence[Pair]]) -> list[Pair]:
+    """Pairs of data folders with a target that a model has written in place of the reference.
+
+    A line of the file, which may be compressed by xz, is a folder, the number of one of its pairs counted from 1, and
+    the new target, with tabs between; no target where the reference stays. ValueError with the line that is none.
+    """
+    with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as file:
+        lines = file.read().removesuffix("\n").split("\n")
+    pairs = []
+    for number, line in enumerate(lines, 1):
+        found = REWRITTEN.fullmatch(line)
+        text = texts.get(found["folder"], ()) if found else ()
+        at = int(found["at"]) if found else 0
+        if not found or not 0 < at <= len(text):
+            raise ValueError(
+                say(
+                    "Line {line} of {path} is no rewritten line: a folder of --data, a line of it and its new target.",
+                    line=number,
+                    path=path,
+                )
+            )
+        source, reference = text[at - 1]
+        pairs.append((source, found["target"] or reference))
+    return pairs
+
+
+def unlike(sources: Sequence[str], dev: Sequence[str]) -> np.ndarray:
+    """Whether each source differs from every dev source by more than one word added, removed or changed.
+
+    Case and punctuation do not count. Two sentences of one word each differ. -> booleans (sources,)
+    """
+    known = {_words(sentence) for sentence in dev}
+    shorter = {words[:place] + words[place + 1 :] for words in known for place in range(len(words))}
+    changed = {one for words in known for one in _changed(words)}
+
+    def near(words: tuple[str, ...]) -> bool:
+        return (
+            words in known
+            or words in shorter
+            or any(words[:place] + words[place + 1 :] in known for place in range(len(words)))
+            or any(one in changed for one in _changed(words))
+        )
+
+    return np.array([not near(_words(sentence)) for sentence in sources], dtype=bool)
+
+
+def _words(sentence: str) -> tuple[str, ...]:
+    """The words of a sentence in lower case, with straight apostrophes."""
+    return tuple(WORD.findall(sentence.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")))
+
+
+def _changed(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The words with one of them left open; nothing of a single word."""
+    for place in range(len(words) if len(words) > 1 else 0):
+        yield (*words[:place], "", *words[place + 1 :])
 
 
 def how_often(mixture: Mapping[str, float], names: Sequence[str], sizes: Sequence[int]) -> np.ndarray:
@@ -141,7 +204,8 @@ class Batches:
     def epoch(self, number: int, phase: int = 0) -> list[np.ndarray]:
         """The batches of an epoch as arrays of pair numbers; a function of the seed, the epoch and the phase alone."""
         random = np.random.default_rng((self.seed, number))
-        shuffled = random.permutation(drawn(self.phases[phase].often, random))
+        used = self._used(phase)  # so that the text of another phase may be another
+        shuffled = random.permutation(used[drawn(self.phases[phase].often[used], random)])
         longer = self.lengths.max(axis=1)
         order = shuffled[np.lexsort((self.lengths[shuffled, 1], longer[shuffled]))]
         batches, start = [], 0
@@ -152,6 +216,15 @@ class Batches:
                 batches.append(order[start:end])
                 start = end
         return [batches[i] for i in random.permutation(len(batches))]
+
+    def _used(self, phase: int) -> np.ndarray:
+        """The numbers of the pairs that a phase draws from."""
+        return np.flatnonzero(self.phases[phase].often)
+
+    def texts(self) -> tuple[str, ...]:
+        """A hash for each phase of how many pieces both sides of its pairs have: another text or vocabulary gives
+        another."""
+        return tuple(sha256(self.lengths[self._used(phase)].tobytes()) for phase in range(len(self.phases)))
 
     def batch(self, rows: np.ndarray) -> Batch:
         target_out = pad([self.targets[i] for i in rows])

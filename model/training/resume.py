@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import torch
 
-from ..checkpoint.files import sha256
 from ..checkpoint.recipe import Recipe
 from ..language.say import say
 from ..network.config import TransformerConfig
@@ -22,21 +21,22 @@ class RunIdentity:
 
     recipe: Recipe
     config: TransformerConfig
-    text: str
-    """Hash of how many pieces each side of each pair has: another text or vocabulary gives another."""
+    texts: tuple[str, ...]
+    """Hashes of the text of each phase, see :meth:`Batches.texts`."""
 
     @classmethod
     def of(cls, recipe: Recipe, config: TransformerConfig, batches: Batches) -> Self:
         """Return the identity of a run of this recipe, architecture and text."""
-        return cls(recipe, config, sha256(batches.lengths.tobytes()))
+        return cls(recipe, config, batches.texts())
 
     def check(self, state: dict[str, Any], step: int, path: Path) -> None:
         """Raise ValueError, naming what differs, unless a run of this identity could be in the `state` at its step.
 
-        What only matters later may differ: a run can get more steps until its learning rate begins to fall.
+        What only matters later may differ: until its learning rate begins to fall, a run can get more steps, and other
+        text for them.
         """
         try:
-            saved = RunIdentity(Recipe(**state["recipe"]), TransformerConfig(**state["config"]), state["text"])
+            saved = RunIdentity(Recipe(**state["recipe"]), TransformerConfig(**state["config"]), state["texts"])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 say(
@@ -49,7 +49,8 @@ class RunIdentity:
             say("{name} was {before!r} and is now {now!r}", name=name, before=before, now=now)
             for name, (before, now) in found.items()
         ]
-        if not differences and saved.text != self.text:
+        begun = 1 + (self.recipe.decay_mixture is not None and step > self.recipe.decay_begins)
+        if not differences and tuple(saved.texts[:begun]) != self.texts[:begun]:
             differences = [say("the text of --data or its vocabulary is another")]
         if differences:
             raise ValueError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import lzma
 import os
 import re
 import signal
@@ -21,7 +22,7 @@ from model.__main__ import main
 from model.checkpoint.load import TOKENIZER, WEIGHTS, load_checkpoint, unique_weights
 from model.checkpoint.recipe import Recipe
 from model.checkpoint.snapshots import CheckpointError, load_snapshot, seed_of
-from model.cli.train import _text, build_config
+from model.cli.train import _texts, build_config
 from model.network.transformer import Transformer
 from model.training.trainer import STATE
 
@@ -112,6 +113,58 @@ def test_a_mixture_of_folders_goes_on_as_it_was_begun(tmp_path: Path) -> None:
     assert whole.read_bytes() == parts.read_bytes()
     tokenizer = load_checkpoint(tmp_path / "parts" / "out").tokenizer
     assert tokenizer.encode("狗").tokens == (" ", "<0xE7>", "<0x8B>", "<0x97>", "</s>")
+
+
+def test_text_for_the_fall_may_come_while_the_training_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same weights as with all of it from the start; afterwards it may not change any more."""
+    one = {
+        **RUN,
+        "steps": 12,
+        "decay_steps": 5,
+        "evaluate_every": 4,
+        "decay_mixture": {"data": 0.5},
+        "joined_share": 0.2,
+    }
+    later = {**one, "decay_written": ["more.tsv"], "rewritten": "new.tsv.xz"}
+    later["decay_mixture"] = {"data": 0.5, "written": 3, "rewritten": 2}
+    texts = {
+        "more.tsv": b"Dogs sleep.\tHunde schlafen.\n",
+        "new.tsv.xz": lzma.compress(b"data\t2\tein Fuchs\ndata\t9\t\n"),
+    }
+
+    def train(name: str, recipe: dict[str, Any], stop: int) -> int:
+        arguments = command(tmp_path / name, recipe)[2:]
+        for file, text in texts.items():
+            (tmp_path / name / file).write_bytes(text)
+        return main([*arguments, "--steps", str(stop)])
+
+    assert train("whole", later, 12) == 0
+    assert train("parts", one, 5) == 0
+    assert train("parts", later, 9) == 0
+    assert train("parts", one, 12) == 2
+    assert "decay_written was ['more.tsv'] and is now []" in capsys.readouterr().err
+    texts["more.tsv"] = b"Dogs sleep a lot.\tHunde schlafen viel.\n"
+    assert train("parts", later, 12) == 2
+    assert "the text of --data or its vocabulary is another" in capsys.readouterr().err
+    texts["more.tsv"] = b"Dogs sleep.\tHunde schlafen.\n"
+    assert train("parts", later, 12) == 0
+    whole, parts = (tmp_path / name / "out" for name in ("whole", "parts"))
+    assert (whole / WEIGHTS).read_bytes() == (parts / WEIGHTS).read_bytes()
+    assert all((parts / file).read_bytes() == text for file, text in texts.items())
+
+
+def test_pairs_that_are_almost_dev_sentences_are_left_out_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = {**SHORT, "unlike_dev": True, "written": ["own.tsv"]}
+    arguments = command(tmp_path / "run", one)[2:]
+    near = (tmp_path / "data" / "dev.en").read_text().split("\n")[0].upper() + " NOW!"
+    (tmp_path / "run" / "own.tsv").write_text(f"{near}\tjetzt\nFar away it is.\tWeit weg.\n")
+    pairs, _, left_out = _texts(Recipe(**one), [tmp_path / "data"], tmp_path / "run")[0]  # type: ignore[arg-type]
+    assert pairs[-1] == ("Far away it is.", "Weit weg.")
+    assert (near, "jetzt") not in pairs
+    assert main(arguments) == 0
+    assert f"{left_out:,} of {len(pairs) + left_out:,} pairs (" in capsys.readouterr().out
 
 
 def losses(folder: Path) -> list[tuple[int, float]]:
@@ -343,8 +396,8 @@ def test_frames_beside_the_recipe_are_text_like_that_of_a_folder(tmp_path: Path)
     recipe = {**SHORT, "frames": "words.tsv", "mixture": {"frames": 3}}
     arguments = command(tmp_path / "run", recipe)[2:]
     (tmp_path / "run" / "words.tsv").write_text(table)
-    pairs, phases = _text(Recipe(**recipe), [tmp_path / "data"], tmp_path / "run")  # type: ignore[arg-type]
-    assert phases[0].often.tolist() == [1] * (len(pairs) - 2) + [3, 3]
+    pairs, often, _ = _texts(Recipe(**recipe), [tmp_path / "data"], tmp_path / "run")[0]  # type: ignore[arg-type]
+    assert often.tolist() == [1] * (len(pairs) - 2) + [3, 3]
     assert sorted(pairs[-2:]) == [("The quick dog", "Der Hund"), ("The quick fox", "Der Fuchs")]
     assert main(arguments) == 0
     assert (tmp_path / "run" / "out" / "words.tsv").read_text() == table
@@ -356,8 +409,8 @@ def test_pairs_written_beside_the_recipe_are_text_like_that_of_a_folder(tmp_path
     arguments = command(tmp_path / "run", recipe)[2:]
     for name, table in tables.items():
         (tmp_path / "run" / name).write_text(table, encoding="utf-8")
-    pairs, phases = _text(Recipe(**recipe), [tmp_path / "data"], tmp_path / "run")  # type: ignore[arg-type]
-    assert phases[0].often.tolist() == [1] * (len(pairs) - 2) + [2, 2]
+    pairs, often, _ = _texts(Recipe(**recipe), [tmp_path / "data"], tmp_path / "run")[0]  # type: ignore[arg-type]
+    assert often.tolist() == [1] * (len(pairs) - 2) + [2, 2]
     assert pairs[-2:] == [("The fox sleeps.", "Der Fuchs schläft."), ("Good night!", "Gute Nacht!")]
     assert main(arguments) == 0
     for name, table in tables.items():

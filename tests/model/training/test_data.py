@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 from itertools import islice
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.network.config import BOS_ID, EOS_ID, PAD_ID
-from model.training.data import Batches, Phase, drawn, how_often, read_pairs, read_table
+from model.training.data import Batches, Phase, drawn, how_often, read_pairs, read_rewritten, read_table, unlike
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=60)
 
@@ -166,3 +167,69 @@ def test_a_table_of_pairs_names_the_line_that_is_none(tmp_path: Path) -> None:
         path.write_text(f"Wer?\tWho?\n{line}\nUnd?\tAnd?\n", encoding="utf-8")
         with pytest.raises(ValueError, match=r"Line 2 of .*written\.tsv is no pair"):
             read_table(path)
+
+
+def test_rewritten_lines_take_their_source_from_the_folder_and_stay_the_reference_where_none_stands(
+    tmp_path: Path,
+) -> None:
+    texts = {"a": [("one", "eins"), ("two", "zwei")], "b": [("three", "drei")]}
+    table = "b\t1\tDrei!\na\t2\t\n"
+    plain, packed = tmp_path / "rewritten.tsv", tmp_path / "rewritten.tsv.xz"
+    plain.write_text(table, encoding="utf-8")
+    packed.write_bytes(lzma.compress(table.encode()))
+    for path in (plain, packed):
+        assert read_rewritten(path, texts) == [("three", "Drei!"), ("two", "zwei")]
+    for line in ("a\t3\tdrei", "a\t0\t", "c\t1\t", "a\tone\t", "a\t1", "a\t1\tx\ty", ""):
+        plain.write_text(f"a\t1\t\n{line}\nb\t1\t\n", encoding="utf-8")
+        with pytest.raises(ValueError, match=r"Line 2 of .*rewritten\.tsv is no rewritten line"):
+            read_rewritten(plain, texts)
+
+
+@pytest.mark.parametrize(
+    ("source", "apart"),
+    [
+        ("TOM\N{RIGHT SINGLE QUOTATION MARK}s dog - barks?", False),
+        ("Tom's old dog barks.", False),
+        ("Tom's dog sleeps.", False),
+        ("Tom's dog.", False),
+        ("Why?", False),
+        ("Who?", True),  # two sentences of one word
+        ("Tom's old dog barks loudly.", True),
+        ("Dog Tom's barks.", True),  # two words changed
+        ("Bonjour.", True),
+    ],
+)
+def test_a_source_one_word_from_a_dev_sentence_is_almost_that(source: str, apart: bool) -> None:
+    assert unlike([source], ["Tom's dog barks.", "Why?"]).tolist() == [apart]
+
+
+WORDS = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=4).map(tuple)
+
+
+@given(WORDS, WORDS)
+def test_almost_the_same_is_an_edit_distance_in_words_of_one(one: tuple[str, ...], other: tuple[str, ...]) -> None:
+    edited = {one[:at] + one[at + 1 :] for at in range(len(one))}
+    edited |= {(*one[:at], word, *one[at:]) for at in range(len(one) + 1) for word in "abc"}
+    if len(one) > 1:
+        edited |= {(*one[:at], word, *one[at + 1 :]) for at in range(len(one)) for word in "abc"}
+    almost = other == one or other in edited
+    assert unlike([" ".join(other)], [" ".join(one)]).tolist() == [not almost]
+
+
+def test_what_a_phase_does_not_use_changes_nothing_in_it() -> None:
+    """So that the text of a later phase may still be another when training has begun."""
+    lengths = [(1 + i % 8, 1 + i % 5) for i in range(60)]
+    sides = [[[10 + row] * pair[side] + [EOS_ID] for row, pair in enumerate(lengths)] for side in (0, 1)]
+
+    def begun(later: int) -> Batches:
+        phases = [
+            Phase(0, np.repeat([0.5, 2, 0], [10, 10, later])),
+            Phase(9, np.repeat([0.0, 1], [20, later])),
+        ]
+        return Batches(sides[0][: 20 + later], sides[1][: 20 + later], 40, 10, 1, phases)
+
+    one, other = begun(20), begun(40)
+    assert one.texts()[0] == other.texts()[0]
+    assert one.texts()[1] != other.texts()[1]
+    for (_, rows), (_, others) in islice(zip(one.steps(0), other.steps(0), strict=True), 9):
+        assert rows.tolist() == others.tolist()
