@@ -56,7 +56,9 @@ FILES: dict[str, Callable[[Path], None]] = {
     "trace.safetensors": _trace,
     "broken.npz": lambda path: path.write_bytes(b"PK\x03\x04 no archive") and None,
     "printed.txt": lambda path: path.write_text(PASTES[2]) and None,
-    "talk.toml": lambda path: path.write_text('title = "Mine"\n[[scene]]\ntitle = "One"\nview = "/?view=links"\n') and None,
+    "talk.toml": lambda path: (
+        path.write_text('title = "Mine"\n[[scene]]\ntitle = "One"\nview = "/?view=links"\n') and None
+    ),
 }
 """How each file that is uploaded is made."""
 

@@ -35,6 +35,9 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--begin", default="/", help="the address that every visitor opens first")
     parser.add_argument("--fresh-every", type=int, default=FRESH_EVERY, help="steps between two looks by a stranger")
     parser.add_argument("--ignore", action="append", default=[], metavar="PATTERN", help="leave out faults so named")
+    parser.add_argument(
+        "--avoid", action="append", default=[], metavar="KEY", help="leave controls so keyed alone, or back"
+    )
     parser.add_argument("--url", help="of an app that runs already, with its --log; else one is started")
     parser.add_argument("--log", type=Path, help="what that app writes")
     parser.add_argument("--tries", type=int, default=24, help="walks to shorten a failure; 0 leaves it as it is")
@@ -68,7 +71,12 @@ def main(given: Sequence[str] | None = None) -> int:
     ignored = lambda fault: any(one.search(fault.name) for one in ignore)  # noqa: E731
     with tempfile.TemporaryDirectory() as files, app(asked.url, asked.log) as (url, log), browser() as chromium:
         make_files(Path(files))
-        look = {"language": asked.language, "width": asked.width, "fresh_every": asked.fresh_every}
+        look = {
+            "language": asked.language,
+            "width": asked.width,
+            "fresh_every": asked.fresh_every,
+            "avoided": asked.avoid,
+        }
         wanderer = Wanderer(chromium, url, log, Path(files), **look)
         try:
             return replay(wanderer, asked.replay) if asked.replay else walk(wanderer, asked, ignored)
@@ -91,11 +99,13 @@ def replay(wanderer: Wanderer, steps: str) -> int:
 
 def walk(wanderer: Wanderer, asked: argparse.Namespace, ignored: object) -> int:
     """Walk from a seed, and tell the failures by name."""
-    wanderer.tell = lambda failure: print(f"step {failure.at}: {failure.fault.name}", flush=True)
+    wanderer.tell = lambda failure: print(f"step {failure.at}: {failure.fault.name} {failure.fault.detail}", flush=True)
     began = time.monotonic()
     failures: list[Failure] = wanderer.walk(asked.seed, asked.steps, ignored, asked.begin)  # type: ignore[arg-type]
     took = time.monotonic() - began
-    print(f"{wanderer.steps_walked} steps in {took:.0f} s, {took / max(1, wanderer.steps_walked):.2f} s a step", end="; ")
+    print(
+        f"{wanderer.steps_walked} steps in {took:.0f} s, {took / max(1, wanderer.steps_walked):.2f} s a step", end="; "
+    )
     print(f"{wanderer.fresh_looks} looks by a stranger; not reached: {wanderer.unreachable or 'none'}", flush=True)
     counts: Counter[str] = Counter(one.fault.name for one in failures)
     for name, count in counts.most_common():

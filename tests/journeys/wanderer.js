@@ -132,7 +132,9 @@ window.wanderer = (() => {
   /** What a component has put into its place: one element, unless it was mounted again beside what it had drawn. */
   function roots(place) {
     const parts = [...(place?.children ?? [])].filter((one) => one.tagName !== "STYLE" && (one.childElementCount || one.textContent));
-    return parts.length === 1 && !parts[0].className ? roots(parts[0]) : parts.filter((one) => one.className && parts.some((other) => other !== one && other.className === one.className));
+    if (parts.length === 1 && !parts[0].className) return roots(parts[0]);
+    const named = (one) => one.className || one.firstElementChild?.className;
+    return parts.filter((one) => named(one) && parts.some((other) => other !== one && named(other) === named(one)));
   }
   /**
    * What stands twice. A part with a key is known by it: Streamlit allows each once in a run. A chart and a heading are

@@ -14,7 +14,7 @@ import random
 import re
 import time
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,22 @@ FRESH_EVERY = 5
 """Steps between two looks at the present address as a stranger."""
 LEAVES_STAGE = ("PageDown", "PageDown", "PageDown", "PageUp", "ArrowRight", "1", "c", "Escape", "Escape")
 KEYS = ("ArrowRight", "ArrowDown", "ArrowLeft", "End", "Home", "Enter")
+OFTEN = {
+    "back": 0.08,
+    "forward": 0.04,
+    "reload": 0.02,
+    "theme": 0.02,
+    "width": 0.02,
+    "key": 0.02,
+    "nav": 0.1,
+    "language-menu": 0.04,
+    "sentence": 0.07,
+}
+"""How often something is done that is no control, or a control with this key, where no menu is open."""
+OUT_OF_MENU = 0.4
+"""How often an open menu is left by Escape."""
+PASSED_BY = {"stale", "overflow", "box gone", "another to a stranger", "another after back", "another after forward"}
+"""Kinds of faults after which a walk goes on, where they are ignored."""
 looks = itertools.count()
 
 
@@ -114,39 +130,35 @@ def shortened(text: Any, longest: int = 90) -> str:
     return said if len(said) <= longest else f"{said[: longest - 20]}… ({len(str(text))} characters)"
 
 
-def draw(rng: random.Random, offers: dict[str, Any], state: dict[str, Any]) -> Step:
-    """One step of what the page offers; each group of controls with a key is as likely as any other."""
+def draw(rng: random.Random, offers: dict[str, Any], state: dict[str, Any], avoided: Collection[str] = ()) -> Step:
+    """One step of what the page offers; each group of controls with a key is as likely as any other.
+
+    Controls with a key that is `avoided`, and what `OFTEN` calls so, are left alone.
+    """
     if state["stage"]:
         return {"do": "key", "value": rng.choice(LEAVES_STAGE)}
-    if offers["folded"] and rng.random() < 0.4:
-        return {"do": "key", "value": "Escape"}
-    if not offers["folded"]:
-        at, first = state["entry"]["index"], state["first"]
-        chance = rng.random()
-        if chance < 0.08 and at > first:
-            return {"do": "back"}
-        if chance < 0.12 and at < state["entry"]["count"] - 1:
-            return {"do": "forward"}
-        if chance < 0.14:
-            return {"do": "reload"}
-        if chance < 0.16:
-            return {"do": "theme", "value": rng.choice(("light", "dark"))}
-        if chance < 0.18:
-            return {"do": "width", "value": rng.choice(WIDTHS)}
-        if chance < 0.20:
-            return {"do": "key", "value": rng.choice(KEYS)}
-        if chance < 0.30 and (links := [one for one in offers["controls"] if one["key"] == "nav"]):
-            return _used(rng, rng.choice(links))
-        if chance < 0.34 and (menu := [one for one in offers["controls"] if one["key"] == "language-menu"]):
-            return _used(rng, menu[0])
-        if chance < 0.41 and (box := [one for one in offers["controls"] if one["key"] == "sentence"]):
-            return _used(rng, box[0])
     groups: dict[str, list[dict[str, Any]]] = {}
     for one in offers["controls"]:
-        groups.setdefault(one["key"], []).append(one)
-    if not groups:
+        if one["key"] not in avoided:
+            groups.setdefault(one["key"], []).append(one)
+    if not groups or (offers["folded"] and rng.random() < OUT_OF_MENU):
         return {"do": "key", "value": "Escape"}
+    if not offers["folded"] and (often := _often(rng, groups, state)) and often["do"] not in avoided:
+        return often
     return _used(rng, rng.choice(groups[rng.choice(sorted(groups))]))
+
+
+def _often(rng: random.Random, groups: dict[str, list[dict[str, Any]]], state: dict[str, Any]) -> Step | None:
+    """What is done more often than one control among all: a step of `OFTEN`, where it is possible."""
+    do = rng.choices([*OFTEN, ""], [*OFTEN.values(), 1 - sum(OFTEN.values())])[0]
+    entry = state["entry"]
+    if do in groups:
+        return _used(rng, rng.choice(groups[do]))
+    possible = {"back": entry["index"] > state["first"], "forward": entry["index"] < entry["count"] - 1}
+    values: dict[str, Sequence[Any]] = {"theme": ("light", "dark"), "width": WIDTHS, "key": KEYS}
+    if do in values:
+        return {"do": do, "value": rng.choice(values[do])}
+    return {"do": do} if do == "reload" or possible.get(do) else None
 
 
 def _used(rng: random.Random, control: dict[str, Any]) -> Step:
@@ -156,7 +168,9 @@ def _used(rng: random.Random, control: dict[str, Any]) -> Step:
         "press": lambda: None,
         "select": lambda: rng.randrange(max(1, control["options"])),
         "combobox": lambda: rng.randrange(12),
-        "text": lambda: rng.choice(SENTENCES if control["key"] in ("sentence", "with-sentence") else SENTENCES + PASTES),
+        "text": lambda: rng.choice(
+            SENTENCES if control["key"] in ("sentence", "with-sentence") else SENTENCES + PASTES
+        ),
         "slide": lambda: rng.choice(("ArrowRight", "ArrowLeft", "Home", "End")),
         "plot": lambda: [round(rng.uniform(0.05, 0.95), 2), round(rng.uniform(0.05, 0.95), 2)],
         "file": lambda: rng.choice(sorted(FILES)),
@@ -167,7 +181,9 @@ def _used(rng: random.Random, control: dict[str, Any]) -> Step:
 class Visitor:
     """One browser context, what it has heard of errors, and what its history has shown."""
 
-    def __init__(self, chromium: Browser, url: str, language: str, width: int, files: Path, theme: str = "light") -> None:
+    def __init__(
+        self, chromium: Browser, url: str, language: str, width: int, files: Path, theme: str = "light"
+    ) -> None:
         self.url, self.files = url, files
         self.width, self.theme, self.language = width, theme, language
         self.heard: list[str] = []
@@ -252,24 +268,26 @@ class Visitor:
             handle.select_option(index=value, timeout=PATIENCE)
         elif do == "combobox":
             handle.click(timeout=PATIENCE)
-            options = self.page.locator('[role="option"]')
-            try:
-                options.first.wait_for(timeout=1_000)
-            except PlaywrightTimeout:
-                self.page.keyboard.press("Escape")
-                return True
-            options.nth(value % options.count()).click(timeout=PATIENCE)
+            self._take_option(value)
         elif do == "text":
             handle.fill(value, timeout=PATIENCE)
             handle.press("Enter" if step["key"] == "sentence" else "Control+Enter")
-            if step["key"] != "sentence":
-                handle.evaluate("one => one.blur()")
         elif do == "slide":
             handle.focus()
             handle.press(value)
         elif do == "file":
             handle.set_input_files(self.files / value)
         return True
+
+    def _take_option(self, number: int) -> None:
+        """One of the list that has opened, if it has any."""
+        options = self.page.locator('[role="option"]')
+        try:
+            options.first.wait_for(timeout=1_000)
+        except PlaywrightTimeout:
+            self.page.keyboard.press("Escape")
+        else:
+            options.nth(number % options.count()).click(timeout=PATIENCE)
 
 
 def letters(text: str) -> str:
@@ -286,10 +304,9 @@ def differences(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, s
         here, there = one["texts"].get(key, ""), other["texts"].get(key, "")
         if here != there:
             found.append((key or "page's text", _parted(here, there)))
-    for key in sorted({*one["sketches"]} & {*other["sketches"]}):
-        if not _alike(one["sketches"][key], other["sketches"][key]):
-            found.append((f"drawn {key}", "the canvases differ"))
-    return found
+    both = sorted({*one["sketches"]} & {*other["sketches"]})
+    apart = [key for key in both if not _alike(one["sketches"][key], other["sketches"][key])]
+    return found + [(f"drawn {key}", "the canvases differ") for key in apart]
 
 
 def _parted(here: str, there: str, around: int = 60) -> str:
@@ -311,6 +328,20 @@ def _alike(one: Sequence[str], other: Sequence[str], most: float = 12.0) -> bool
     return True
 
 
+def tracebacks(said: str) -> list[Fault]:
+    """The tracebacks in a log that pass through the project's own files, as Python writes them or as rich does.
+
+    Streamlit itself leaves a traceback of its own files when a visitor goes in the middle of a reply.
+    """
+    found = []
+    for one in re.sub(r"\x1b\[[\d;]*m", "", said).split("Traceback (most recent call last)")[1:]:
+        ours = re.findall(rf'{re.escape(str(ROOT))}/((?:app|model|viz)[\w/]*\.py)(?:", line |:)\d+,? in (\w+)', one)
+        named = re.findall(r"^[\w.]*(?:Error|Exception|Warning|Interrupt)\b[^\n]*", one, re.MULTILINE)
+        if ours:
+            found.append(Fault("traceback", ":".join(ours[-1]), (named or ["?"])[0][:200]))
+    return found
+
+
 class Wanderer:
     """Walks, and holds after each step what no page may break."""
 
@@ -324,9 +355,11 @@ class Wanderer:
         language: str = "en",
         width: int = 1440,
         fresh_every: int = FRESH_EVERY,
+        avoided: Collection[str] = (),
     ) -> None:
         self.chromium, self.url, self.log, self.files = chromium, url, log, files
         self.language, self.width, self.fresh_every = language, width, fresh_every
+        self.avoided = avoided
         self.read_to = log.stat().st_size if log and log.exists() else 0
         self.boxes: dict[str, bool] = {}
         """By page and view: whether a stranger who opens it sees a sentence box."""
@@ -347,14 +380,7 @@ class Wanderer:
             file.seek(self.read_to)
             said = file.read().decode(errors="replace")
         self.read_to += len(said.encode())
-        found = []
-        for one in said.split("Traceback (most recent call last)")[1:]:
-            ours = re.findall(rf'File "{re.escape(str(ROOT))}/((?:app|model|viz)[^"]*)", line (\d+), in (\w+)', one)
-            last = re.findall(r"^(?:\S+ )*?([A-Za-z_.]*(?:Error|Exception|Warning)[^\n]*)", one, re.MULTILINE)
-            if ours:
-                file, _, function = ours[-1]
-                found.append(Fault("traceback", f"{file}:{function}", (last or ["?"])[-1][:200]))
-        return found
+        return tracebacks(said)
 
     def _seen(self, seen: dict[str, Any]) -> list[Fault]:
         """What is wrong with the page as it stands."""
@@ -481,9 +507,11 @@ class Wanderer:
         try:
             step: Step = {"do": "open", "value": begin}
             while at < count:
-                places.append([{"do": "theme", "value": visitor.theme}] * (visitor.theme != "light")
-                              + [{"do": "width", "value": visitor.width}] * (visitor.width != self.width)
-                              + ([{"do": "open", "value": visitor.page.url.removeprefix(self.url)}] if steps else []))
+                places.append(
+                    [{"do": "theme", "value": visitor.theme}] * (visitor.theme != "light")
+                    + [{"do": "width", "value": visitor.width}] * (visitor.width != self.width)
+                    + ([{"do": "open", "value": visitor.page.url.removeprefix(self.url)}] if steps else [])
+                )
                 found = self.step(visitor, step, fresh=at % self.fresh_every == self.fresh_every - 1)
                 at += 1
                 self.steps_walked += 1
@@ -494,9 +522,10 @@ class Wanderer:
                         failures.append(Failure(wanted[0], steps[:], seed, at, more=wanted[1:]))
                         failures[-1].places = places
                         self.tell(failures[-1])
-                    return at
+                    if wanted or not {one.kind for one in found} <= PASSED_BY:
+                        return at
                 state = visitor.look()
-                step = draw(rng, visitor.offers(), state)
+                step = draw(rng, visitor.offers(), state, self.avoided)
         finally:
             visitor.close()
         return at
@@ -553,7 +582,7 @@ class Wanderer:
             length = count
         reproduced = steps is not failure.steps or fails(steps)
         if reproduced:
-            steps = _fewer(steps, fails)
+            steps = fewer(steps, fails)
         return Failure(last, steps, failure.seed, failure.at, reproduced, failure.more)
 
     def close(self) -> None:
@@ -561,7 +590,7 @@ class Wanderer:
             one.close()
 
 
-def _fewer(steps: list[Step], fails: Callable[[list[Step]], bool]) -> list[Step]:
+def fewer(steps: list[Step], fails: Callable[[list[Step]], bool]) -> list[Step]:
     """Delta debugging: leave out ever smaller parts as long as it fails without them; what opens a page stays."""
     first = next((at for at, one in enumerate(steps) if one["do"] == "open"), 0) + 1
     head, tail = steps[:first], steps[first:]
