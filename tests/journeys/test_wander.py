@@ -83,7 +83,8 @@ PLAIN = """Traceback (most recent call last):
 KeyError: 'vorhergesagt'
 """
 RICH = (
-    "\x1b[31m── \x1b[1mTraceback (most recent call last) ──\x1b[0m\n\x1b[31m \x1b[2m{root}/viz/\x1b[0m\x1b[1mframe.py\x1b[0m"
+    "\x1b[31m─ \x1b[1mTraceback (most recent call last) ─\x1b[0m\n"
+    "\x1b[31m \x1b[2m{root}/viz/\x1b[0m\x1b[1mframe.py\x1b[0m"
     ":29 in begin  \x1b[31m \x1b[0m\n\x1b[1;91mKeyError: \x1b[0m\x1b[32m'vorhergesagt'\x1b[0m\n"
 )
 

@@ -22,8 +22,8 @@ from tests.browser.conftest import ARGUMENTS, CHROMIUM, serving
 from .hands import make_files
 from .wanderer import FRESH_EVERY, HEIGHT, LOCALES, Failure, Fault, Wanderer, told
 
-SHRUNK = 3
-"""Failures of one name that are shrunk; the others are counted."""
+LAST = 4
+"""Steps before a failure that are printed when it is met."""
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
@@ -97,9 +97,15 @@ def replay(wanderer: Wanderer, steps: str) -> int:
     return fails
 
 
+def tell(failure: Failure) -> None:
+    """Print a failure when it is met: a long walk may be ended before it prints its count."""
+    print(f"step {failure.at}: {failure.fault.name}\n  {failure.fault.detail}")
+    print(*(f"  … {told(step)}" for step in failure.tail(LAST)), sep="\n", flush=True)
+
+
 def walk(wanderer: Wanderer, asked: argparse.Namespace, ignored: object) -> int:
     """Walk from a seed, and tell the failures by name."""
-    wanderer.tell = lambda failure: print(f"step {failure.at}: {failure.fault.name} {failure.fault.detail}", flush=True)
+    wanderer.tell = tell
     began = time.monotonic()
     failures: list[Failure] = wanderer.walk(asked.seed, asked.steps, ignored, asked.begin)  # type: ignore[arg-type]
     took = time.monotonic() - began

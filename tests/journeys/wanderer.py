@@ -88,6 +88,11 @@ class Failure:
     places: list[list[Step]] = field(default_factory=list)
     """For each step of the walk, what a new visitor does to stand where it was taken."""
 
+    def tail(self, length: int) -> list[Step]:
+        """The last steps, after what brings a new visitor to where they begin; all, where there are no more."""
+        count = len(self.steps)
+        return self.steps if length >= count else self.places[count - length] + self.steps[count - length :]
+
     def told(self) -> str:
         """The failure as a person can follow it, and as it can be walked again."""
         lines = [
@@ -569,12 +574,11 @@ class Wanderer:
                 last = found
             return found is not None
 
-        places = failure.places
         steps, count = failure.steps, len(failure.steps)
         for length in (1, 2, 3, 5, 8, 13, 21, 34, 55):
             if length >= count:
                 break
-            tail = places[count - length] + steps[count - length :]
+            tail = failure.tail(length)
             if fails(tail):
                 steps = tail
                 break
