@@ -51,14 +51,19 @@ def _trace(path: Path) -> None:
     capture.trace.save(path)
 
 
+def _written(text: str) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        path.write_text(text, encoding="utf-8")
+
+    return write
+
+
 FILES: dict[str, Callable[[Path], None]] = {
     "mask.npz": _mask,
     "trace.safetensors": _trace,
-    "broken.npz": lambda path: path.write_bytes(b"PK\x03\x04 no archive") and None,
-    "printed.txt": lambda path: path.write_text(PASTES[2]) and None,
-    "talk.toml": lambda path: (
-        path.write_text('title = "Mine"\n[[scene]]\ntitle = "One"\nview = "/?view=links"\n') and None
-    ),
+    "broken.npz": _written("PK no archive"),
+    "printed.txt": _written(PASTES[2]),
+    "talk.toml": _written('title = "Mine"\n[[scene]]\ntitle = "One"\nview = "/?view=links"\n'),
 }
 """How each file that is uploaded is made."""
 

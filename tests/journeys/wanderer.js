@@ -11,13 +11,13 @@ window.wanderer = (() => {
   /** Left out: what leaves the app, hands out a file, fills the screen or opens a window, and what belongs to Streamlit. */
   const LEFT_OUT =
     "[data-testid=stMainMenu], [data-testid=stSkipToContent], [data-testid=stHeaderActionElements], .modebar, " +
-    "[data-testid=stElementToolbar], [data-testid=stDownloadButton], [data-testid=stToolbarActions], " +
+    "[data-testid=stSidebarCollapseButton], [data-testid=stElementToolbar], [data-testid=stDownloadButton], [data-testid=stToolbarActions], " +
     ".st-key-save, [class*=st-key-save-], .st-key-talk-one-file, .st-key-talk-save, a[target=_blank], a[download]";
   const POPOVER = "[data-testid=stPopoverBody]";
   const DIALOG = "[data-testid=stDialog], [role=dialog]";
   /** Differs with the visitor's past or with the moment, not with the address. */
   const PASSING =
-    ".time, .st-key-earlier, .st-key-badge, .st-key-header-actions, .st-key-page-help, [role=status], .tip, style, " +
+    ".time, .st-key-earlier, [data-testid=stExpander], .st-key-badge, .st-key-header-actions, .st-key-page-help, [role=status], .tip, style, " +
     "script, .modebar, [data-testid=stPopover] [data-testid=stIconMaterial], .hoverlayer";
 
   const above = (one) => one.parentNode?.host ?? one.parentElement ?? one.getRootNode().host ?? null;
@@ -157,8 +157,10 @@ window.wanderer = (() => {
   }
   const stale = () => [...document.querySelectorAll('[data-testid=stMain] [data-testid=stElementContainer][data-stale=true]')].filter(isVisible).map((one) => keyOf(one) || square(one.innerText).slice(0, 40));
 
+  /** Where a person has handed over what cannot be read, a box says so rightly. */
   function errors() {
-    return [...document.querySelectorAll("[data-testid=stException], [data-testid=stAlertContentError], [data-testid=stConnectionStatus]")]
+    const boxes = `[data-testid=stException], [data-testid=stConnectionStatus]${own() ? "" : ", [data-testid=stAlertContentError]"}`;
+    return [...document.querySelectorAll(boxes)]
       .filter(isVisible).map((one) => square(one.innerText).slice(0, 200));
   }
   /** How far the page can be moved sideways, in pixels, and what stands out. */
@@ -231,8 +233,8 @@ window.wanderer = (() => {
   /** What stands in the address of the browser's history: the entry's own name, which a reload keeps. */
   const entry = () => ({ key: navigation.currentEntry.key, index: navigation.currentEntry.index, count: navigation.entries().length });
 
-  /** Whether what is shown is the visitor's own, which no address can say: a talk, a file, a text for the judge. */
-  const own = () => location.pathname.startsWith("/talk") || Boolean(document.querySelector("[data-testid=stFileUploaderFile], .st-key-openedbar")) ||
+  /** Whether what is shown is the visitor's own, which no address can say: a talk, a file, a text for the judge, earlier versions. */
+  const own = () => location.pathname.startsWith("/talk") || Boolean(document.querySelector("[data-testid=stFileUploaderFile], .st-key-openedbar, .st-key-versions")) ||
     [...document.querySelectorAll("[data-testid=stMain] textarea")].some((one) => keyOf(one) === "mask_text" && one.value.trim());
 
   const look = () => ({

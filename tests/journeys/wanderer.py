@@ -234,7 +234,8 @@ class Visitor:
 
     def act(self, step: Step) -> bool:
         """Do one step; False where its control is not there, or cannot be reached."""
-        do, value = step["do"], step.get("value")
+        do: str = step["do"]
+        value: Any = step.get("value")
         if do == "open":
             self.page.goto(value)
             self.page.wait_for_function("() => window.wanderer && navigation.currentEntry")
@@ -260,7 +261,8 @@ class Visitor:
         return True
 
     def _use(self, step: Step) -> bool:
-        do, value = step["do"], step.get("value")
+        do: str = step["do"]
+        value: Any = step.get("value")
         handle = self.page.evaluate_handle("(id) => window.wanderer.find(id) ?? null", step).as_element()
         if handle is None:
             return False
@@ -456,6 +458,13 @@ class Wanderer:
             why = visitor.page.evaluate("() => window.wanderer?.unrest() ?? ''")
             address = visitor.page.url.removeprefix(self.url)
             return [*self._logged(), Fault("no rest", why, address, address.split("?")[0])]
+        try:
+            return self._held(visitor, step, fresh)
+        except PlaywrightTimeout as error:
+            return [*self._logged(), Fault("no rest", "opened by a stranger", str(error)[:80], visitor.page.url)]
+
+    def _held(self, visitor: Visitor, step: Step, fresh: bool) -> list[Fault]:
+        """The same for a page that rests."""
         seen = visitor.look()
         found = self._logged()
         heard, visitor.heard = visitor.heard, []
