@@ -78,7 +78,8 @@ def view() -> tuple[SingleView, bool]:
         VIEW.set("compare" if comparing else picked)
         COMPARED.set(picked if comparing else COMPARED.default)
 
-    shown = st.segmented_control(
+    shown = widgets.offer(
+        st.segmented_control,
         say("View"),
         SINGLE_VIEWS,
         key="view",
@@ -130,7 +131,7 @@ def order(kind: Kind, source: TraceSource) -> HeadOrder:
     measures = (BY_LAYER, *statistics, *((EFFECT,) if source.run else ()))
     ORDER.hold(measures)  # There are measures that only another kind of attention has.
     with st.popover(say("Sort heads"), type="tertiary", key="sort"):
-        measure = st.radio(say("Order of the heads"), measures, format_func=ORDER.label, **ORDER.storage)
+        measure = widgets.offer(st.radio, say("Order of the heads"), measures, format_func=ORDER.label, **ORDER.storage)
         if measure in statistics:
             return _by_measure(measure, statistics[measure], f"range-{kind}-{measure}")
     effects = source.effects(kind) if measure == EFFECT else None
@@ -187,7 +188,9 @@ def lines(scene: Scene) -> tuple[Layout, LineThreshold]:
     with st.container(key="linksbar", horizontal=True, vertical_alignment="center"):
         layout = widgets.segmented_control(say("Layout"), LAYOUT)
         THRESHOLD.hold()
-        return layout, st.selectbox(say("Lines"), THRESHOLD.options, width=270, format_func=_lines, **THRESHOLD.storage)
+        return layout, widgets.offer(
+            st.selectbox, say("Lines"), THRESHOLD.options, width=270, format_func=_lines, **THRESHOLD.storage
+        )
 
 
 def flow(scene: Scene) -> tuple[Flow, int, bool]:
@@ -222,7 +225,8 @@ def query(scene: Scene) -> int:
     def pin() -> None:
         scene.pin_captured(st.session_state["query"])
 
-    return st.selectbox(
+    return widgets.offer(
+        st.selectbox,
         say("Query"),
         range(len(names)),
         format_func=lambda at: f"{at + 1} {names[at]}",

@@ -77,7 +77,7 @@ def offer(view: DrawnView, scene: Scene, name: str) -> None:
             view.numbers or (lambda: table(scene)),
             f"{say(KIND_NAMES[scene.kind])} · {scene.source.model}" if has_all_heads(view, scene) else scene.title,
             facts_of(trace, view=name),
-            {say("The whole trace (safetensors)"): ("trace.safetensors", lambda: file_of(trace))} | live,
+            {"trace.safetensors": (say("The whole trace (safetensors)"), lambda: file_of(trace))} | live,
         )
     )
 

@@ -132,8 +132,8 @@ def live_files(model: LiveModel) -> dict[str, tuple[str, Callable[[], bytes]]]:
     if on_phone() and int8_loses_little(checkpoint.hash):
         forms.reverse()
     return {
-        say(FORMS[form], size=estimated_size(parameters, form) / 1e6): (
-            f"{model.name}-live{'' if form == 'half' else '-8-bit'}.html",
+        f"{model.name}-live{'' if form == 'half' else '-8-bit'}.html": (
+            say(FORMS[form], size=estimated_size(parameters, form) / 1e6),
             partial(_made, checkpoint, form),
         )
         for form in forms

@@ -26,7 +26,7 @@ from model.language.say import say, to_say
 from ..components.presenter import COLLECTED
 from ..components.save import save_buttons
 from ..figures.palette import DARK, LIGHT, Palette
-from ..ui import theme
+from ..ui import theme, widgets
 from ..ui.captions import caption
 from .page import view_page
 from .parts import Chart, Component, Part, View, leaves
@@ -60,7 +60,7 @@ class SavedView:
     facts: Mapping[str, str] = field(default_factory=dict)
     """What is needed to make the view again, by name; see :func:`facts_of`."""
     files: Mapping[str, tuple[str, Callable[[], bytes]]] = field(default_factory=dict)
-    """Anything else: by what it is called, the file's name and its bytes."""
+    """Anything else: by the file's name, what the visitor reads for it and its bytes."""
     width: int = 860
     """CSS pixels that a picture at 1x is wide."""
 
@@ -110,14 +110,16 @@ def _menu(what: SavedView) -> None:
     other = PALETTES["light" if scheme == "dark" else "dark"]
     also = lambda: (what.view(other), other)  # noqa: E731
     page = lambda: view_page(what.view(palette), palette, date.today(), notes[0], also=also())  # noqa: E731
-    _download(say("Interactive page (HTML)"), page, file, "text/html")
+    _download(say("Interactive page (HTML)"), page, file, "text/html", key="save-page")
     with st.expander(say("In another page")):
         caption(say("Put the file beside your page, and this line into it:"))
         st.code(frame_of(file, what.title or what.name), language="html", wrap_lines=True)
     if numbers := what.numbers:
-        _download(say("Numbers (CSV)"), lambda: table_csv(numbers()), f"{what.name}.csv", "text/csv")
-    for label, (name, made) in what.files.items():
-        _download(label, made, name, "application/octet-stream")
+        _download(
+            say("Numbers (CSV)"), lambda: table_csv(numbers()), f"{what.name}.csv", "text/csv", key="save-numbers"
+        )
+    for name, (label, made) in what.files.items():
+        _download(label, made, name, "application/octet-stream", key=f"save-{name}")
 
 
 def frame_of(file: str, title: str) -> str:
@@ -158,7 +160,8 @@ def _pictures(what: SavedView, palette: Palette) -> None:
 
 
 def _choice(label: str, options: Sequence[Any], key: str, default: Any, name: Callable[[Any], str] = str) -> Any:
-    return st.segmented_control(
+    return widgets.offer(
+        st.segmented_control,
         label,
         options,
         default=default,
@@ -178,10 +181,10 @@ def table_csv(table: pd.DataFrame, index: bool = True) -> str:
     return csv_text(names, zip(*(column.to_numpy() for column in columns), strict=True))
 
 
-def _download(label: str, what: Callable[[], str | bytes], name: str, mime: str) -> None:
+def _download(label: str, what: Callable[[], str | bytes], name: str, mime: str, *, key: str) -> None:
     # It is made when the button is pressed, outside of the visitor's run.
     made = in_this_language(lambda: _encoded(what()))
-    st.download_button(label, made, name, mime, on_click="ignore", key=f"save-{label}", width="stretch")
+    st.download_button(label, made, name, mime, on_click="ignore", key=key, width="stretch")
 
 
 def _encoded(content: str | bytes) -> bytes:

@@ -43,6 +43,10 @@ def chosen_head(atlas: Atlas, bar: DeltaGenerator) -> Head:
         own = [head for head in atlas.names if head[0] == kind]
         with st.container(key="place", horizontal=True):
             layers, heads = sorted({one[1] + 1 for one in own}), sorted({one[2] + 1 for one in own})
-            layer = st.selectbox(say("Layer"), layers, width=90, label_visibility="collapsed", **LAYER.binding)
-            head = st.selectbox(say("Head"), heads, width=90, label_visibility="collapsed", **HEAD.binding)
+            layer = widgets.offer(
+                st.selectbox, say("Layer"), layers, width=90, label_visibility="collapsed", **LAYER.binding
+            )
+            head = widgets.offer(
+                st.selectbox, say("Head"), heads, width=90, label_visibility="collapsed", **HEAD.binding
+            )
     return kind, layer - 1, head - 1

@@ -145,8 +145,10 @@ def _pair(before: Translation) -> tuple[int, int]:
         forget_unless(of, places)
     names = [f"{place} {readable(before.source_tokens[place - 1])}" for place in places]
     name = lambda at: names[at - 1]  # noqa: E731
-    one = st.selectbox(say("Position"), places, format_func=name, width=190, **ONE.binding)
-    other = st.selectbox(say("with"), places, min(2, last - 1), format_func=name, width=170, **OTHER.binding)
+    one = widgets.offer(st.selectbox, say("Position"), places, format_func=name, width=190, **ONE.binding)
+    other = widgets.offer(
+        st.selectbox, say("with"), places, min(2, last - 1), format_func=name, width=170, **OTHER.binding
+    )
     return one - 1, other - 1
 
 

@@ -16,7 +16,7 @@ from ..export.save import SavedView
 from ..figures.curves import Curves
 from ..figures.palette import Palette
 from ..figures.positions.waves import wavelengths, waves
-from ..ui import theme
+from ..ui import theme, widgets
 from ..ui.addresses.positions import DIMS
 from ..ui.captions import caption
 from . import controls, texts
@@ -78,7 +78,9 @@ def _dimensions(width: int) -> list[int]:
     if before is not None and any(dimension >= width for dimension in before):
         st.session_state[DIMS.key] = [dimension for dimension in before if dimension < width]
     every = range(width), spread(width)
-    return st.multiselect(say("Dimensions"), *every, max_selections=MOST, label_visibility="collapsed", **DIMS.binding)
+    return widgets.offer(
+        st.multiselect, say("Dimensions"), *every, max_selections=MOST, label_visibility="collapsed", **DIMS.binding
+    )
 
 
 def _add(chosen: list[int], pair: int) -> None:

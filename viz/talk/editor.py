@@ -9,7 +9,7 @@ import streamlit as st
 
 from model.language.say import say, sentences, to_say
 from viz.components.scene_pictures import scene_pictures
-from viz.ui import theme
+from viz.ui import theme, widgets
 from viz.ui.captions import caption, plain
 
 from . import guess, session
@@ -54,7 +54,8 @@ def scenes(
     left, right = st.columns([0.36, 0.64], gap="large")
     with left:
         st.session_state["scene-choice"] = at
-        st.radio(
+        widgets.offer(
+            st.radio,
             say("Scenes"),
             range(len(talk.scenes)),
             format_func=lambda one: f"{one + 1} {plain(talk.scenes[one].title)}",
@@ -141,8 +142,16 @@ def _fields(at: int, scene: Scene, network: TransformerConfig | OpenedTrace | No
         key = f"scene-{name}-{revision}"
         chosen = list(getattr(scene, name))
         there = [part for part in PARTS if part in PARTS_OF.get(scene.page, PARTS) or part in chosen]
-        st.multiselect(
-            label, there, chosen, key=key, on_change=keep, args=(name,), placeholder=say("Nothing"), format_func=say
+        widgets.offer(
+            st.multiselect,
+            label,
+            there,
+            chosen,
+            key=key,
+            on_change=keep,
+            args=(name,),
+            placeholder=say("Nothing"),
+            format_func=say,
         )
 
     line("title", say("Title"), say("What stands above the picture"))
@@ -167,7 +176,9 @@ def _fields(at: int, scene: Scene, network: TransformerConfig | OpenedTrace | No
         more: dict[str, Any] = {"max_selections": guess.MOST, "placeholder": say("Nothing"), "help": say(GUESS_HELP)}
         key = f"scene-guess-{revision}"
         more["format_func"] = scene.said
-        st.multiselect(say(GUESS), choices, list(scene.guess), key=key, on_change=keep, args=("guess",), **more)
+        widgets.offer(
+            st.multiselect, say(GUESS), choices, list(scene.guess), key=key, on_change=keep, args=("guess",), **more
+        )
     if scene.live or not obstacle(scene):
         st.toggle(say(LIVE), scene.live, f"scene-live-{revision}", say(LIVE_HELP), on_change=keep, args=("live",))
     _view(at, scene, revision)

@@ -121,7 +121,7 @@ def plain_sentence(beside: Callable[[], None]) -> str:
     box = st.container(key="sentence-box")
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         _earlier()
-        st.selectbox(say("Model"), _names(), width=215, **MODEL.binding)
+        widgets.offer(st.selectbox, say("Model"), _names(), width=215, **MODEL.binding)
         beside()
     return _box(box, EXAMPLES["en"][0])
 
@@ -167,8 +167,8 @@ def kind_of(kinds: Sequence[Kind]) -> Kind:
 def place(attention: AttentionMap) -> tuple[int, int]:
     """The chosen layer and head, counted from 0; people and the URL count from 1."""
     with st.container(key="place", horizontal=True):
-        layer = st.selectbox(say("Layer"), range(1, attention.layers + 1), width=120, **LAYER.binding)
-        head = st.selectbox(say("Head"), range(1, attention.heads + 1), width=120, **HEAD.binding)
+        layer = widgets.offer(st.selectbox, say("Layer"), range(1, attention.layers + 1), width=120, **LAYER.binding)
+        head = widgets.offer(st.selectbox, say("Head"), range(1, attention.heads + 1), width=120, **HEAD.binding)
     return layer - 1, head - 1
 
 
@@ -193,19 +193,21 @@ def look_choices() -> tuple[Look, Rows]:
     for one in LOOK:
         one.hold()
     more: dict[str, Any] = {"horizontal": True}
-    rows = st.radio(
+    rows = widgets.offer(
+        st.radio,
         say("Decoder rows are named by the token"),
         ROWS.options,
         format_func=lambda one: say(ROW_NAMES[one]),
         **ROWS.storage | more,
     )
-    scale = st.radio(
+    scale = widgets.offer(
+        st.radio,
         say("Colour grows with the weight"),
         SCALE.options,
         format_func=lambda one: say(SCALE_NAMES[one]),
         **SCALE.storage | more,
     )
-    ramp = st.radio(say("Colours"), COLOURS.options, **COLOURS.storage | more)
+    ramp = widgets.offer(st.radio, say("Colours"), COLOURS.options, **COLOURS.storage | more)
     return Look(theme.palette(), ramp, scale), rows
 
 
@@ -214,7 +216,9 @@ def _model(first: str) -> LiveModel:
     if not names:
         st.info(say("There is no trained model yet. Train one with `python -m model train`, then reload this page."))
         st.stop()
-    name = st.selectbox(say("Model"), names, names.index(first) if first in names else 0, width=215, **MODEL.binding)
+    name = widgets.offer(
+        st.selectbox, say("Model"), names, names.index(first) if first in names else 0, width=215, **MODEL.binding
+    )
     _model_list(name)
     chosen = cache.brought(name)
     if isinstance(chosen, LocalError):

@@ -1,12 +1,13 @@
-"""Widgets whose values stand in the address, each made from the declaration of its parameter."""
+"""Choices, whose values are keys and whose words are the visitor's; widgets whose values stand in the address."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
 
+from model.language.current import current_language
 from model.language.say import say
 
 from ..components.enter_key import enter_key
@@ -15,14 +16,36 @@ from .url_state.kinds import Choice, Number
 from .url_state.parameter import Parameter
 
 T = TypeVar("T")
+SHOWN_IN = "language of choices"
+"""Where the session has in which language the browser shows each choice, by the widget's key."""
+
+
+def offer(draw: Callable[..., Any], label: str, options: Sequence[Any], *rest: Any, key: str, **more: Any) -> Any:
+    """Draw a choice, such as `st.selectbox`, among options that are the same in every language.
+
+    `format_func` says them in the visitor's. A browser sends back the words that it shows, and Streamlit 1.67 does not
+    tell it that these have changed: in another language the value is set anew, so that the browser gets its new words.
+    """
+    shown_in = st.session_state.setdefault(SHOWN_IN, {})
+    if key in st.session_state and shown_in.get(key, current_language()) != current_language():
+        st.session_state[key] = st.session_state[key]
+    found = draw(label, options, *rest, key=key, **more)
+    shown_in[key] = current_language()
+    return found
 
 
 def segmented_control(label: str, of: Choice[T], options: Sequence[T] | None = None, **more: Any) -> T:
     """One of the options beside each other, the first where the default is none of them; only heard is the label."""
     listed = of.options if options is None else tuple(options)
     held = of.hold(listed)
-    found = st.segmented_control(
-        label, listed, required=True, format_func=of.label, label_visibility="collapsed", **of.storage | more
+    found = offer(
+        st.segmented_control,
+        label,
+        listed,
+        required=True,
+        format_func=of.label,
+        label_visibility="collapsed",
+        **of.storage | more,
     )
     return held if found is None else found
 
@@ -31,7 +54,7 @@ def selectbox(label: str, of: Choice[T], options: Sequence[T] | None = None, **m
     """One of the options in a list; the first of them where the default is not there."""
     listed = of.options if options is None else tuple(options)
     of.hold(listed)
-    return st.selectbox(label, listed, format_func=of.label, **of.storage | more)
+    return offer(st.selectbox, label, listed, format_func=of.label, **of.storage | more)
 
 
 def following_selectbox(label: str, of: Parameter[T | None], options: Sequence[T], default: T, **more: Any) -> T:
@@ -45,7 +68,7 @@ def following_selectbox(label: str, of: Parameter[T | None], options: Sequence[T
         of.show_in_address(None)
     st.session_state[of.name] = default if chosen is None else chosen
     choose = lambda: of.set(st.session_state[of.name])  # noqa: E731
-    return st.selectbox(label, options, key=of.name, on_change=choose, **more)
+    return offer(st.selectbox, label, options, key=of.name, on_change=choose, **more)
 
 
 def number_input(label: str, of: Number[Any], default: Any = None, **more: Any) -> Any:

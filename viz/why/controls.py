@@ -178,7 +178,8 @@ def _target(model: LiveModel, result: Translation, group: range) -> Target:
         found = (st.session_state["rather-than"] or "").strip()
         AGAINST.set("" if found == NOTHING else found[: AGAINST.longest], of=owner)
 
-    st.selectbox(
+    widgets.offer(
+        st.selectbox,
         say("Rather than"),
         options,
         key="rather-than",

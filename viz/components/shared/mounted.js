@@ -1,20 +1,24 @@
-const mounts = new WeakMap();
+/**
+ * Where an element has its view. Each language has a script of its own (bundle.py), so another script may have built it.
+ */
+const VIEW = Symbol.for("attenscope.view");
+const script = {};
 
 /**
- * The view that stands in `parent`: the one already there while `key` stays the same, else a new one.
+ * The view that stands in `parent`: the one already there while `key` and the script stay the same, else a new one.
  * Streamlit calls a component again at every change of its data, but its cleanup only when it is unmounted; keeping
  * the elements keeps the keyboard's focus. `build(root, view)` returns the view's own fields, with `dispose` if it
  * listens to anything outside `root`.
  */
 export function mounted(parent, key, build) {
-  const before = mounts.get(parent);
-  if (before?.key === key) return before;
+  const before = parent[VIEW];
+  if (before?.key === key && before.script === script) return before;
   remove(parent);
   const root = document.createElement("div");
   parent.append(root);
   const view = { root };
-  Object.assign(view, build(root, view), { key });
-  mounts.set(parent, view);
+  Object.assign(view, build(root, view), { key, script });
+  parent[VIEW] = view;
   return view;
 }
 
@@ -28,10 +32,10 @@ export function unmount(parent) {
 }
 
 function remove(parent) {
-  const view = mounts.get(parent);
+  const view = parent[VIEW];
   view?.dispose?.();
   view?.root.remove();
-  mounts.delete(parent);
+  delete parent[VIEW];
 }
 
 /** Move the focus among `items` with the arrow keys, Home and End; `across` and `down` say how far one press goes. */

@@ -101,7 +101,7 @@ def menu(model: LiveModel) -> None:
             pin(example.sentence, {"target": place.row})
 
     # Keyed by the sentence, so that the list closes once one is chosen.
-    key = f"examples beside {st.session_state.get(SENTENCE.key)}"
+    key = f"examples beside {SENTENCE.get()}"
     with st.popover(say("Examples"), type="tertiary", key=key), st.container(key="example-list"):
         for at, example in enumerate(examples()):
             text = f"**{plain(example.phenomenon)}** {plain(example.sentence)}"

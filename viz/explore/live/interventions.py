@@ -10,7 +10,7 @@ import streamlit as st
 from model.interventions.changes import Change, HeadChange, InterventionError, parse, text_of
 from model.language.say import say, to_say
 from viz.components.switchboard import switchboard
-from viz.ui import cache
+from viz.ui import cache, widgets
 from viz.ui.addresses.explore import PICTURES, Pictured
 from viz.ui.addresses.shared import CHANGES
 from viz.ui.captions import caption, plain
@@ -70,7 +70,7 @@ def head_switch(attention: AttentionMap, layer: int, head: int) -> None:
         change = options[option]
         return change_name(change) if change else say(UNCHANGED)
 
-    st.selectbox(say("This head"), list(options), key=key, format_func=name, width=200, on_change=switch)
+    widgets.offer(st.selectbox, say("This head"), list(options), key=key, format_func=name, width=200, on_change=switch)
 
 
 def _key(change: HeadChange) -> str:
@@ -139,8 +139,13 @@ def _version() -> Pictured:
     """Return whether the pictures are of the changed model or of the unchanged one."""
     PICTURES.hold()
     names: dict[Pictured, str] = {"changed": say("changed model"), "unchanged": say("unchanged model")}
-    return st.segmented_control(
-        say("Pictures show"), PICTURES.options, required=True, format_func=names.__getitem__, **PICTURES.storage
+    return widgets.offer(
+        st.segmented_control,
+        say("Pictures show"),
+        PICTURES.options,
+        required=True,
+        format_func=names.__getitem__,
+        **PICTURES.storage,
     )
 
 

@@ -78,7 +78,7 @@ def second_side(scene: Scene, *, of_head: bool) -> SecondSide | None:
     with st.container(key="sidechoices", horizontal=True, vertical_alignment="center"):
         WITH.hold(options)
         name = lambda option: say(NAMES[option])  # noqa: E731
-        choice = st.selectbox(say("Compare with"), options, format_func=name, width=285, **WITH.storage)
+        choice = widgets.offer(st.selectbox, say("Compare with"), options, format_func=name, width=285, **WITH.storage)
         if choice == "head" or scene.source.run is None:
             return _head(scene)
         return OF_RUNS[choice](scene, scene.source.run)
@@ -127,7 +127,9 @@ def _model(scene: Scene, run: RunKey) -> SecondSide | None:
         caption(say("There is only one model. Train another with `python -m model train`, and it can be chosen here."))
         return None
     WITH_MODEL.hold(others)
-    name = st.selectbox(say("Second model"), others, width=215, label_visibility="collapsed", **WITH_MODEL.storage)
+    name = widgets.offer(
+        st.selectbox, say("Second model"), others, width=215, label_visibility="collapsed", **WITH_MODEL.storage
+    )
     if refused := _refusal(name):
         caption(refused)
         return None

@@ -171,8 +171,8 @@ def _beside(model: LiveModel) -> tuple[str, Atlas] | None:
     names = ["", *(name for name in cache.with_atlas() if name != model.name)]
     BESIDE.hold(names)
     says = lambda name: say("beside {model}", model=name) if name else say("no other model")  # noqa: E731
-    name = st.selectbox(
-        say("Beside"), names, format_func=says, label_visibility="collapsed", width=230, **BESIDE.storage
+    name = widgets.offer(
+        st.selectbox, say("Beside"), names, format_func=says, label_visibility="collapsed", width=230, **BESIDE.storage
     )
     if not name:
         return None

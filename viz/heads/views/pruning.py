@@ -51,7 +51,7 @@ def show(model: Translator, text: str, bar: DeltaGenerator) -> SavedView:
         st.markdown(plain(kept_texts.pruning(found)))
     with st.container(key="picture"):
         curves(drawn(theme.palette()), key="pruning", on_point=lambda _, point: AWAY.set(away[point]))
-    st.select_slider(say("Heads taken away"), away, **AWAY.storage)
+    widgets.offer(st.select_slider, say("Heads taken away"), away, **AWAY.storage)
     written = _written(found, model, text)
     rows = rows_of(found, written) if written else []
     headings = say("BLEU"), say("log p a token")

@@ -17,7 +17,7 @@ from ...export.save import SavedView, save
 from ...figures.labels import KIND_NAMES
 from ...figures.masks.colours import mask_colours
 from ...figures.masks.thumbnail import thumbnail
-from ...ui import cache, controls, theme
+from ...ui import cache, controls, theme, widgets
 from ...ui.addresses.masks import BACKEND_LAYER
 from ...ui.captions import caption, plain
 from . import texts
@@ -69,7 +69,9 @@ def _layer(found: Comparison, layers: int) -> int:
         return 0
     if st.session_state.get(BACKEND_LAYER.key) not in range(1, layers + 1):
         st.session_state.pop(BACKEND_LAYER.key, None)
-    return st.selectbox(say("Masks of layer"), range(1, layers + 1), width=190, **BACKEND_LAYER.binding) - 1
+    return (
+        widgets.offer(st.selectbox, say("Masks of layer"), range(1, layers + 1), width=190, **BACKEND_LAYER.binding) - 1
+    )
 
 
 def pictures(found: Comparison, kind: Kind, layer: int) -> str:

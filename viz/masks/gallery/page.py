@@ -68,6 +68,6 @@ def _choose() -> str | None:
     )
     with st.container(key="fault-list"):
         places = [plain(PLACES.get(name, "")) for name in names]
-        return st.radio(
-            count, names, format_func=lambda name: plain(about(name).title), captions=places, **FAULT.storage
+        return widgets.offer(
+            st.radio, count, names, format_func=lambda name: plain(about(name).title), captions=places, **FAULT.storage
         )

@@ -54,7 +54,7 @@ def _index(label: str, of: Number[int], size: int, first: int) -> int:
         return 0
     if st.session_state.get(of.key) not in range(1, size + 1):
         st.session_state.pop(of.key, None)
-    return st.selectbox(label, range(1, size + 1), first, width=130, **of.binding) - 1
+    return widgets.offer(st.selectbox, label, range(1, size + 1), first, width=130, **of.binding) - 1
 
 
 def show(mask_input: MaskInput, judgement: Judgement, at: tuple[int, int, int, int]) -> list[Panel]:

@@ -12,6 +12,7 @@ from model.diagnosis.fixes import can_fix
 from model.language.say import listed, say, say_many, sentences, to_say
 
 from ...traces.verdict import where_in_code
+from ...ui import widgets
 from ...ui.addresses.masks import HEAD, LAYER, SAMPLE
 from ...ui.captions import caption, plain
 from .input import edits
@@ -170,7 +171,8 @@ def _finding(identity: str, at: int, one: Finding, judgement: Judgement) -> None
             else:
                 caption(say("This fix has to be made in the model; these arrays do not hold what it needs."))
             if at == 0 and _is_a_call(one, judgement.diagnosis):
-                st.selectbox(
+                widgets.offer(
+                    st.selectbox,
                     say("The fix as a call of"),
                     ("", *APIS),
                     format_func=_call,

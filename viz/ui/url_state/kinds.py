@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -27,6 +27,10 @@ class Choice(Parameter[T]):
     """One of a few options."""
 
     options: tuple[T, ...] = field(kw_only=True)
+
+    def hold(self, options: Sequence[T] | None = None, of: Hashable = None) -> T:
+        """The value, one of all the options where no others are given."""
+        return super().hold(self.options if options is None else options, of)
 
     def label(self, option: T) -> str:
         """What the visitor reads for an option; in English it stands in the address."""

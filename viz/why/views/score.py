@@ -14,6 +14,7 @@ from viz.export.parts import Chart, Part, Words
 from viz.export.save import SavedView, facts_of
 from viz.figures.labels import KIND_NAMES, readable
 from viz.figures.why.score_parts import score_matrix
+from viz.ui import widgets
 from viz.ui.addresses.pins import pin
 from viz.ui.addresses.why import CELL, Cell
 from viz.ui.captions import caption
@@ -101,7 +102,9 @@ def choose_cell(question: Question, cell: Cell) -> Cell:
 
     with st.container(key="cell", horizontal=True, vertical_alignment="center"):
         for field, label, listed, name, width in zip(FIELDS, LABELS, options, names, WIDTHS, strict=True):
-            st.selectbox(say(label), listed, format_func=name, key=f"cell-{field}", on_change=chosen, width=width)
+            widgets.offer(
+                st.selectbox, say(label), listed, format_func=name, key=f"cell-{field}", on_change=chosen, width=width
+            )
         st.button(say("Open this head on Explore"), key="open", type="tertiary", on_click=lambda: _open(text, cell))
     return cell
 

@@ -41,6 +41,8 @@ PHENOMENA = {
     "word sense": to_say("word sense"),
 }
 """What differs in those pairs, as they name it, and its name on the page."""
+NONE = -1
+"""In the place of the number of a pair, from 0."""
 
 
 def show(question: Question, palette: Palette) -> SavedView | None:
@@ -129,19 +131,20 @@ def _sentences(question: Question) -> tuple[str, str]:
 
 
 def _pairs(text: str) -> None:
-    pairs = {name_of(one): one for one in minimal_pairs()}
+    pairs = minimal_pairs()
     current = (text, st.session_state.get(SECOND.key, SECOND.value_in_address()))
-    st.session_state["pair"] = next((name for name, one in pairs.items() if (one.first, one.second) == current), "")
+    st.session_state["pair"] = next((at for at, one in enumerate(pairs) if (one.first, one.second) == current), NONE)
 
     def choose() -> None:
-        if one := pairs.get(st.session_state["pair"]):
-            take(one)
+        if (at := st.session_state["pair"]) != NONE:
+            take(pairs[at])
 
-    st.selectbox(
+    widgets.offer(
+        st.selectbox,
         say("Pair"),
-        ["", *pairs],
+        (NONE, *range(len(pairs))),
         key="pair",
-        format_func=lambda name: name or say("choose one, or type your own"),
+        format_func=lambda at: say("choose one, or type your own") if at == NONE else name_of(pairs[at]),
         on_change=choose,
         width=560,
     )

@@ -132,6 +132,6 @@ def _piece(trace: AttentionTrace, text: str) -> int:
     st.session_state["own-piece"] = pinned if pinned is not None and pinned < len(pieces) else 0
     choose = lambda: pin(text, {"target": st.session_state["own-piece"]})  # noqa: E731
     name = lambda at: f"{at + 1} · {readable(pieces[at])}"  # noqa: E731
-    return st.selectbox(
-        say("Piece"), range(len(pieces)), format_func=name, key="own-piece", on_change=choose, width=240
+    return widgets.offer(
+        st.selectbox, say("Piece"), range(len(pieces)), format_func=name, key="own-piece", on_change=choose, width=240
     )

@@ -13,6 +13,7 @@ from ....traces.kept import KeptError
 from ....traces.session import MOST_CELLS, current, open_uploaded
 from ....traces.verdict import verdicts
 from ....turns import BusyError
+from ....ui import widgets
 from ....ui.addresses.masks import FROM
 from ....ui.captions import caption, plain
 from .interpretation import interpret
@@ -60,7 +61,8 @@ def mask_input() -> MaskInput | None:
     questions = [one.map for one in judged if one.diagnosis and one.diagnosis.verdict == "question"]
     if st.session_state.get("mask-trace-map") not in (None, *kinds):
         del st.session_state["mask-trace-map"]
-    kind = st.segmented_control(
+    kind = widgets.offer(
+        st.segmented_control,
         say("Map"),
         kinds,
         default=next(iter([*faulty, *questions, kinds[-1]])),
@@ -73,7 +75,7 @@ def mask_input() -> MaskInput | None:
         caption(say("● Something is wrong with this map."))
     one, identity, whole = maps[kind], f"trace {opened.identity} {kind}", opened.trace.maps[kind]
     if whole.weights.size > MOST_CELLS:
-        layer = st.selectbox(say("Layer"), range(1, whole.layers + 1), key="mask-trace-layer", width=130)
+        layer = widgets.offer(st.selectbox, say("Layer"), range(1, whole.layers + 1), key="mask-trace-layer", width=130)
         one, identity = _layer(one, whole, layer - 1), f"{identity} {layer}"
     return interpret(one, identity)
 

@@ -18,6 +18,7 @@ from model.trace import Kind
 from model.untrusted_trace import clean_tokens
 
 from ....traces.session import MOST_CELLS
+from ....ui import widgets
 from ....ui.captions import caption, plain
 from .mask_input import MaskInput
 
@@ -63,7 +64,8 @@ def interpret(contents: Contents, identity: str) -> MaskInput | None:
 
 def _meaning(kind: str, identity: str) -> tuple[str | None, str]:
     """What was meant, and of which attention the map is: a mask that is right for one is wrong for another."""
-    named = st.selectbox(
+    named = widgets.offer(
+        st.selectbox,
         say("Meant"),
         MEANT,
         index=None,
@@ -74,8 +76,15 @@ def _meaning(kind: str, identity: str) -> tuple[str | None, str]:
     )
     if kind:
         return named, kind
-    chosen = st.selectbox(
-        say("Attention"), KINDS, None, say, key=_key("map", identity), placeholder=say("not said"), width=270
+    chosen = widgets.offer(
+        st.selectbox,
+        say("Attention"),
+        KINDS,
+        None,
+        say,
+        key=_key("map", identity),
+        placeholder=say("not said"),
+        width=270,
     )
     return named, chosen or ""
 
@@ -115,8 +124,13 @@ def _role(name: str, array: np.ndarray, identity: str) -> tuple[Role, Guess]:
     label = plain(name) if name else say("Read as")
     first = [found.role, FLIPPED[found.role]] if found.role in FLIPPED else [found.role]
     options = [*first, *(role for role in ROLES if role not in first)]
-    chosen = st.selectbox(
-        label, options, format_func=lambda role: say(ROLE_NAMES[role]), key=_key(f"role-{name}", identity), width=340
+    chosen = widgets.offer(
+        st.selectbox,
+        label,
+        options,
+        format_func=lambda role: say(ROLE_NAMES[role]),
+        key=_key(f"role-{name}", identity),
+        width=340,
     )
     return chosen, found
 

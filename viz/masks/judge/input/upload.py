@@ -58,7 +58,7 @@ def mask_input() -> MaskInput | None:
     chosen = next(iter(found))
     if len(found) > 1:
         _choose_newest(files, found)
-        chosen = st.selectbox(say("File"), list(found), key="mask_file", width=420) or chosen
+        chosen = widgets.offer(st.selectbox, say("File"), list(found), key="mask_file", width=420) or chosen
     contents = found[chosen]
     for note in contents.notes:
         caption(plain(note))
