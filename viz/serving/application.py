@@ -20,6 +20,9 @@ from .messages import MessageGuard
 from .settings import Settings
 from .uploads import UploadLimits
 
+SWITCH = 0.0005
+"""Seconds after which a thread that computes in Python lets another one go on; the default of 0.005 is waited at each
+of the dozens of steps of a visitor's run while another visitor's text is read."""
 INSTALLED = Path(__file__).parents[1] / "start" / "attenscope_app.py"
 """Where an installed package has the script (setup.py)."""
 APP = INSTALLED if INSTALLED.is_file() else Path(__file__).parents[2] / "app.py"
@@ -48,4 +51,5 @@ def serve(arguments: Sequence[str]) -> None:
         )
     served = application(settings)
     sys.argv = [str(APP), *own]  # Read by the pages; and Streamlit looks for its configuration beside the first.
+    sys.setswitchinterval(SWITCH)
     served.run(config=with_hosts(options, os.environ))
