@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from ..atomic_write import write_file
-from ..csv_text import csv_text
+from ..atomic_write import csv_text, write_file
 from ..language.say import listed, say
 
 HISTORY = "history.csv"

@@ -36,12 +36,12 @@ def in_turn(text: str) -> list[str]:
             return _by_number(text[: match.start()], match[1], text[between.end() :] if between else "")
     found: list[str] = []
     for part in map(str.strip, text.split("/")):
-        match = _TIMES.fullmatch(part)
-        times = int(match[1]) if match else 1
+        repeated = _TIMES.fullmatch(part)
+        times = int(repeated[1]) if repeated else 1
         if not 0 < times <= MOST_LAYERS or len(found) > MOST_LAYERS:
             most = say("“{text}”: a pattern repeats over 1 to {most} layers.", text=part, most=MOST_LAYERS)
             raise RuleError(most)
-        found += [match[2] if match else part] * times
+        found += [repeated[2] if repeated else part] * times
     return found
 
 

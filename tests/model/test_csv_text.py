@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from model.atomic_write import whole_characters, write_file
-from model.csv_text import csv_text
+from model.atomic_write import csv_text, whole_characters, write_file
 from viz.export.save import table_csv
 
 TOKENS = [

@@ -18,8 +18,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from model.atomic_write import whole_characters
-from model.csv_text import csv_text
+from model.atomic_write import csv_text, whole_characters
 from model.language.current import in_this_language
 from model.language.say import say, to_say
 
@@ -174,11 +173,12 @@ def _choice(label: str, options: Sequence[Any], key: str, default: Any, name: Ca
 
 
 def table_csv(table: pd.DataFrame, index: bool = True) -> str:
-    """A table as CSV (:func:`model.csv_text.csv_text`), with what names its rows."""
-    columns = [table.index.get_level_values(at) for at in range(table.index.nlevels)] if index else []
-    names = [*(name or "" for name in table.index.names[: len(columns)]), *map(str, table.columns)]
-    columns += [table.iloc[:, at] for at in range(table.shape[1])]
-    return csv_text(names, zip(*(column.to_numpy() for column in columns), strict=True))
+    """A table as CSV (:func:`model.atomic_write.csv_text`), with what names its rows."""
+    levels = range(table.index.nlevels if index else 0)
+    names = [*(str(table.index.names[at] or "") for at in levels), *map(str, table.columns)]
+    columns = [table.index.get_level_values(at).to_numpy() for at in levels]
+    columns += [table.iloc[:, at].to_numpy() for at in range(table.shape[1])]
+    return csv_text(names, zip(*columns, strict=True))
 
 
 def _download(label: str, what: Callable[[], str | bytes], name: str, mime: str, *, key: str) -> None:

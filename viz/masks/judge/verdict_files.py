@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import streamlit as st
 
-from model.csv_text import csv_text
+from model.atomic_write import csv_text
 from model.diagnosis import Diagnosis, Finding
 from model.language.say import say
 

@@ -20,7 +20,7 @@ MB = 2**20
 
 def npz(**arrays: np.ndarray) -> bytes:
     file = io.BytesIO()
-    np.savez_compressed(file, **arrays)
+    np.savez_compressed(file, allow_pickle=False, **arrays)
     return file.getvalue()
 
 
