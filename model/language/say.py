@@ -50,7 +50,8 @@ def number(value: float, form: str = "") -> str:
 
     It has the language's other signs too: 1.234,5 and 12 % in German.
     """
-    return _written(format(value, form), current_language())
+    text = format(value, form).replace("-", MINUS)
+    return _in_german(text) if current_language() == "de" else text
 
 
 def separators() -> str:
@@ -72,10 +73,12 @@ class _Numbers(string.Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:
         text = super().format_field(value, format_spec)
-        return _written(text, self.language) if isinstance(value, Real) and not isinstance(value, bool) else text
+        if not isinstance(value, Real) or isinstance(value, bool):
+            return text
+        text = _in_german(text) if self.language == "de" else text
+        # What has no format is a value of code, such as an axis or an argument as it was typed.
+        return text.replace("-", MINUS) if format_spec else text
 
 
-def _written(number: str, language: str) -> str:
-    if language == "de":
-        number = number.translate(GERMAN).replace("%", "\N{NARROW NO-BREAK SPACE}%")
-    return number.replace("-", MINUS)
+def _in_german(number: str) -> str:
+    return number.translate(GERMAN).replace("%", "\N{NARROW NO-BREAK SPACE}%")

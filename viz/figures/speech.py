@@ -28,9 +28,9 @@ class English(string.Formatter):
     """Messages as they stand in the source, with their values."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        """Return a value formatted, with the minus sign of :meth:`number`."""
-        is_number = isinstance(value, Real) and not isinstance(value, bool)
-        return self.number(value, format_spec) if is_number else super().format_field(value, format_spec)
+        """Return a value formatted; a number that has a format as :meth:`number` writes it."""
+        text = super().format_field(value, format_spec)
+        return text.replace("-", "−") if format_spec and isinstance(value, Real) else text
 
     def say(self, message: str, **values: Any) -> str:
         """Return the message with values in its {fields}."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model.language.say import say, sentences
+from model.language.say import number, say, sentences
 from model.positions.table import Cell
 
 if TYPE_CHECKING:
@@ -138,14 +138,14 @@ def rotation(choice: TableChoice, shift: int, error: float) -> str:
         return say(
             "A learned table does not turn: the matrix that shifts a sinusoidal table by {shift} misses this one by up "
             "to {error:.2f}.",
-            shift=shift,
+            shift=number(shift),
             error=error,
         )
     shifted = (
         say(
             "One matrix shifts every position by {shift}, wherever it stands: of all positions and pairs of this "
             "table, |M·PE(pos) − PE(pos + {shift})| is at most {error:.1e}.",
-            shift=shift,
+            shift=number(shift),
             error=error,
         )
         if error <= ROUNDING
@@ -153,7 +153,7 @@ def rotation(choice: TableChoice, shift: int, error: float) -> str:
             "One matrix would shift every position by {shift}, but this way of computing the table rounds its angles "
             "or values: of all positions and pairs of this table, |M·PE(pos) − PE(pos + {shift})| is at most "
             "{error:.1e}.",
-            shift=shift,
+            shift=number(shift),
             error=error,
         )
     )

@@ -38,6 +38,7 @@ def test_a_message_and_its_values_in_english() -> None:
     assert listed(["a", "b"]) == "a, b"
     assert number(1234.5, ",.1f") == "1,234.5"
     assert number(-1.5) == "−1.5"
+    assert say("from {low:.1f} along axis {axis}", low=-0.5, axis=-1) == "from −0.5 along axis -1"
     assert number(0.00001, ".0e") == "1e−05"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..curves import Axis, Curves, Mark, Note, linear
 from ..diverging import negative
 from ..palette import Palette
-from ..speech import say
+from ..speech import number, say
 
 if TYPE_CHECKING:
     from model.positions.geometry import DistanceProfile
@@ -85,7 +85,7 @@ def circles(
         notes.append(Note(text, middle[0], middle[1] - 1.1, palette.soft, down="top"))
     first, last = middles + before[:, ::-1], middles + after[:, ::-1]
     return Curves(
-        say("A shift by {shift} turns every pair by its own angle", shift=shift),
+        say("A shift by {shift} turns every pair by its own angle", shift=number(shift)),
         Axis(-1.2, APART * (min(COLUMNS, len(pairs)) - 1) + 1.2),
         Axis(-DOWN * ((len(pairs) - 1) // COLUMNS) - 2.2, 1.15),
         [
