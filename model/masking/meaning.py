@@ -30,10 +30,10 @@ def in_turn(text: str) -> list[str]:
     if len(text) > MOST_CHARACTERS:
         raise RuleError(say("A rule has at most {most} characters.", most=MOST_CHARACTERS))
     text = " ".join(text.split())
-    for match in _LAYERS.finditer(text):
-        between = _SECOND.match(text, match.end())
-        if match.start() and (between or match.end() == len(text)):
-            return _by_number(text[: match.start()], match[1], text[between.end() :] if between else "")
+    for layers in _LAYERS.finditer(text):
+        between = _SECOND.match(text, layers.end())
+        if layers.start() and (between or layers.end() == len(text)):
+            return _by_number(text[: layers.start()], layers[1], text[between.end() :] if between else "")
     found: list[str] = []
     for part in map(str.strip, text.split("/")):
         repeated = _TIMES.fullmatch(part)

@@ -98,11 +98,11 @@ def head_in_words(attention: AttentionMap, layer: int, head: int, rows: Rows) ->
         "key": quoted(attention.key_tokens[found.key]),
         "weight": found.weight,
     }
-    if found.count > 1:
+    if found.ties > 1:
         return say(
             "Layer {layer}, head {head}: {count} links tie as its strongest, {weight:.2f}; the first is {query} → "
             "{key}.",
-            count=found.count,
+            count=found.ties,
             **of,
         )
     return say("Layer {layer}, head {head}: its strongest link is {query} → {key}, {weight:.2f}.", **of)
@@ -115,7 +115,7 @@ class Strongest(NamedTuple):
     """The place of the first cell that has it, row by row, from 0."""
     key: int
     weight: float
-    count: int
+    ties: int
     """How many cells have it."""
 
 

@@ -45,7 +45,7 @@ class FirstScript:
                 for name in ("etag", "last-modified", "accept-ranges"):  # They are those of Streamlit's own file.
                     del headers[name]
                 await send(began[0])
-                message = message | {"body": page}
+                message = {**message, "body": page}
             await send(message)
 
         await self._app(scope, receive, sending)

@@ -102,12 +102,12 @@ def check(one: AttentionMap, layer: int, head: int, label: Label) -> HeadClaim:
     assert abs(float(said[1] or said[2]) - number) <= (0.005 if said[1] else 0.05) + 1e-5
     assert claim.habit != "even" or number >= EVEN - 1e-5
     if claim.habit == "mixed" and shares:
-        place = re.search(r"of those counted, (.*) has most of its mass, (\d+)%;", claim.text)
-        assert place is not None, claim.text
+        named_place = re.search(r"of those counted, (.*) has most of its mass, (\d+)%;", claim.text)
+        assert named_place is not None, claim.text
         by_prediction = one.kind == "decoder" and label == "predicted" and bool(one.predicted_tokens)
-        named = ((PHRASES | PHRASES_BY_PREDICTION) if by_prediction else PHRASES)[place[1]]
+        named = ((PHRASES | PHRASES_BY_PREDICTION) if by_prediction else PHRASES)[named_place[1]]
         assert shares[named][0] == pytest.approx(best, abs=1e-6)
-        assert abs(float(place[2]) - 100 * best) <= 0.5 + 1e-4
+        assert abs(float(named_place[2]) - 100 * best) <= 0.5 + 1e-4
     return claim
 
 

@@ -55,7 +55,8 @@ def check_tags(folder: Path) -> None:
     assert counts
     found = pd.read_parquet(folder / "tags.parquet")
     assert {(kind, tag) for kind, tag in zip(found["map"], found["query_tag"], strict=True)} == set(counts)
-    for (kind, layer, head, tag), rows in found.groupby(["map", "layer", "head", "query_tag"]):
+    for group, rows in found.groupby(["map", "layer", "head", "query_tag"]):
+        kind, layer, head, tag = map(str, group)
         assert set(rows["rows"]) == {counts[kind, tag]}, (kind, layer, head, tag)
         assert rows["mass"].sum() == pytest.approx(counts[kind, tag], rel=1e-4)
         assert rows["even"].sum() == pytest.approx(counts[kind, tag], rel=1e-4)

@@ -205,14 +205,16 @@ def test_words_say_how_many_links_tie() -> None:
     assert head_in_words(one, 0, 0, "predicted") == tied
     tied = f"2 of 4 cells tie at the greatest value, 0.75; the first is {a} → {y}."
     assert flow_in_words(one, 0, 0, "predicted") == tied
-    alone = dataclasses.replace(one, weights=weights * np.float32([[1, 1], [0.9, 1]]))
+    alone = dataclasses.replace(one, weights=weights * np.array([[1, 1], [0.9, 1]], dtype=np.float32))
     assert flow_in_words(alone, 0, 0, "predicted") == f"The strongest link is {a} → {y}, 0.75."
 
 
 def test_all_three_attentions_say_which_of_their_links_tie() -> None:
     tokens = (" x", " y", " a", " b")
     weights = np.zeros((4, 4), dtype=np.float32)
-    weights[:2, :2], weights[2:, :2], weights[2:, 2:] = [[0.6, 0.4], [0.4, 0.6]], [[0.9, 0.1]] * 2, [[1, 0], [0.2, 0.8]]
+    weights[:2, :2] = np.array([[0.6, 0.4], [0.4, 0.6]])
+    weights[2:, :2] = np.array([[0.9, 0.1]] * 2)
+    weights[2:, 2:] = np.array([[1, 0], [0.2, 0.8]])
     said = joint_in_words(Joint(weights, weights > 0, tokens, tokens, tokens, 2), "predicted")
     tied = "Links that tie as the strongest, of which the first is named: "
     assert said.endswith(f"{tied}Encoder self-attention: 2, Cross-attention: 2.")

@@ -84,10 +84,10 @@ def flow_in_words(flow: AttentionMap, layer: int, head: int, rows: Rows) -> str:
     weights = flow_weights(flow, layer, head)
     found = strongest(weights)
     link = {"query": quoted(flow.rows(rows)[found.query]), "key": quoted(flow.key_tokens[found.key])}
-    if found.count > 1:
+    if found.ties > 1:
         return say(
             "{count} of {cells} cells tie at the greatest value, {weight:.2f}; the first is {query} → {key}.",
-            count=found.count,
+            count=found.ties,
             cells=int(flow.mask.sum()),
             weight=found.weight,
             **link,

@@ -66,8 +66,8 @@ def joint_in_words(joint: Joint, rows: Rows) -> str:
         best = strongest(block)
         link = f"{quoted(names[first_row + best.query])} → {quoted(joint.column_tokens[first_column + best.key])}"
         found |= {kind: link, f"{kind}_weight": best.weight}
-        if best.count > 1:
-            ties.append(say("{kind}: {count}", kind=say(KIND_NAMES[kind]), count=best.count))
+        if best.ties > 1:
+            ties.append(say("{kind}: {count}", kind=say(KIND_NAMES[kind]), count=best.ties))
     links = say(
         "The strongest link of each: encoder {encoder} {encoder_weight:.2f}, cross {cross} {cross_weight:.2f}, decoder "
         "{decoder} {decoder_weight:.2f}.",
