@@ -1,4 +1,4 @@
-"""Who imports whom, and how large the parts are, read from the sources of `model/` and `viz/`.
+"""Who imports whom, read from the sources of `model/` and `viz/`.
 
 A room is a folder. Imports inside functions and under TYPE_CHECKING count as well.
 """
@@ -6,16 +6,14 @@ A room is a folder. Imports inside functions and under TYPE_CHECKING count as we
 from __future__ import annotations
 
 import ast
-import statistics
 import subprocess
 import sys
-from collections import Counter
 from fnmatch import fnmatch
 from graphlib import TopologicalSorter
 
 import pytest
 
-from .sources import ROOT, Import, files, imports, is_package, room, tree
+from .sources import ROOT, Import, files, imports, room, tree
 
 LEVELS = (
     "model.language",
@@ -68,10 +66,6 @@ FOUNDATIONS = ("model.trace", "model.network.config", "model.network.masks")
 BELOW = ("model.atomic_write", "model.language.say")
 """What foundations may stand on."""
 WITHOUT_TORCH = ("trace", "untrusted_trace", "masking.rule", "masking.conventions", "diagnosis.readers.files")
-BESIDE_THE_ROOMS, IN_A_ROOM = 8, 12
-"""Modules at the most, `__init__` apart."""
-MEDIAN_FILE, LONGEST_FUNCTION = 120, 60
-"""Lines, which none reaches."""
 
 
 def inside() -> list[Import]:
@@ -124,11 +118,6 @@ def test_no_page_imports_another() -> None:
     assert [str(arrow) for arrow in inside() if is_across(arrow)] == []
 
 
-def test_no_room_is_large() -> None:
-    sizes = Counter(room(file) for file in files() if not is_package(file))
-    assert {name: size for name, size in sizes.items() if size > IN_A_ROOM} == {}
-
-
 @pytest.mark.parametrize("part", NEVER)
 def test_what_a_part_does_without(part: str) -> None:
     own = [arrow for arrow in imports() if arrow.runs and is_of(arrow.file, part)]
@@ -169,20 +158,3 @@ def test_few_modules_cache() -> None:
         "viz.why.cache",
         "viz.heads.cache",
     }
-
-
-def test_few_modules_stand_beside_the_rooms_of_the_model() -> None:
-    beside = [file for file in files() if is_of(file, "model") and room(file) == file and not is_package(file)]
-    assert len(beside) <= BESIDE_THE_ROOMS
-
-
-def test_files_and_functions_are_short() -> None:
-    lengths = [len(path.read_text(encoding="utf-8").splitlines()) for path in files().values()]
-    assert statistics.median(lengths) < MEDIAN_FILE
-    functions = [
-        (f"{file}.{node.name}", (node.end_lineno or 0) - node.lineno + 1)
-        for file in files()
-        for node in ast.walk(tree(file))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    assert [(name, length) for name, length in functions if length >= LONGEST_FUNCTION] == []

@@ -115,8 +115,7 @@ def test_bundle_is_in_the_language_that_is_spoken(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
-def test_modules_are_short_and_never_write_html(path: Path) -> None:
+def test_scripts_never_write_html(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 150
     for unsafe in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
         assert unsafe not in text
