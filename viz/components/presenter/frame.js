@@ -14,6 +14,7 @@ const rest = (time) => new Promise((done) => setTimeout(done, time));
 /** Pixels that a page's content needs, of its own. */
 function tall(page) {
   const content = page.querySelector('[data-testid="stMainBlockContainer"]');
+  if (!page.defaultView) return 0; // The frame has left.
   const { paddingTop, paddingBottom } = page.defaultView.getComputedStyle(content);
   const parts = [...content.children].reduce((sum, part) => sum + part.scrollHeight, 0);
   return parts + parseFloat(paddingTop) + parseFloat(paddingBottom);
@@ -22,8 +23,9 @@ function tall(page) {
 /** What is seen of a scene's page while it is being built; null before it is there. */
 function state(frame) {
   const page = frame.element.contentDocument;
-  const app = page?.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]');
-  const content = page?.querySelector('[data-testid="stMainBlockContainer"]');
+  if (!page?.defaultView) return null; // The frame has left.
+  const app = page.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]');
+  const content = page.querySelector('[data-testid="stMainBlockContainer"]');
   if (!app || !content || !page.defaultView.getComputedStyle(page.documentElement).getPropertyValue("--presenting")) return null;
   const plots = [...page.querySelectorAll(".js-plotly-plot")];
   if (plots.some((plot) => !plot.querySelector(".main-svg"))) return null;
