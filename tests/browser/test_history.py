@@ -1,17 +1,54 @@
-"""Back and Forward: one action of a visitor is one step, and scrubbing is none."""
+"""Back and Forward: one action of a visitor is one step, an entry is a whole view, and a way leaves nothing behind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from .steps import choose, open_page, settle, tile, type_sentence
+from viz.ui.addresses.pages import PAGES
+
+from .conftest import SCREEN, visit
+from .steps import choose, click, enter, open_page, settle, tile, type_sentence
 
 BICYCLE = "Where did you buy this red bicycle?"
 BOOK = "He reads a book."
 AT = "/?sentence=He+reads+a+book."
+OWN = "My neighbour has a small blue car."
+ORDERS = (
+    ("decode", "why", "heads", "positions", "training", "masks", "explore"),
+    ("masks", "explore", "training", "decode", "heads", "why", "positions"),
+    ("why", "explore", "talk", "positions", "decode", "masks", "training"),
+)
+SEEN = """() => {
+  const main = document.querySelector('[data-testid="stMainBlockContainer"]');
+  const box = main.querySelector(".st-key-sentence textarea");
+  const found = (selector) => [...main.querySelectorAll(selector)].filter((one) => one.checkVisibility());
+  const views = found('[data-testid="stBidiComponentIsolated"]');
+  const pressed = views.flatMap(({ shadowRoot }) => [...(shadowRoot?.querySelectorAll("[aria-pressed=true]") ?? [])]);
+  const named = ["stHeading", "stCaptionContainer", "stMarkdownContainer"].map((one) => `[data-testid="${one}"]`);
+  const says = [...named, ".table"].join();
+  const options = found("input:checked, [aria-checked=true], [data-selected]");
+  const texts = found(says).filter((one) => !one.closest(".st-key-earlier, .st-key-badge, .st-key-facts"));
+  return {
+    path: location.pathname,
+    query: [...new URLSearchParams(location.search)].map(String).sort(),
+    sentence: box && [box.value, box.checkVisibility()],
+    chosen: options.map((one) => (one.closest("label") ?? one).innerText),
+    values: found("[role=combobox], input[type=number]").map((one) => [one.getAttribute("aria-label"), one.value]),
+    heads: pressed.filter((one) => one.checkVisibility()).map((one) => one.getAttribute("aria-label")),
+    text: texts.map((one) => one.innerText),
+    failed: main.querySelectorAll('[data-testid="stException"]').length,
+  };
+}"""
+"""What one sees of a page, but for the list of earlier sentences and for how long a translation took."""
+SHOWN = """() => [...document.querySelectorAll('[data-testid="stMainBlockContainer"] [class*="st-key-"]')]
+  .filter((one) => one.checkVisibility({ visibilityProperty: true }) && one.getBoundingClientRect().height > 1)
+  .map((one) => [...one.classList].find((name) => name.startsWith("st-key-")))"""
+"""The keys of the parts of a page that are visible."""
 
 
 def entries(page: Page) -> int:
@@ -109,3 +146,165 @@ def test_another_page_is_one_step(page: Page) -> None:
     expect(page.locator(".decode-player")).to_be_visible()
     settle(page)
     assert entries(page) == count + 1
+
+
+def go(page: Page, name: str) -> None:
+    """Open a page by its link; the names of links depend on the language, their order does not."""
+    click(page.get_by_test_id("stTopNavLink").nth([*PAGES, "talk"].index(name)))
+    page.wait_for_function("path => location.pathname === path", arg="/" if name == "explore" else f"/{name}")
+    settle(page)
+
+
+def seen(page: Page) -> dict[str, Any]:
+    """What is seen once the page rests and says the same twice."""
+    found: list[dict[str, Any]] = []
+    for _ in range(50):
+        settle(page)
+        found.append(page.evaluate(SEEN))
+        if len(found) > 2 and found[-1] == found[-2] == found[-3]:
+            return found[-1]
+        page.wait_for_timeout(150)
+    raise AssertionError(f"The page did not come to rest: {found[-2:]}")
+
+
+def walked(page: Page, order: Sequence[str]) -> list[dict[str, Any]]:
+    """Open all pages with an own sentence, a head and a view of it chosen on the way: what is seen at each entry."""
+    trail = [seen(page)]
+    enter(page.locator(".st-key-sentence textarea"), OWN)
+    trail.append(seen(page))
+    for name in order:
+        go(page, name)
+        trail.append(seen(page))
+        if name == "explore":
+            click(page.locator(".st-key-overview [aria-pressed]").nth(10))
+            trail.append(seen(page))
+    assert all(one["sentence"][0] == OWN for one in trail[1:] if one["sentence"])
+    assert not any(one["failed"] for one in trail)
+    return trail
+
+
+def back_and_forth(page: Page, trail: Sequence[dict[str, Any]], forth: bool = True) -> None:
+    """Back to the first entry of the trail, Forward to the last: each shows what it showed."""
+    for one in reversed(trail[:-1]):
+        page.go_back(wait_until="commit")
+        assert seen(page) == one
+    for one in trail[1:] if forth else ():
+        page.go_forward(wait_until="commit")
+        assert seen(page) == one
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("order", ORDERS, ids=lambda order: order[0])
+def test_an_entry_is_a_whole_view(page: Page, order: Sequence[str]) -> None:
+    open_page(page, "/")
+    back_and_forth(page, walked(page, order))
+
+
+def test_an_own_sentence_comes_back(page: Page) -> None:
+    open_page(page, "/")
+    first = seen(page)
+    type_sentence(page, OWN)
+    trail = [first, seen(page)]
+    for name in ("decode", "why"):
+        go(page, name)
+        trail.append(seen(page))
+    back_and_forth(page, trail)
+
+
+@pytest.mark.walk
+def test_a_reload_keeps_the_entries(page: Page) -> None:
+    open_page(page, "/")
+    trail = walked(page, ORDERS[0])
+    for _ in range(3):
+        page.go_back(wait_until="commit")
+        settle(page)
+    page.reload()
+    assert seen(page) == trail[-4]
+    for one in trail[-3:]:
+        page.go_forward(wait_until="commit")
+        assert seen(page) == one
+    page.reload()
+    back_and_forth(page, trail)
+
+
+@pytest.mark.walk
+def test_two_tabs_have_a_history_each(page: Page) -> None:
+    tab = page.context.new_page()
+    open_page(page, "/")
+    open_page(tab, f"/decode?sentence={BOOK.replace(' ', '+')}")
+    one, other = walked(page, ORDERS[1]), [seen(tab)]
+    for name in ("explore", "heads", "why"):
+        go(tab, name)
+        other.append(seen(tab))
+    back_and_forth(page, one, forth=False)
+    back_and_forth(tab, other)
+
+
+@pytest.mark.walk
+def test_the_entries_of_a_german_visitor_are_german(server: str, chromium: Browser) -> None:
+    with visit(chromium, server, base_url=server, viewport=SCREEN, locale="de", reduced_motion="reduce") as page:
+        open_page(page, "/")
+        back_and_forth(page, walked(page, ORDERS[0]))
+
+
+@pytest.mark.walk
+def test_two_quick_steps_back_leave_the_entries_whole(page: Page) -> None:
+    open_page(page, "/")
+    trail = walked(page, ORDERS[0][:4])
+    for _ in trail[1:]:
+        page.evaluate("history.back()")
+        page.wait_for_timeout(120)
+    assert seen(page) == trail[0]
+    for one in trail[1:]:
+        page.go_forward(wait_until="commit")
+        assert seen(page) == one
+
+
+@pytest.mark.walk
+def test_opening_a_page_is_no_step(page: Page) -> None:
+    page.goto("about:blank")
+    count = entries(page)
+    open_page(page, "/")
+    assert seen(page)["heads"]
+    assert entries(page) == count + 1
+
+
+def shown(page: Page) -> set[str]:
+    """The keys of what is visible, once no more of it comes."""
+    seen(page)
+    return set(page.evaluate(SHOWN))
+
+
+def views(page: Page, name: str) -> list[str]:
+    """The views of a page that its visitor can choose."""
+    offered = [page.get_by_role("radio", name=str(one), exact=True) for one in PAGES[name].view.options]  # type: ignore[union-attr]
+    return [str(one) for one, at in zip(PAGES[name].view.options, offered, strict=True) if at.count() == 1]  # type: ignore[union-attr]
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("name", PAGES)
+def test_what_an_address_shows_is_visible_by_every_way(page: Page, other: Page, name: str) -> None:
+    open_page(page, f"/{name}?sentence={BOOK.replace(' ', '+')}")
+    rng = random.Random(name)
+    offered = views(page, name)
+    assert len(offered) > 1
+    for _ in range(2 * len(offered)):
+        click(page.get_by_role("radio", name=rng.choice(offered), exact=True))
+        by_way = shown(page)
+        open_page(other, page.url)
+        assert shown(other) <= by_way, page.url
+
+
+@pytest.mark.parametrize(
+    ("address", "way", "last"),
+    [("/positions", ("waves", "similarity"), "experiments"), ("/training", ("curves",), "snapshots")],
+)
+def test_the_sentence_box_comes_back(page: Page, address: str, way: Sequence[str], last: str) -> None:
+    open_page(page, address)
+    box = page.get_by_label("Sentence", exact=True)
+    expect(box).to_be_visible()
+    for view in way:
+        click(page.get_by_role("radio", name=view, exact=True))
+        expect(box).to_be_hidden()
+    click(page.get_by_role("radio", name=last, exact=True))
+    expect(box).to_be_visible()

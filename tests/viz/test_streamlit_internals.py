@@ -18,10 +18,12 @@ from viz.streamlit_internals import (
     connection_probe,
     font_file,
     message_kind,
+    read_whole_address,
     remove_query_parameters,
     start_runtime,
     uploaded_bytes,
     went_through_history,
+    write_query_parameter,
 )
 
 VIZ = Path(streamlit_internals.__file__).parent
@@ -65,6 +67,8 @@ def test_a_name_that_is_gone_is_named(use: Callable[[], Any], gone: str, monkeyp
     [
         (went_through_history, "is_history_navigation"),
         (lambda: remove_query_parameters(["a"]), "QueryParams.remove_param"),
+        (read_whole_address, "QueryParams.populate_from_query_string"),
+        (lambda: write_query_parameter("a", "b"), "QueryParams.set_corrected_value"),
     ],
 )
 def test_a_member_that_is_gone_is_named(use: Callable[[], Any], part: str, monkeypatch: pytest.MonkeyPatch) -> None:

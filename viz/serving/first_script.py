@@ -23,9 +23,15 @@ class FirstScript:
         self._script = HEAD + f'<script type="module">{script}</script>'.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "GET":
+        if (
+            scope["type"] != "http"
+            or scope["method"] != "GET"
+            or "text/html" not in Headers(scope=scope).get("accept", "")
+        ):
             await self._app(scope, receive, send)
             return
+        # A page that comes packed could not be read here.
+        scope = scope | {"headers": [one for one in scope["headers"] if one[0] != b"accept-encoding"]}
         began: list[Message] = []
         body = bytearray()
 

@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -26,6 +27,7 @@ from uvicorn import Config
 import viz
 from viz.serving.application import serve
 from viz.serving.command_line import split, with_hosts
+from viz.serving.first_script import FirstScript
 from viz.serving.headers import SafeHeaders
 from viz.serving.messages import MessageGuard
 from viz.serving.settings import MEGABYTE, Settings
@@ -153,6 +155,23 @@ def test_every_reply_says_what_a_browser_may_do_with_it() -> None:
     _, headers = headers_of(Settings(embedded_in="'self' https://school.example"))
     assert "frame-ancestors 'self' https://school.example" in headers["Content-Security-Policy"]
     assert headers["X-Frame-Options"] == "ALLOWALL"  # not ours
+
+
+def test_the_rule_of_the_history_comes_before_the_scripts_of_every_page() -> None:
+    async def page(_: Request) -> Response:
+        return HTMLResponse("<html><head><script>late</script></head>" + "<p>" * 2000, headers={"etag": '"theirs"'})
+
+    async def text(_: Request) -> Response:
+        return PlainTextResponse("<head>")
+
+    routes = [Route("/why", page), Route("/file", text)]
+    client = TestClient(Starlette(routes=routes, middleware=[Middleware(FirstScript), Middleware(GZipMiddleware)]))
+    found = client.get("/why", headers={"accept": "text/html,*/*", "accept-encoding": "gzip"})
+    assert 0 < found.text.index("attenscope.history") < found.text.index("late")
+    assert found.text.endswith("<p>" * 2000)
+    assert int(found.headers["content-length"]) == len(found.content)
+    assert "etag" not in found.headers
+    assert client.get("/file", headers={"accept": "text/html"}).text == "<head>"
 
 
 def test_figures_of_the_server_are_closed_unless_asked_for() -> None:
