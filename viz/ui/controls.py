@@ -25,7 +25,7 @@ from ..figures.palette import SCALE_NAMES, Look
 from . import cache, theme, widgets
 from .addresses.shared import COLOURS, HEAD, KIND, LAYER, LOOK, MODEL, ROWS, SCALE, SENTENCE
 from .captions import caption, choose_model, plain
-from .sentences import begin_with, examples
+from .sentences import begin, examples, follow
 from .url_state.page import carry, forget, is_in_address
 from .url_state.record import record
 
@@ -60,12 +60,12 @@ def sentence(beside: Callable[[LiveModel], None] | None = None, first: str = "")
             beside(model)
         with terms:
             _licence(model)
-    welcome = begin_with(model.name, model.card, lent=is_lent(model.name))
+    follow(model.name, model.card, lent=is_lent(model.name))
     with earlier:
         _earlier()
     for example in examples(model.card)[1:]:
         chips.button(plain(example), key=f"example-{example}", on_click=_take, args=(example,))
-    return model, _box(box, welcome)
+    return model, _box(box)
 
 
 def lend(name: str) -> None:
@@ -114,16 +114,17 @@ def plain_sentence(beside: Callable[[], None]) -> str:
             _earlier()
         widgets.offer(st.selectbox, say("Model"), _names(), width=215, **MODEL.binding)
         beside()
-    return _box(box, examples({})[0])
+    begin({})
+    return _box(box)
 
 
-def _box(place: DeltaGenerator, first: str) -> str:
-    """The sentence box itself, with the sentence that it begins with."""
+def _box(place: DeltaGenerator) -> str:
+    """The sentence box itself."""
     with place:
         if presenting() and not live():
-            return _written(SENTENCE.get() or first)
+            return _written(SENTENCE.get())
         hint = say("Type a sentence and press Enter")
-        return widgets.sentence_input(say("Sentence"), SENTENCE, first, placeholder=hint, label_visibility="collapsed")
+        return widgets.sentence_input(say("Sentence"), SENTENCE, placeholder=hint, label_visibility="collapsed")
 
 
 def _written(text: str) -> str:

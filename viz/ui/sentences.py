@@ -17,7 +17,7 @@ from typing import Any
 
 import streamlit as st
 
-from model.text.language import foreign
+from model.text.language import NAMES, foreign
 
 from .addresses.shared import SENTENCE
 from .url_state.page import is_in_address
@@ -49,16 +49,23 @@ def examples(card: Mapping[str, Any]) -> Sequence[str]:
     return own.split(" | ") if own else EXAMPLES.get(_language(card), ("",))
 
 
-def begin_with(model: str, card: Mapping[str, Any], *, lent: bool) -> str:
-    """Put the sentence that comes with a model into the session, and return its welcome; comes before the box."""
-    read: Read = st.session_state.setdefault("sentences read", Read())
-    welcome, of = examples(card)[0], model if lent else _language(card)
+def begin(card: Mapping[str, Any]) -> str:
+    """Put a model's welcome into the sentence box if nothing has been in it, and return it; comes before the box."""
+    welcome = examples(card)[0]
     if SENTENCE.key not in st.session_state and not is_in_address(SENTENCE):
         SENTENCE.put(welcome)
+    return welcome
+
+
+def follow(model: str, card: Mapping[str, Any], *, lent: bool) -> None:
+    """Put the sentence that comes with a model into the sentence box; comes before the box."""
+    read: Read = st.session_state.setdefault("sentences read", Read())
+    welcome, of = begin(card), model if lent else _language(card)
     text = SENTENCE.get()
     if read.model not in ("", model) and text == read.text:
-        is_own = text != read.welcome
-        if read.of != of and foreign(text, read.of) != of:
+        is_own = text.strip() not in ("", read.welcome)
+        stays = read.of in NAMES and foreign(text, read.of) == of
+        if read.of != of and not stays:
             read.last.pop(read.of, None)
             if is_own:
                 read.last[read.of] = text
@@ -67,7 +74,6 @@ def begin_with(model: str, card: Mapping[str, Any], *, lent: bool) -> str:
             text = welcome
         SENTENCE.put(text)
     read.model, read.of, read.welcome, read.text = model, of, welcome, text
-    return welcome
 
 
 def _language(card: Mapping[str, Any]) -> str:
