@@ -23,7 +23,7 @@ def warm() -> None:
     from model.checkpoint.load import CheckpointError  # only here: torch takes seconds, in which the server can begin
 
     from .ui import cache
-    from .ui.controls import examples
+    from .ui.sentences import examples
 
     for name in cache.checkpoints()[:1]:
         try:

@@ -10,6 +10,8 @@ from pathlib import Path
 from playwright.sync_api import FloatRect, Locator, Page, expect
 
 PATIENCE = 20_000
+LONG = "The old woman who lives next door reads a book in the garden every evening."
+"""A sentence of 18 pieces."""
 LOADING = 90_000
 """The first visitor waits until the model is loaded."""
 TRAFFIC = """(() => {
@@ -61,7 +63,7 @@ def click(target: Locator) -> None:
     target.click()
 
 
-def open_page(page: Page, path: str = "/?layer=1") -> None:
+def open_page(page: Page, path: str = f"/?layer=1&sentence={LONG}") -> None:
     page.goto(path)
     settle(page)
 

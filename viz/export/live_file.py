@@ -26,7 +26,7 @@ from ..components.bundle import style
 from ..engine.package import Form
 from ..figures.palette import DARK, LIGHT, Look
 from ..tour.steps import steps_in_file
-from ..ui.controls import examples
+from ..ui.sentences import examples
 from .font import TYPED, font_faces, is_slanted
 from .packed_models import (
     PackedModel,

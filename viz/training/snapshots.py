@@ -19,7 +19,7 @@ from ..export.save import SavedView, facts_of, save
 from ..figures.labels import readable
 from ..ui import cache
 from ..ui import controls as shared
-from ..ui.captions import badge, caption, choose_model, hints, plain
+from ..ui.captions import badge, caption, hints, model_button, plain
 from . import controls, texts
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _offer_model_with_snapshots(name: str) -> None:
     best = _with_most_snapshots(name)
     if best != name:
         text = say("Use {model}, which kept {count}", model=best, count=len(cache.snapshot_steps(best)))
-        st.button(plain(text), key="use-model-with-snapshots", on_click=choose_model, args=(best,))
+        model_button(text, best, key="use-model-with-snapshots")
 
 
 def first_model() -> str:

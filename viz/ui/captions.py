@@ -129,12 +129,13 @@ def _offer_model_of(language: str) -> None:
     """Draw a button that goes on with a model that reads the language, where there is one."""
     reading = [name for name, reads in cache.source_languages().items() if reads == language]
     if reading:
-        st.button(
-            plain(say("Use {model}", model=reading[0])),
-            key="use-other-model",
-            on_click=choose_model,
-            args=(reading[0],),
-        )
+        model_button(say("Use {model}", model=reading[0]), reading[0], key="use-other-model")
+
+
+def model_button(label: str, name: str, *, key: str) -> None:
+    """Draw a button that goes on with another model."""
+    if st.button(plain(label), key=key, on_click=choose_model, args=(name,)):
+        st.rerun()  # In a fragment the click has run nothing else, and the model is chosen outside of it.
 
 
 def choose_model(name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -25,21 +25,13 @@ from ..figures.palette import SCALE_NAMES, Look
 from . import cache, theme, widgets
 from .addresses.shared import COLOURS, HEAD, KIND, LAYER, LOOK, MODEL, ROWS, SCALE, SENTENCE
 from .captions import caption, choose_model, plain
+from .sentences import begin, examples, follow
 from .url_state.page import carry, forget, is_in_address
 from .url_state.record import record
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-EXAMPLES = {
-    "en": (
-        "The old woman who lives next door reads a book in the garden every evening.",
-        "He turned the radio off.",
-        "Where did you buy this red bicycle?",
-        "The bank by the river was closed.",
-    ),
-    "zh": ("我昨天在图书馆读了一本书。", "你想喝茶还是咖啡？", "他每天早上跑步。"),
-}
 LENT = "lent model"
 """Where the session has the model that a page began with for a visitor who had chosen none."""
 REMEMBERED = 12
@@ -52,6 +44,8 @@ KIND_ORDER: tuple[Kind, ...] = ("encoder", "cross", "decoder")
 def sentence(beside: Callable[[LiveModel], None] | None = None, first: str = "") -> tuple[LiveModel, str]:
     """The sentence box, with examples, earlier sentences and the choice of the model that is to read it.
 
+    What it holds at first, and with another model, :mod:`.sentences` says.
+
     `beside` draws what else stands in the row of the examples; `first` is the model of an address that names none, if
     not the first of the list.
     """
@@ -59,17 +53,19 @@ def sentence(beside: Callable[[LiveModel], None] | None = None, first: str = "")
     box = st.container(key="sentence-box")
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         chips = st.container(key="chips", horizontal=True, gap="small")
-        _earlier()
+        earlier = st.container(key="earlier", width="content")
         terms = st.container(key="terms", width="content")
         model = _model(first)
         if beside:
             beside(model)
         with terms:
             _licence(model)
-    first, *more = examples(model.card)
-    for example in more:
+    follow(model.name, model.card, lent=is_lent(model.name))
+    with earlier:
+        _earlier()
+    for example in examples(model.card)[1:]:
         chips.button(plain(example), key=f"example-{example}", on_click=_take, args=(example,))
-    return model, _box(box, first)
+    return model, _box(box)
 
 
 def lend(name: str) -> None:
@@ -99,12 +95,6 @@ def hide_sentence_box() -> None:
     theme.fragment_style("without-sentence", hidden)
 
 
-def examples(card: Mapping[str, Any]) -> Sequence[str]:
-    """Sentences a model can read, the first for the empty box: those its card names, else those of its language."""
-    own = card.get("examples", "")
-    return own.split(" | ") if own else EXAMPLES.get(card.get("source_language") or "en", ("",))
-
-
 def user_model() -> LocalModel | None:
     """The model of the command line that is chosen, where it only reads; None for one that writes."""
     return cache.reader(_chosen_name())
@@ -120,19 +110,21 @@ def plain_sentence(beside: Callable[[], None]) -> str:
     carry(MODEL, SENTENCE)
     box = st.container(key="sentence-box")
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
-        _earlier()
+        with st.container(key="earlier", width="content"):
+            _earlier()
         widgets.offer(st.selectbox, say("Model"), _names(), width=215, **MODEL.binding)
         beside()
-    return _box(box, EXAMPLES["en"][0])
+    begin({})
+    return _box(box)
 
 
-def _box(place: DeltaGenerator, first: str) -> str:
-    """The sentence box itself, with the sentence that it begins with."""
+def _box(place: DeltaGenerator) -> str:
+    """The sentence box itself."""
     with place:
         if presenting() and not live():
-            return _written(SENTENCE.get() or first)
+            return _written(SENTENCE.get())
         hint = say("Type a sentence and press Enter")
-        return widgets.sentence_input(say("Sentence"), SENTENCE, first, placeholder=hint, label_visibility="collapsed")
+        return widgets.sentence_input(say("Sentence"), SENTENCE, placeholder=hint, label_visibility="collapsed")
 
 
 def _written(text: str) -> str:
@@ -300,10 +292,7 @@ def _earlier() -> None:
     if not earlier:
         return
     # Keyed by the sentence, so that the list closes once another one is chosen.
-    with (
-        st.container(key="earlier", width="content"),
-        st.popover(say("Earlier"), type="tertiary", key=f"earlier than {current}"),
-    ):
+    with st.popover(say("Earlier"), type="tertiary", key=f"earlier than {current}"):
         for at, text in enumerate(earlier):
             shown = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
             st.button(plain(shown), key=f"earlier-{at}", type="tertiary", on_click=_take, args=(text,))

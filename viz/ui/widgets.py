@@ -83,10 +83,10 @@ def toggle(label: str, of: Parameter[bool], **more: Any) -> bool:
     return st.toggle(label, of.default, **of.binding | more)
 
 
-def sentence_input(label: str, of: Parameter[str], default: str, **more: Any) -> str:
+def sentence_input(label: str, of: Parameter[str], **more: Any) -> str:
     """A sentence in as many lines as it needs; Enter submits it, and a line break within is a space."""
     enter_key(of.name)
-    text = st.text_area(label, default, height="content", **of.binding | more)
+    text = st.text_area(label, height="content", **of.binding | more)
     return " ".join((text or "").splitlines())
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 def show() -> None:
     """Draw the sentence, its translation and the pictures. The badge says whether looking changed the model."""
     starting = start.nothing_chosen()
-    if starting:
-        start.choose_sentence()
     model, text = controls.sentence(partial(_beside, first_look=starting))
     tour.panel(model)
     translation, check = controls.translation(model, text)

@@ -1,4 +1,4 @@
-"""What Explore begins with where the address says nothing: a sentence, the head that aligns best, one word pinned."""
+"""What Explore begins with where the address shows nothing: the head that aligns best, with one word pinned."""
 
 from __future__ import annotations
 
@@ -8,32 +8,22 @@ import streamlit as st
 
 from model.analysis.alignment import rank_alignment
 from model.text.words import SPECIAL_TOKENS
-from viz.ui import cache
-from viz.ui.addresses.pins import pin
-from viz.ui.addresses.shared import HEAD, KIND, LAYER, MODEL, SENTENCE
-from viz.ui.url_state.page import is_empty
+from viz.ui.addresses.pins import PIN, pin
+from viz.ui.addresses.shared import CHANGES, CHOSEN_HEAD, FORCED, GIVEN, HEAD, KIND, LAYER, SENTENCE
+from viz.ui.url_state.page import is_in_address
 
 from .examples import MOST
 
 if TYPE_CHECKING:
     from model.trace import AttentionMap
 
-FIRST_SENTENCE = {"en": "Where did you buy this red bicycle?"}
-"""By the language that the first model reads; of another language, the first of its examples."""
+VIEW_OF_A_SENTENCE = (SENTENCE, GIVEN, FORCED, CHANGES, *CHOSEN_HEAD, PIN)
+"""What an address that shows something says: a sentence, or what is looked at in it."""
 
 
 def nothing_chosen() -> bool:
-    """Return whether this is a visitor's first look at Explore, by an address that says nothing."""
-    return is_empty() and LAYER.key not in st.session_state
-
-
-def choose_sentence() -> None:
-    """Begin with a sentence whose alignment is seen at once; comes before the sentence box."""
-    if SENTENCE.key not in st.session_state and MODEL.key not in st.session_state:
-        first = FIRST_SENTENCE.get(cache.source_languages().get(next(iter(cache.models()), ""), ""))
-        if first:
-            st.session_state[SENTENCE.key] = first
-            SENTENCE.show_in_address(first)
+    """Return whether this is a visitor's first look at Explore, by an address that shows no sentence and no head."""
+    return LAYER.key not in st.session_state and not any(map(is_in_address, VIEW_OF_A_SENTENCE))
 
 
 def choose_head(text: str, cross: AttentionMap) -> None:

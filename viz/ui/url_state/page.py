@@ -87,11 +87,6 @@ def clean_address(page: Page) -> list[Parameter[Any]]:
     return too_long
 
 
-def is_empty() -> bool:
-    """Return whether the visitor's address says nothing."""
-    return not st.query_params
-
-
 def carry(*parameters: Parameter[Any]) -> None:
     """Keep for other pages what a link has brought: Streamlit does so only once the visitor has touched the widget.
 

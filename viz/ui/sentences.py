@@ -1,0 +1,80 @@
+"""The sentence that a model reads: the one that the address names, the visitor's, or else the model's welcome.
+
+- The welcome is the first of a model's examples (:func:`examples`). Every page, a live file and the tour begin with it.
+- With another model of the same language comes the same sentence; but a welcome belongs to its model, so that of the
+  other one takes its place.
+- With a model of another language comes what the visitor read last in that language, or else its welcome; a sentence
+  that is in that language already stays. What was read in the language before comes back with a model of it.
+- A model that a page lends (:func:`.controls.lend`) has sentences of its own, as if they were of another language.
+- A sentence that is chosen together with a model, by a link or a button, comes before all this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from model.text.language import NAMES, foreign
+
+from .addresses.shared import SENTENCE
+from .url_state.page import is_in_address
+
+EXAMPLES = {
+    "en": ("Where did you buy this red bicycle?", "He turned the radio off.", "The bank by the river was closed."),
+    "zh": ("我昨天在图书馆读了一本书。", "你想喝茶还是咖啡？", "他每天早上跑步。"),
+}
+"""By the language that a model reads."""
+
+
+@dataclass
+class Read:
+    """What a visitor's session knows of the sentences that were read."""
+
+    model: str = ""
+    """The model of the page that was drawn last."""
+    of: str = ""
+    """What its sentences belong to: a language, or the model itself while it is lent."""
+    welcome: str = ""
+    text: str = ""
+    last: dict[str, str] = field(default_factory=dict)
+    """The sentence that was read last, by what it belongs to; none where that was a welcome."""
+
+
+def examples(card: Mapping[str, Any]) -> Sequence[str]:
+    """Sentences that a model can read, the welcome first: those its card names, else those of its language."""
+    own = card.get("examples", "")
+    return own.split(" | ") if own else EXAMPLES.get(_language(card), ("",))
+
+
+def begin(card: Mapping[str, Any]) -> str:
+    """Put a model's welcome into the sentence box if nothing has been in it, and return it; comes before the box."""
+    welcome = examples(card)[0]
+    if SENTENCE.key not in st.session_state and not is_in_address(SENTENCE):
+        SENTENCE.put(welcome)
+    return welcome
+
+
+def follow(model: str, card: Mapping[str, Any], *, lent: bool) -> None:
+    """Put the sentence that comes with a model into the sentence box; comes before the box."""
+    read: Read = st.session_state.setdefault("sentences read", Read())
+    welcome, of = begin(card), model if lent else _language(card)
+    text = SENTENCE.get()
+    if read.model not in ("", model) and text == read.text:
+        is_own = text.strip() not in ("", read.welcome)
+        stays = read.of in NAMES and foreign(text, read.of) == of
+        if read.of != of and not stays:
+            read.last.pop(read.of, None)
+            if is_own:
+                read.last[read.of] = text
+            text = read.last.get(of, welcome)
+        elif not is_own:
+            text = welcome
+        SENTENCE.put(text)
+    read.model, read.of, read.welcome, read.text = model, of, welcome, text
+
+
+def _language(card: Mapping[str, Any]) -> str:
+    return card.get("source_language") or "en"
