@@ -31,7 +31,7 @@ class FirstScript:
             await self._app(scope, receive, send)
             return
         # A page that comes packed could not be read here.
-        scope = scope | {"headers": [one for one in scope["headers"] if one[0] != b"accept-encoding"]}
+        scope = {**scope, "headers": [one for one in scope["headers"] if one[0] != b"accept-encoding"]}
         began: list[Message] = []
         body = bytearray()
 

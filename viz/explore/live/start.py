@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -11,19 +11,20 @@ from model.text.words import SPECIAL_TOKENS
 from viz.ui.addresses.pins import PIN, pin
 from viz.ui.addresses.shared import CHANGES, CHOSEN_HEAD, FORCED, GIVEN, HEAD, KIND, LAYER, SENTENCE
 from viz.ui.url_state.page import is_in_address
+from viz.ui.url_state.parameter import Parameter
 
 from .examples import MOST
 
 if TYPE_CHECKING:
     from model.trace import AttentionMap
 
-VIEW_OF_A_SENTENCE = (SENTENCE, GIVEN, FORCED, CHANGES, *CHOSEN_HEAD, PIN)
+VIEW_OF_A_SENTENCE: tuple[Parameter[Any], ...] = (SENTENCE, GIVEN, FORCED, CHANGES, *CHOSEN_HEAD, PIN)
 """What an address that shows something says: a sentence, or what is looked at in it."""
 
 
 def nothing_chosen() -> bool:
     """Return whether this is a visitor's first look at Explore, by an address that shows no sentence and no head."""
-    return LAYER.key not in st.session_state and not any(map(is_in_address, VIEW_OF_A_SENTENCE))
+    return LAYER.key not in st.session_state and not any(is_in_address(one) for one in VIEW_OF_A_SENTENCE)
 
 
 def choose_head(text: str, cross: AttentionMap) -> None:
