@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
@@ -21,6 +22,9 @@ from model.text.tokenizer import Tokenizer
 from model.translate import Translator
 
 from . import toy
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # The tests run side by side (make test); threads of one that wait for those of another are many times slower than one.
 torch.set_num_threads(1)
@@ -82,3 +86,12 @@ def exhibit() -> Callable[[str], tuple[Side, Side]]:
 @pytest.fixture(scope="session")
 def toy_translator(toy_checkpoint: Path) -> Translator:
     return Translator.load(toy_checkpoint, "cpu")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The one browser of a process, for the tests of pages and for walks over them."""
+    from .browser.conftest import open_chromium  # only here: it needs Playwright, which few tests do
+
+    with open_chromium() as browser:
+        yield browser

@@ -98,8 +98,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+@contextmanager
+def open_chromium() -> Iterator[Browser]:
+    """Chromium, driven by Playwright, which runs once in a process (the fixture `chromium`)."""
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
     if path is None:
         missing("no Chromium found: install it (apt install chromium) or name it in $CHROMIUM")
