@@ -25,6 +25,7 @@ from model.translate import InputError, Translator
 from viz.components.word_card import decided_text
 from viz.export.live_file import live_file, live_folder
 from viz.tour.steps import MODEL, steps_in_file
+from viz.ui.sentences import EXAMPLES
 
 from .conftest import visit
 from .steps import LOADING, open_file, open_page, point, saved, tile
@@ -69,6 +70,10 @@ def say(page: Page, text: str) -> None:
 
 def words(page: Page) -> str:
     return " ".join(page.locator(".tokens .line").inner_text().split())
+
+
+def test_it_begins_with_the_welcome(live: Page) -> None:
+    expect(live.get_by_label("Sentence", exact=True)).to_have_value(EXAMPLES["en"][0])
 
 
 def test_a_new_sentence_and_every_view(live: Page, translator: Translator) -> None:

@@ -1,0 +1,123 @@
+"""What an address that shows nothing opens on, and which sentence comes with a model: gone as a visitor goes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from viz.ui.sentences import EXAMPLES
+
+from .steps import choose, click, enter, expect_head, open_page, settle, type_sentence
+
+WELCOME, LIBRARY = EXAMPLES["en"][0], EXAMPLES["zh"][0]
+CAPTION = "A young woman in a red coat is walking her dog through the snow."
+OWN = "My neighbour has a small blue car."
+SHOWING_NOTHING = ("/", "/?lang=de", "/?lang=zh", "/?theme=dark", "/?view=links", "/?model=everyday-en-de", "/?utm=1")
+
+
+def reads(page: Page, text: str) -> None:
+    expect(page.locator(".st-key-sentence textarea")).to_have_value(text)
+    settle(page)
+
+
+def go_to(page: Page, name: str) -> None:
+    click(page.get_by_role("link", name=name, exact=True))
+    page.wait_for_url(re.compile(name.lower()) if name != "Explore" else re.compile(r"/(\?.*)?$"))
+    settle(page)
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("address", SHOWING_NOTHING)
+def test_an_address_that_shows_nothing_opens_on_the_welcome(page: Page, address: str) -> None:
+    open_page(page, address)
+    reads(page, WELCOME)
+    expect(page.locator(".st-key-translation button[aria-pressed=true]")).to_have_text("Fahrrad")
+    expect(page.locator(".st-key-word-card")).to_be_visible()
+    assert {"sentence", "layer", "head", "pin"} <= set(re.findall(r"[?&](\w+)=", page.url))
+
+
+@pytest.mark.walk
+def test_the_welcome_of_a_model_that_the_address_names(page: Page) -> None:
+    open_page(page, "/?model=everyday-zh-en")
+    reads(page, LIBRARY)
+    expect(page.locator(".st-key-translation button[aria-pressed=true]")).to_have_count(1)
+
+
+@pytest.mark.walk
+def test_what_an_address_shows_is_left_as_it_is(page: Page) -> None:
+    open_page(page, "/?layer=2&head=3")
+    reads(page, WELCOME)
+    expect_head(page, 2, 3)
+    expect(page.locator(".st-key-translation button[aria-pressed=true]")).to_have_count(0)
+    open_page(page, "/?sentence=He+reads+a+book.")
+    reads(page, "He reads a book.")
+    expect_head(page, 1, 1)
+
+
+@pytest.mark.walk
+def test_the_first_head_of_the_welcome_without_a_pin_is_an_address_too(page: Page) -> None:
+    open_page(page, "/")
+    enter(page.get_by_label("Head", exact=True), "1.1")
+    click(page.locator(".st-key-translation button[aria-pressed=true]"))
+    expect_head(page, 1, 1)
+    page.reload()
+    settle(page)
+    reads(page, WELCOME)
+    expect_head(page, 1, 1)
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("name", ["decode", "why", "positions", "heads?heads=pruning"])
+def test_every_page_begins_with_the_welcome(page: Page, name: str) -> None:
+    open_page(page, f"/{name}")
+    reads(page, WELCOME)
+
+
+def test_a_sentence_comes_back_with_a_model_of_its_language(page: Page) -> None:
+    open_page(page, "/")
+    type_sentence(page, OWN)
+    choose(page, "Model", "everyday-zh-en")
+    reads(page, LIBRARY)
+    expect(page.get_by_role("button", name="Earlier")).to_be_visible()
+    choose(page, "Model", "everyday-en-de")
+    reads(page, OWN)
+    choose(page, "Model", "multi30k-en-de")
+    reads(page, OWN)
+
+
+@pytest.mark.walk
+def test_a_welcome_goes_with_its_model_and_comes_back_on_the_way_back(page: Page) -> None:
+    open_page(page, "/")
+    choose(page, "Model", "multi30k-en-de")
+    reads(page, CAPTION)
+    choose(page, "Model", "everyday-zh-en")
+    reads(page, LIBRARY)
+    page.go_back()
+    reads(page, CAPTION)
+    page.go_back()
+    reads(page, WELCOME)
+
+
+def test_a_sentence_typed_for_another_model_is_read_by_that_one(page: Page) -> None:
+    open_page(page, "/?model=everyday-zh-en")
+    type_sentence(page, OWN)
+    click(page.get_by_role("button", name="Use everyday-en-de"))
+    expect(page.get_by_role("combobox", name="Model")).to_have_value("everyday-en-de")
+    reads(page, OWN)
+
+
+@pytest.mark.walk
+def test_training_shows_a_sentence_of_its_own_model_and_gives_back_the_visitors(page: Page) -> None:
+    open_page(page, "/")
+    type_sentence(page, OWN)
+    go_to(page, "Training")
+    reads(page, CAPTION)
+    type_sentence(page, "A dog runs.")
+    go_to(page, "Decode")
+    reads(page, OWN)
+    go_to(page, "Training")
+    reads(page, "A dog runs.")
+    go_to(page, "Explore")
+    reads(page, OWN)
