@@ -1,5 +1,5 @@
 import { historySteps } from "./steps.js";
 
 export default function addressHistory({ data }) {
-  historySteps().scrubbed = data.scrubbed;
+  Object.assign(historySteps(), { begun: true, scrubbed: data.scrubbed });
 }

@@ -29,7 +29,7 @@ const isAtRest = () => document.querySelector('[data-testid="stApp"]')?.dataset.
  * is arriving its address is not yet written: only a link counts as an action then.
  */
 function install() {
-  const steps = { scrubbed: [], acted: false, returned: -Infinity };
+  const steps = { begun: false, scrubbed: [], acted: false, returned: -Infinity };
   const own = { push: history.pushState.bind(history), replace: history.replaceState.bind(history) };
   const write = (state, title, url) => {
     const to = new URL(url ?? location.href, location.href);
@@ -47,7 +47,10 @@ function install() {
   };
   history.pushState = history.replaceState = write;
   for (const action of ACTIONS) addEventListener(action, act, true);
-  addEventListener("popstate", () => Object.assign(steps, { acted: false, returned: performance.now() }));
+  addEventListener("popstate", () => {
+    Object.assign(steps, { acted: false, returned: performance.now() });
+    if (!steps.begun) location.reload(); // Streamlit does not listen yet, and would go on with the entry that was left.
+  });
   return steps;
 }
 
