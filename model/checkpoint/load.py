@@ -117,14 +117,7 @@ class _Uninitialised(TorchFunctionMode):
 
 def build_model(config: TransformerConfig, data: bytes, name: str) -> Transformer:
     """Return a model of `config` with the weights of a safetensors file, in eval mode. CheckpointError."""
-    return model_with(config, read_weights(data, name), name)
-
-
-def model_with(config: TransformerConfig, weights: Mapping[str, Tensor], name: str) -> Transformer:
-    """Return a model of `config` with these weights, in eval mode; `name` says in an error whose they are.
-
-    CheckpointError.
-    """
+    weights = _read_weights(data, name)
     _check_size(config, weights, name)
     with _Uninitialised():
         model = Transformer(config)
@@ -175,8 +168,7 @@ def _load_weights(model: Transformer, weights: Mapping[str, Tensor], name: str) 
             parameter.copy_(weights[key])
 
 
-def read_weights(data: bytes, name: str) -> dict[str, Tensor]:
-    """Return the tensors of a safetensors file. CheckpointError."""
+def _read_weights(data: bytes, name: str) -> dict[str, Tensor]:
     try:
         return load(data)
     except SafetensorError as error:
