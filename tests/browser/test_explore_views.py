@@ -65,7 +65,7 @@ def test_which_head_aligns(page: Page) -> None:
 
 
 def test_clicking_a_tile_changes_every_view(page: Page) -> None:
-    open_page(page, "/?view=links")
+    open_page(page, "/?view=links&layer=1")
     drawing = page.locator(".st-key-links svg")
     expect(drawing).to_have_attribute("data-painted", re.compile("layer 1, as lines"))
     click(tile(page, 4, 2))

@@ -37,14 +37,13 @@ NOT_SAID = {
     "model/network/preset_interfaces.py": "a mistake of whoever calls it",
     "model/positions/geometry.py": "a mistake of whoever calls it",
     "viz/components/snapshots/__init__.py": "a mistake of whoever calls it",
-    "viz/explore/live/start.py": "a sentence that a model reads",
     "viz/export/scripts.py": "a mistake of whoever calls it",
     "viz/streamlit_internals.py": "said when the app starts with another Streamlit, to whoever installs it",
     "viz/ui/addresses/decode.py": "a mistake of whoever calls it: a page shows the plain view",
     "viz/ui/addresses/heads.py": "a mistake of whoever calls it: a page shows the plain view",
     "viz/ui/addresses/masks.py": "choices as an address has them, which the page says",
     "viz/ui/addresses/why.py": "a mistake of whoever calls it: a page shows the plain view",
-    "viz/ui/controls.py": "sentences that a model reads",
+    "viz/ui/sentences.py": "sentences that a model reads",
 }
 """Why the sentences of a module are not said in another language."""
 

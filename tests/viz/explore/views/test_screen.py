@@ -7,12 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from model.analysis.rollout import rollout
 from model.analysis.value_norm import VALUES_ALONE, WITH_PROJECTION
-from model.text.words import SPECIAL_TOKENS
+from model.text.words import SPECIAL_TOKENS, words
 from model.trace import AttentionTrace
 from model.translate import Translator
 from model.untrusted_trace import OpenedTrace, open_trace, read_trace
@@ -173,7 +174,9 @@ def test_only_what_a_view_did_to_its_own_maps_is_said(
         end = [key for key, token in enumerate(attention.key_tokens) if token in SPECIAL_TOKENS]
         rows = [row for row, token in enumerate(attention.rows("predicted")) if token not in SPECIAL_TOKENS]
         assert end
-        share = attention.weights[:, :, rows][..., end].sum(-1).mean()
+        spans = words([attention.rows("predicted")[row] for row in rows])
+        merged = np.stack([attention.weights[:, :, [rows[at] for at in span]].mean(2) for span in spans], 2)
+        share = merged[..., end].sum() / merged.sum()
         label = f" ({name})" if len(named) > 1 else ""
         assert f"{share:.0%}{label}" in said
 
