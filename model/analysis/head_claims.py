@@ -97,8 +97,8 @@ def head_claim(attention: AttentionMap, layer: int, head: int, label: Label = "f
         return HeadClaim(text, "mixed", far, choosing)
     # One map does not tell whether such a head goes by the words or by another place, such as two tokens back.
     text = say(
-        "Head {head} of layer {layer} has no main place to look at: of those counted, {token} has most of its mass, "
-        "{share:.0%}; it looks {distance:.1f} tokens away on average.",
+        "Head {head} of layer {layer} looks at no one place: {token} gets most, {share:.0%}; on average {distance:.1f} "
+        "tokens away.",
         **place,
         token=_token(attention, best, label),
         share=shares[best],

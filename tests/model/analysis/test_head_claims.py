@@ -97,12 +97,12 @@ def check(one: AttentionMap, layer: int, head: int, label: Label) -> HeadClaim:
     assert best < (MOSTLY if claim.habit == "even" else MORE) + 1e-6
     number = spread(one, layer, head, choosing) if claim.habit == "even" else far(one, layer, head, choosing)
     assert claim.value == pytest.approx(number, abs=1e-5)
-    said = re.search(r"entropy is ([\d.]+),|looks ([\d.]+) tokens away", claim.text)
+    said = re.search(r"entropy is ([\d.]+),|on average ([\d.]+) tokens away", claim.text)
     assert said is not None
     assert abs(float(said[1] or said[2]) - number) <= (0.005 if said[1] else 0.05) + 1e-5
     assert claim.habit != "even" or number >= EVEN - 1e-5
     if claim.habit == "mixed" and shares:
-        named_place = re.search(r"of those counted, (.*) has most of its mass, (\d+)%;", claim.text)
+        named_place = re.search(r"no one place: (.*) gets most, (\d+)%;", claim.text)
         assert named_place is not None, claim.text
         by_prediction = one.kind == "decoder" and label == "predicted" and bool(one.predicted_tokens)
         named = ((PHRASES | PHRASES_BY_PREDICTION) if by_prediction else PHRASES)[named_place[1]]
