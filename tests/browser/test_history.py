@@ -260,11 +260,10 @@ def test_two_quick_steps_back_leave_the_entries_whole(page: Page) -> None:
         assert seen(page) == one
 
 
-@pytest.mark.walk
-def test_opening_a_page_is_no_step(page: Page) -> None:
-    page.goto("about:blank")
+@pytest.mark.parametrize("address", ["/", f"/training?sentence={BOOK.replace(' ', '+')}"])
+def test_opening_a_page_is_no_step(page: Page, address: str) -> None:
     count = entries(page)
-    open_page(page, "/")
+    open_page(page, address)
     assert seen(page)["heads"]
     assert entries(page) == count + 1
 
