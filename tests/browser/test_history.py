@@ -178,7 +178,9 @@ def walked(page: Page, order: Sequence[str]) -> list[dict[str, Any]]:
         if name == "explore":
             click(page.locator(".st-key-overview [aria-pressed]").nth(10))
             trail.append(seen(page))
-    assert all(one["sentence"][0] == OWN for one in trail[1:] if one["sentence"])
+    # Training begins with a model that it lends, which has sentences of its own (viz/ui/sentences.py).
+    read = [one["sentence"][0] for one in trail[1:] if one["sentence"] and one["path"] != "/training"]
+    assert set(read) == {OWN}
     assert not any(one["failed"] for one in trail)
     return trail
 
