@@ -57,6 +57,9 @@ COMMANDS = {
     ),
     "prune": Command(to_say("take heads away one after another, and keep what is left beside the model"), "cli.prune"),
     "timeline": Command(to_say("measure every head at each snapshot of a training, and keep it"), "cli.timeline"),
+    "release": Command(
+        to_say("measure again all that hangs on a checkpoint's weights, and say what no longer holds"), "cli.release"
+    ),
     "diagnose": Command(to_say("say what is wrong with masks or attention weights"), "cli.diagnose"),
 }
 

@@ -14,6 +14,7 @@ from playwright.sync_api import Error, Page
 from model.checkpoint.load import Checkpoint, available, load_checkpoint
 from model.decoding.constraints import Constraints
 from model.decoding.steps import Strategy
+from model.evaluation.eight_bits import quantised
 from model.experiments.head_effects import head_effects
 from model.experiments.word_facts import word_facts
 from model.interventions.apply import intervening
@@ -22,7 +23,6 @@ from model.network.presets import PRESETS, preset
 from model.network.transformer import Transformer
 from model.text.tokenizer import Tokenizer
 from model.translate import InputError, Translation, Translator
-from viz.engine.package import quantised
 
 from .. import toy
 from .engine_page import EnginePage, weights

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sentencepiece import sentencepiece_model_pb2
 
+from model.evaluation.eight_bits import quantised
+
 from ..components.packing import pack
 
 if TYPE_CHECKING:
@@ -63,12 +65,6 @@ def int8(values: np.ndarray) -> bytes:
     """Return a matrix (R, C) as R float32 scales, then its numbers divided by their row's scale, rounded to bytes."""
     scales, numbers = quantised(values)
     return scales.astype("<f4").tobytes() + numbers.tobytes()
-
-
-def quantised(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scales (R,) float32 and the whole numbers (R, C) int8 whose product is nearest to `values` (R, C)."""
-    scales = (np.abs(values).max(1) / 127).astype(np.float32)
-    return scales, np.rint(values / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
 
 
 @lru_cache(maxsize=16)  # Pages ask for it at every run, and a vocabulary takes milliseconds to read.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from model.evaluation.eight_bits import read_all
 from model.language.say import say
 
 from ..engine.package import ENGINE, KERNEL, Form, PackageError, check_tokenizer, package
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from model.live.live_model import LiveModel
 
 HEAD_COLOURS = 8
-INT8_BLEU = json.loads((ENGINE / "int8_bleu.json").read_text(encoding="utf-8"))
-"""By the hash of a released model's weights: greedy BLEU on its development text in half precision and in 8 bits."""
+INT8_BLEU = read_all()
+"""By the hash of a released model's weights, what they lose in 8 bits."""
 LITTLE_BLEU = 0.3
 """A loss below which 8 bits a weight are what a phone is given."""
 BYTES: Mapping[Form, float] = {"half": 2.31, "int8": 1.27}
@@ -78,14 +78,14 @@ def weights_in_words(weights_hash: str, form: Form) -> str:
         return say("8 bits a weight; what is lost by it was not measured")
     return say(
         "8 bits a weight; BLEU {int8:.2f}, in half precision {half:.2f}, on {sentences:,} sentences of {source}",
-        **found,
+        **asdict(found),
     )
 
 
 def int8_loses_little(weights_hash: str) -> bool:
     """Whether 8 bits a weight were measured for these weights and cost less BLEU than :data:`LITTLE_BLEU`."""
     found = INT8_BLEU.get(weights_hash)
-    return bool(found) and found["half"] - found["int8"] < LITTLE_BLEU
+    return found is not None and found.half - found.int8 < LITTLE_BLEU
 
 
 def estimated_size(parameters: int, form: Form) -> float:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sentencepiece import sentencepiece_model_pb2
 
+from model.evaluation.eight_bits import quantised
 from viz.components.bundle import bundle
-from viz.engine.package import ENGINE, KERNEL, PackageError, check_tokenizer, half, package, quantised
+from viz.engine.package import ENGINE, KERNEL, PackageError, check_tokenizer, half, package
 
 from ... import toy
 from ..components.test_packing import unpack

@@ -17,6 +17,7 @@ import pytest
 import streamlit as st
 
 from model.checkpoint.load import available, load_checkpoint, save_checkpoint
+from model.evaluation.eight_bits import EightBits
 from model.translate import Translator
 from viz.engine.package import Form
 from viz.export import collect, packed_models
@@ -91,8 +92,8 @@ def test_a_folder_holds_the_page_and_the_model_beside_it(
     assert f'"file": "{name}"' in page
     assert hashlib.sha256(gzip.decompress(data)).hexdigest().startswith(name.removesuffix(".bin"))
     assert "connect-src 'self'" in page
-    little = {"half": 30.0, "int8": 29.8, "sentences": 9, "source": "dev.en"}
-    monkeypatch.setattr(packed_models, "INT8_BLEU", {load_checkpoint(folder).hash: little})
+    own = load_checkpoint(folder).hash
+    monkeypatch.setattr(packed_models, "INT8_BLEU", {own: EightBits(own, "dev.en", sentences=9, half=30.0, int8=29.8)})
     for forms, count in (((), 2), (("--half",), 1), (("--int8",), 1)):
         out = tmp_path / f"site{len(forms)}{count}"
         assert run(monkeypatch, "--folder", *forms, "--checkpoint", folder, out) == 0
@@ -100,7 +101,7 @@ def test_a_folder_holds_the_page_and_the_model_beside_it(
         assert ('"phone": {' in (out / "index.html").read_text(encoding="utf-8")) == (count == 2)
         for one in out.iterdir():
             one.unlink()
-    monkeypatch.setitem(little, "int8", 29.6)
+    monkeypatch.setitem(packed_models.INT8_BLEU, own, EightBits(own, "dev.en", sentences=9, half=30.0, int8=29.6))
     assert not packed_models.int8_loses_little(load_checkpoint(folder).hash)
     (tmp_path / "taken").write_text("a file")
     assert run(monkeypatch, "--folder", "--checkpoint", folder, tmp_path / "taken") == 1
