@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..atlas.folder import MANIFEST
+from ..atlas.folder import FORMAT, MANIFEST
 from ..checkpoint.bleu_scores import Score, read_scores
 from ..checkpoint.files import WEIGHTS, folder_of, read_facts, sha256
 from ..checkpoint.snapshots import had_random_start, snapshot_steps
@@ -136,6 +136,9 @@ def atlas(one: Release) -> Iterator[Words]:
     if not one.is_of_others(f"{place.name}/{MANIFEST}"):
         return
     found, built = one.kept(f"{place.name}/{MANIFEST}"), place.with_name("atlas.new")
+    begun = one.kept(f"{built.name}/{MANIFEST}")
+    if begun and (begun.get("format"), begun["plan"]["model_hash"]) != (FORMAT, one.hash):
+        shutil.rmtree(built)  # of a release that was given up
     plan, text = found["plan"], one.data[0]
     words = ["--source", text.source, "--target", text.target, "--sentences", plan["lines"], "--output", built]
     words += ["--part", plan["lines_a_part"], "--least-weight", plan["least_weight"], "--licence", found["licence"]]

@@ -77,6 +77,15 @@ def test_everything_is_measured_again_as_it_was(folder: Path, data: Path) -> Non
     assert not (folder / "atlas.new").exists()
 
 
+def test_an_atlas_begun_of_yet_other_weights_is_begun_again(folder: Path, data: Path) -> None:
+    (folder / "atlas.new").mkdir()
+    begun = json.loads((folder / "atlas" / "atlas.json").read_text())
+    begun["plan"]["model_hash"] = "a" * 12
+    (folder / "atlas.new" / "atlas.json").write_text(json.dumps({**begun, "complete": False}))
+    assert main(["release", str(folder), "--data", str(data), "--only", "atlas", "--device", "cpu"]) == 0
+    assert kept(folder)["atlas/atlas.json"]["plan"]["model_hash"] == load_checkpoint(folder).hash
+
+
 def test_what_is_of_these_weights_is_left(folder: Path, data: Path) -> None:
     assert measured(folder, data) == 0
     names = ("atlas/atlas.json", "pruning.json", "attribution.json", "familiarity.json", "int8.json")
