@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from .steps import (
+    LONG,
     caption,
     choose,
     choose_view,
@@ -27,7 +28,7 @@ from .steps import (
 
 pytestmark = pytest.mark.walk
 
-HEAD = "/?layer=3&head=1"
+HEAD = f"/?layer=3&head=1&sentence={LONG}"
 
 
 def panel(page: Page, number: int) -> Locator:
@@ -101,7 +102,7 @@ def test_a_given_translation_on_every_view(page: Page) -> None:
 
 
 def test_the_pictures_show_the_changed_model_or_the_unchanged(page: Page) -> None:
-    open_page(page, "/?layer=1&head=1&kind=encoder&changes=encoder.1.1:uniform&view=pipeline")
+    open_page(page, f"/?layer=1&head=1&kind=encoder&changes=encoder.1.1:uniform&view=pipeline&sentence={LONG}")
     expect(caption(page, "This head is made uniform")).to_be_visible()
     expect(page.get_by_role("radio", name="changed model", exact=True)).to_be_checked()
     choose_view(page, "heatmap")

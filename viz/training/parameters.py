@@ -54,7 +54,7 @@ def _saved(
     """Both tables; the state dict as numbers, and the parts as a file beside it."""
     name, title = f"state-dict-{model.name}", say("Parameters of {model}", model=model.name)
     of_parts = pd.DataFrame({"part": list(counts), "parameters": list(counts.values())})
-    files = {say("Parts as CSV"): (f"parts-{model.name}.csv", lambda: table_csv(of_parts, index=False).encode())}
+    files = {f"parts-{model.name}.csv": (say("Parts as CSV"), lambda: table_csv(of_parts, index=False).encode())}
     facts = {"model": model.name, "hash": model.checkpoint.hash}
     return SavedView(name, lambda _: parts, lambda: numbers(tensors), title, facts, files)
 

@@ -95,6 +95,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, { move
     show.later = setTimeout(prepare, SETTLES); // Not while the scene is being painted.
   }
   function swap(to, pressedAt) {
+    screen.dialog.classList.remove("waiting");
     delete screen.dialog.dataset.took;
     for (const [index, { element: frame }] of frames) {
       frame.classList.toggle("seen", index === to);
@@ -154,6 +155,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, { move
       if (before) closed(show.at);
     },
   };
+  screen.dialog.classList.toggle("waiting", !numbered);
   screen.dialog.classList.toggle("contrast", contrast || matchMedia("(prefers-contrast: more)").matches);
   screen.dialog.oncancel = (event) => (event.preventDefault(), ACTIONS.close());
   listen(window);

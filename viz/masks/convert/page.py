@@ -166,7 +166,7 @@ def _saved(conversion: Conversion, picture: Callable[[Palette], go.Figure]) -> S
         return [Chart(picture(palette), say(ALT)), *map(Words, lines)]  # Code is read at a desk, not in a scene.
 
     array = conversion.target_array
-    files = {} if array is None else {say("The converted mask (NPY)"): ("mask.npy", lambda: _npy(array))}
+    files = {} if array is None else {"mask.npy": (say("The converted mask (NPY)"), lambda: _npy(array))}
     title = say("A mask, from {source} to {target}", source=say(source.name), target=say(target.name))
     return SavedView("mask-converted", parts, None, title, {"code": conversion.code}, files, width=1100)
 
