@@ -13,8 +13,14 @@ st.html(controls.STYLE)
 chosen, text = shared.sentence()
 model = shared.able(chosen, "positions")
 
-PICTURES = {"table": table, "waves": waves, "similarity": similarity, "rotation": rotation, "precision": precision}
-RUNS = {"sentence": sentence, "experiments": experiments}
+PICTURES = {
+    "table": table.show,
+    "waves": waves.show,
+    "similarity": similarity.show,
+    "rotation": rotation.show,
+    "precision": precision.show,
+}
+RUNS = {"sentence": sentence.show, "experiments": experiments.show}
 
 
 @st.fragment
@@ -29,7 +35,7 @@ def pictures() -> None:
         bar = st.container(key="of-table", horizontal=True, vertical_alignment="center")
         with bar:
             choice = controls.table(shared.ours(model, "position pictures"), text, view)
-        found = PICTURES[view].show(choice, bar)
+        found = PICTURES[view](choice, bar)
     else:
         result, check = shared.translation(model, text)
         badge(model, result, check)
@@ -37,7 +43,7 @@ def pictures() -> None:
         if view == "heads":
             found = heads.show(shared.ours(model, "position pictures"), result)
         else:
-            found = RUNS[view].show(model, result)
+            found = RUNS[view](model, result)
     if found:
         with saving:
             save(found)

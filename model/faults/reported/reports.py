@@ -5,6 +5,13 @@ from __future__ import annotations
 from . import causality, conventions, half_precision, packing, padding, windows
 from .report import Report
 
-_PARTS = (conventions, causality, padding, half_precision, windows, packing)
-REPORTS: dict[str, Report] = {one.name: one for part in _PARTS for one in part.REPORTS}
+_ALL = (
+    *conventions.REPORTS,
+    *causality.REPORTS,
+    *padding.REPORTS,
+    *half_precision.REPORTS,
+    *windows.REPORTS,
+    *packing.REPORTS,
+)
+REPORTS: dict[str, Report] = {report.name: report for report in _ALL}
 """By name."""

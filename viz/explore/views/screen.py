@@ -46,7 +46,8 @@ def screen(source: TraceSource) -> None:
         if view not in choices.OF_ALL_HEADS:
             head_claim(scene)
         try:
-            (two_sides if comparing else head_views).show(view, scene, menu)
+            draw = two_sides.show if comparing else head_views.show
+            draw(view, scene, menu)
         except source.view_errors as error:
             caption(say("This view cannot be drawn of this trace: {error}.", error=error))
     with card:  # after the pictures: it may have to run the model
